@@ -7,7 +7,6 @@ The card's figures are those of the scoreboard, measured from the folder as othe
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -145,7 +144,6 @@ def main(arguments: Sequence[str]) -> int:
     add("--half", action="store_true", help="round the weights to float16: half of the size")
     add_trust(parser)
     args = parser.parse_args(arguments)
-    print(f"measuring {args.model} as it is written to {args.out}", file=sys.stderr)
     with command_line(args.trust):
         name = args.name or player_name(args.model)
         write_card(Path(args.model), args.out, name, args.license, args.half)

@@ -24,6 +24,7 @@ from typing import Any
 import optuna
 import sqlalchemy.exc
 import yaml
+from filelock import FileLock
 from optuna.exceptions import OptunaError, TrialPruned, UpdateFinishedTrialError
 from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.storages import RDBStorage, fail_stale_trials
@@ -136,7 +137,8 @@ examples:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is experimental, and steps reported twice
             optuna.logging.set_verbosity(optuna.logging.ERROR)
-            self._open()
+            with FileLock(Path(self.run_of.folder or ".", "study.lock")):  # tables are made once
+                self._open()
             try:
                 if self.run_of.given.workers > 1:
                     self._supervise(pulse)
@@ -211,7 +213,8 @@ examples:
         one = ["--workers", "1", "--worker-of", str(os.getpid())]
         line = [sys.executable, "-m", "sb3_ext.tune", *given.arguments, *one]
         # Ctrl-C on the terminal reaches this process alone, which hands it on once.
-        workers = [subprocess.Popen(line, start_new_session=True) for _ in range(given.workers)]
+        alone: dict[str, Any] = {"start_new_session": True, "stdout": subprocess.DEVNULL}
+        workers = [subprocess.Popen(line, **alone) for _ in range(given.workers)]
         told = False
         while any(worker.poll() is None for worker in workers):
             if not told and not self._look(pulse):
@@ -295,7 +298,7 @@ examples:
         """Writes what was found: a table, Optuna's plots, the best configuration."""
         folder = self.run_of.folder
         if self._parent is not None or folder is None:
-            return ""
+            return ""  # the first process alone tells
         frame = self.study.trials_dataframe()
         write_text_durably(folder / "trials.csv", frame.to_csv(index=False))
         lines = [_table(self.study)]

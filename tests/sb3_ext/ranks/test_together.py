@@ -225,15 +225,9 @@ def test_a_rank_that_ends_ends_the_others() -> None:
     assert second is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"policy_kwargs": {"net_arch": [16, "b"]}}, "ranks: exclude BatchNorm"),
-        ({"train_freq": (1, "episode")}, "ranks: need a TensorVecEnv"),
-    ],
-)
-def test_models_that_cannot_are_refused(arguments: dict[str, Any], words: str) -> None:
-    assert all(words in each for each in on_ranks(lambda ranks: toy(ranks, **arguments)))
+def test_batch_norm_is_refused() -> None:
+    results = on_ranks(lambda ranks: toy(ranks, policy_kwargs={"net_arch": [16, "b"]}))
+    assert all("ranks: exclude BatchNorm" in each for each in results)
 
 
 def test_an_error_of_one_rank_is_one_of_all() -> None:

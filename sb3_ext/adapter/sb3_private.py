@@ -46,11 +46,6 @@ def progress_remaining(model: Any) -> float:
     return float(model._current_progress_remaining)
 
 
-def timesteps_at_start(model: Any) -> int:
-    """The counter of transitions when the running `learn` began."""
-    return int(model._num_timesteps_at_start)
-
-
 def begin_learning(
     model: Any, total_timesteps: int, callback: Any = None, *, reset_num_timesteps: bool = True
 ) -> BaseCallback:

@@ -130,7 +130,7 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
                 raise OSError(f"{written[-1]}: {one_line(error)}") from error
     for file in written:
         sync(file)
-    files = {file.name: {"sha256": file_digest(file)} for file in written}
+    files = {file.name: file_digest(file) for file in written}
     manifest = json.dumps({"files": files, "schema": SCHEMA}, indent=1)
     (folder / MANIFEST).write_text(manifest, encoding="utf-8")
     sync(folder / MANIFEST)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 
 def sync(path: Path) -> None:
@@ -46,11 +44,9 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_content(
-    file: Path, expected: Mapping[str, Any], kind: type[ValueError] = ValueError
-) -> None:
-    """Compares a file with its digest, ``sha256``; another one is an error of the given kind."""
+def check_content(file: Path, digest: str) -> None:
+    """A ValueError if a file is missing or has another digest."""
     if not file.is_file():
-        raise kind(f"{file}: the file is missing")
-    if file_digest(file) != (need := expected["sha256"]):
-        raise kind(f"{file}: sha256: is not {need:.12}...; the file is damaged")
+        raise ValueError("the file is missing")
+    if file_digest(file) != digest:
+        raise ValueError(f"sha256: is not {digest:.12}...; the file is damaged")

@@ -36,7 +36,7 @@ def rewrite_manifest(path: Path) -> None:
     """The manifest that a hostile writer would make for the files as they are."""
     manifest = json.loads((path / "manifest.json").read_text())
     for name in manifest["files"]:
-        manifest["files"][name] = {"sha256": file_digest(path / name)}
+        manifest["files"][name] = file_digest(path / name)
     (path / "manifest.json").write_text(json.dumps(manifest))
 
 

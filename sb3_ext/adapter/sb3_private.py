@@ -6,8 +6,7 @@ All functions take any algorithm of SB3 or sb3-contrib, ours included.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -105,25 +104,3 @@ def networks_were_replaced(model: Any) -> None:
     model._create_aliases()
     model.batch_norm_stats = get_parameters_by_name(model.q_net, ["running_"])
     model.batch_norm_stats_target = get_parameters_by_name(model.q_net_target, ["running_"])
-
-
-@contextmanager
-def taking_actions(model: Any, actions: Iterator[np.ndarray], first: Any) -> Iterator[None]:
-    """A stock off-policy algorithm takes these actions while the block lasts, from `first` on."""
-    model._last_obs = first
-
-    def given(*_: Any) -> tuple[np.ndarray, np.ndarray]:
-        chosen = next(actions)
-        return chosen, chosen
-
-    model._sample_action = given
-    try:
-        yield
-    finally:
-        del model._sample_action
-
-
-def note_step(model: Any, new_obs: Any, dones: np.ndarray, infos: list[dict[str, Any]]) -> None:
-    """What the loop of an on-policy algorithm remembers of a step beside its buffer."""
-    model._update_info_buffer(infos, dones)
-    model._last_obs, model._last_episode_starts = new_obs, dones

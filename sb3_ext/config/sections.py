@@ -43,10 +43,19 @@ class Section(BaseModel):
     """A part of a configuration: no unknown field, each with its exact type.
 
     Validators of fields and sections raise ValueError; the message goes on after the name of the
-    field or section (``" must be ..."``, ``": ..."``, ``".field must be ..."``).
+    field or section (``" must be ..."``, ``": ..."``, ``".field must be ..."``). The text below a
+    field is its description.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for field in cls.model_fields.values():
+            if field.description:
+                field.description = " ".join(field.description.split())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that reads back to an equal section."""

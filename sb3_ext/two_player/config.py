@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 import sb3_ext.two_player.hironaka
 import sb3_ext.two_player.off_policy
 import sb3_ext.two_player.on_policy  # noqa: F401  # what names find
+from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
@@ -29,7 +30,6 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
-from sb3_ext.runs.numerics import SWITCHES
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.phases import Phases
@@ -39,100 +39,110 @@ from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedu
 class ScriptedRole(Section):
     """A role that does not learn."""
 
-    player: str = Field(description="name of a scripted player, or the path of a saved model")
+    player: str
+    """name of a scripted player, or the path of a saved model"""
 
 
 class TrainingSection(Section):
     """How long, who, and who when."""
 
-    steps: PositiveCount = Field(description="steps; one is an update of every role that is due")
-    players: list[str] = Field(description="roles to train, in the order of their updates")
-    updates: Any = Field(description="which role is updated when, see update schedules")
+    steps: PositiveCount
+    """steps; one is an update of every role that is due"""
+    players: list[str]
+    """roles to train, in the order of their updates"""
+    updates: Any
+    """which role is updated when, see update schedules"""
 
 
 class EvaluationSection(Section):
     """The measure of the players."""
 
-    every_steps: PositiveCount = Field(description="steps between evaluations; one more at the end")
-    games: Size = Field(description="games of each pairing, from the same starts each time")
-    max_moves: PositiveCount = Field(description="games are cut after so many moves")
-    seed: Count = Field(description="fixes the starts, independent of the seed of training")
-    action_games: Size = Field(description="games in which actions are counted")
-    keep_best: bool = Field(description="keep the best model of each role, see the documentation")
-    opponents: dict[str, list[str]] = Field(
-        description="per role the scripted players that it is measured against"
-    )
+    every_steps: PositiveCount
+    """steps between evaluations; one more at the end"""
+    games: Size
+    """games of each pairing, from the same starts each time"""
+    max_moves: PositiveCount
+    """games are cut after so many moves"""
+    seed: Count
+    """fixes the starts, independent of the seed of training"""
+    action_games: Size
+    """games in which actions are counted"""
+    keep_best: bool
+    """keep the best model of each role, see the documentation"""
+    opponents: dict[str, list[str]]
+    """per role the scripted players that it is measured against"""
 
 
 class SelfPlaySection(Section):
     """The pool of earlier opponents and their ratings; key names as in ML-Agents."""
 
-    save_steps: PositiveCount = Field(description="steps between two snapshots")
-    team_change: Count = Field(
-        description="steps after which the other role learns; 0: as training.updates says"
-    )
-    swap_steps: PositiveCount = Field(description="steps between two draws of the opponent")
-    window: PositiveCount = Field(description="snapshots kept of each role, the newest ones")
-    play_against_latest_model_ratio: Fraction = Field(
-        description="part of the games that meet the newest opponent, not one from the pool"
-    )
-    initial_elo: PositiveNumber = Field(description="rating of a role at the start")
-    rating_games: Size = Field(description="games of a rating match")
+    save_steps: PositiveCount
+    """steps between two snapshots"""
+    team_change: Count
+    """steps after which the other role learns; 0: as training.updates says"""
+    swap_steps: PositiveCount
+    """steps between two draws of the opponent"""
+    window: PositiveCount
+    """snapshots kept of each role, the newest ones"""
+    play_against_latest_model_ratio: Fraction
+    """part of the games that meet the newest opponent, not one from the pool"""
+    initial_elo: PositiveNumber
+    """rating of a role at the start"""
+    rating_games: Size
+    """games of a rating match"""
 
 
 class LoggingSection(Section):
     """What is written while training."""
 
-    every_steps: PositiveCount = Field(description="steps between two lines of metrics")
-    layers: bool = Field(description="mean and deviation of every layer's weights and gradients")
-    tensorboard: bool = Field(description="write TensorBoard files into the run's folder too")
-    sample_games: Count = Field(
-        default=0,
-        description="games of the players against each other that are written down at every "
-        "evaluation, from the same starts each time (default 0)",
-    )
+    every_steps: PositiveCount
+    """steps between two lines of metrics"""
+    layers: bool
+    """mean and deviation of every layer's weights and gradients"""
+    tensorboard: bool
+    """write TensorBoard files into the run's folder too"""
+    sample_games: Count = 0
+    """games of the players against each other that are written down at every evaluation, from the
+    same starts each time (default 0)"""
 
 
 class CheckpointSection(Section):
     """What survives a crash."""
 
-    every_steps: PositiveCount = Field(description="steps between checkpoints; one more at the end")
-    keep: PositiveCount = Field(description="newest checkpoints kept")
+    every_steps: PositiveCount
+    """steps between checkpoints; one more at the end"""
+    keep: PositiveCount
+    """newest checkpoints kept"""
 
 
 class ComputeSection(Section):
     """Where the work is done."""
 
-    device: str = Field(description="cpu, cuda, cuda:1, ... or auto")
-    torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None = Field(
-        description="threads of a tensor operation while training; null: leave as it is"
-    )
-    deterministic: bool = Field(
-        default=False, description=f"{SWITCHES['deterministic']} (default false)"
-    )
-    tf32: bool = Field(default=False, description=f"{SWITCHES['tf32']} (default false)")
-    detect_anomaly: bool = Field(
-        default=False, description=f"{SWITCHES['detect_anomaly']} (default false)"
-    )
+    device: str
+    """cpu, cuda, cuda:1, ... or auto"""
+    torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None
+    """threads of a tensor operation while training; null: leave as it is"""
+    deterministic: bool = False
+    """only operations that give the same bits each time, where PyTorch has one; where it has none
+    it warns. For CUDA: on a CPU runs repeat themselves anyway (default false)"""
+    tf32: bool = False
+    """allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision (default
+    false)"""
+    detect_anomaly: bool = False
+    """look for NaN in every gradient and name the operation that made it; updates take several
+    times as long (default false)"""
 
 
 class CollectorSection(Section):
     """Who plays the rollouts."""
 
-    actors: Count = Field(
-        description="processes on a Ray cluster that play, see cluster.md; 0: none, as without the "
-        "section"
-    )
-    pieces: PositiveCount = Field(
-        default=4,
-        description="parts of a role's rows that are played one by one; another number is another "
-        "run, which another number of actors is not (default 4)",
-    )
-    timeout_s: Annotated[PositiveNumber, Le(86_400)] = Field(
-        default=600.0,
-        description="seconds after which an actor that has not played its part is replaced "
-        "(default 600)",
-    )
+    actors: Count
+    """processes on a Ray cluster that play, see cluster.md; 0: none, as without the section"""
+    pieces: PositiveCount = 4
+    """parts of a role's rows that are played one by one; another number is another run, which
+    another number of actors is not (default 4)"""
+    timeout_s: Annotated[PositiveNumber, Le(86_400)] = 600.0
+    """seconds after which an actor that has not played its part is replaced (default 600)"""
 
 
 def _read_game(data: Any) -> Any:
@@ -172,26 +182,31 @@ class TrainerConfig(ConfigFile):
     folder: ClassVar[str] = "two_player"
 
     config_version: Version
-    name: Name = Field(description="name of the experiment, part of its folder's name")
-    seed: Count = Field(description="fixes everything random in training")
-    game: Annotated[Any, checked(_read_game)] = Field(description="the game and its sizes")
-    training: TrainingSection = Field(description="how long, who, and who when")
-    evaluation: EvaluationSection = Field(description="the measure of the players")
-    self_play: SelfPlaySection | None = Field(description="pool of earlier opponents, or null")
-    logging: LoggingSection = Field(description="what is written while training")
-    checkpoint: CheckpointSection | None = Field(description="checkpoints, or null for none")
-    compute: ComputeSection = Field(description="where the work is done")
-    collector: CollectorSection | None = Field(
-        default=None, description="actors, or null for none; may be left out"
-    )
-    shared_encoder: bool = Field(
-        default=False,
-        description="one encoder of positions for both roles: weights of their features extractors "
-        "that have the same name and shape are one (default false: each has its own)",
-    )
-    roles: Annotated[dict[str, Any], checked(_read_roles)] = Field(
-        description="per role how it learns, or who plays it"
-    )
+    name: Name
+    """name of the experiment, part of its folder's name"""
+    seed: Count
+    """fixes everything random in training"""
+    game: Annotated[Any, checked(_read_game)]
+    """the game and its sizes"""
+    training: TrainingSection
+    """how long, who, and who when"""
+    evaluation: EvaluationSection
+    """the measure of the players"""
+    self_play: SelfPlaySection | None
+    """pool of earlier opponents, or null"""
+    logging: LoggingSection
+    """what is written while training"""
+    checkpoint: CheckpointSection | None
+    """checkpoints, or null for none"""
+    compute: ComputeSection
+    """where the work is done"""
+    collector: CollectorSection | None = None
+    """actors, or null for none; may be left out"""
+    shared_encoder: bool = False
+    """one encoder of positions for both roles: weights of their features extractors that have the
+    same name and shape are one (default false: each has its own)"""
+    roles: Annotated[dict[str, Any], checked(_read_roles)]
+    """per role how it learns, or who plays it"""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> TrainerConfig:
@@ -224,6 +239,11 @@ class TrainerConfig(ConfigFile):
         if self.collector is None or not self.collector.actors:
             return
         for name in trained:
+            given = self.roles[name].algorithm
+            if not hasattr(ALGORITHMS.resolve(given), "collects_tensors"):
+                raise ValueError(
+                    f".roles.{name}.algorithm: got {given}; expected ddqn with collector.actors"
+                )
             rows, pieces = self.roles[name].rollout.rollout_size, self.collector.pieces
             if pieces > rows:
                 raise ValueError(

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import torch
 from gymnasium.vector import VectorEnv
-from pydantic import Field
 from torch import Tensor
 
 from sb3_ext.config.registry import Registry, unknown_word
@@ -27,7 +26,8 @@ from sb3_ext.networks.policy_scores import action_scores
 class GameSettings(Section):
     """What a configuration says of a game; subclasses add their sizes."""
 
-    name: str = Field(description="name of the game: hironaka, or one that was registered")
+    name: str
+    """name of the game: hironaka, or one that was registered"""
 
 
 class Game(ABC):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, cast
 import gymnasium
 import torch
 from gymnasium.vector import VectorEnv
-from pydantic import Field
 from torch import Tensor
 
 from resgym.envs import HironakaVectorEnv
@@ -31,25 +30,29 @@ _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with th
 class HironakaSettings(GameSettings):
     """Sizes and rules; keyword arguments of `resgym/HironakaHost-v0` and `HironakaAgent-v0`."""
 
-    name: Literal["hironaka"] = Field(description="name of the game")
-    dimension: PositiveCount = Field(description="axes, 2 to 10")
-    max_num_points: PositiveCount = Field(description="points of a start, at least 2")
-    max_value: PositiveCount = Field(description="largest coordinate of a start")
-    polytope: Literal["dominance", "newton"] = Field(
-        description="points that a move keeps: those no other dominates, or vertices only"
-    )
-    reposition: bool = Field(description="subtract the per-axis minimum after every move")
-    scale_observation: bool = Field(description="divide observed points by the largest coordinate")
-    max_episode_steps: PositiveCount = Field(description="moves after which a game is truncated")
-    backend: str = Field(description="implementation of the move: auto, torch, numba or triton")
-    invalid_action: Literal["error", "noop", "penalty", "terminate"] = Field(
-        description="what an illegal action does; only algorithms without masks choose one"
-    )
-    starts: str | None = Field(
-        default=None,
-        description="file with a position a line that games start from, in training and in every "
-        "measure, or null for random ones; may be left out",
-    )
+    name: Literal["hironaka"]
+    """name of the game"""
+    dimension: PositiveCount
+    """axes, 2 to 10"""
+    max_num_points: PositiveCount
+    """points of a start, at least 2"""
+    max_value: PositiveCount
+    """largest coordinate of a start"""
+    polytope: Literal["dominance", "newton"]
+    """points that a move keeps: those no other dominates, or vertices only"""
+    reposition: bool
+    """subtract the per-axis minimum after every move"""
+    scale_observation: bool
+    """divide observed points by the largest coordinate"""
+    max_episode_steps: PositiveCount
+    """moves after which a game is truncated"""
+    backend: str
+    """implementation of the move: auto, torch, numba or triton"""
+    invalid_action: Literal["error", "noop", "penalty", "terminate"]
+    """what an illegal action does; only algorithms without masks choose one"""
+    starts: str | None = None
+    """file with a position a line that games start from, in training and in every measure, or null
+    for random ones; may be left out"""
 
 
 @GAMES.register("hironaka")

@@ -59,7 +59,7 @@ class TwoPlayer(Job[TrainerConfig]):
             with errors_of(f"roles.{role}.replay_buffer.size"):
                 if not self.given.get("dry_run"):
                     reserve_memory(learner.model)
-        self._files: RunFolder | None = None
+        self._files: Any = None
         self._tensorboard: KVWriter | None = None
 
     @classmethod
@@ -162,20 +162,17 @@ class TwoPlayer(Job[TrainerConfig]):
             self._tensorboard = TensorBoardOutputFormat(str(self._files.path / "tensorboard"))
 
     def _write_evaluations(self) -> None:
-        assert self._files is not None
         lines = [f"{json.dumps(asdict(each))}\n" for each in self.trainer.history]
         write_text_durably(self._files.path / "evaluations.jsonl", "".join(lines))
 
     def add_metrics(self, metrics: Mapping[str, float]) -> None:
         """Appends a line of metrics."""
-        assert self._files is not None
         step = self.trainer.total_steps
         self._files.append("metrics.jsonl", {"step": step, **metrics})
         self._show(metrics)
 
     def add_evaluation(self, evaluation: Evaluation) -> None:
         """Writes down a measurement, games, and the versions that are the best so far."""
-        assert self._files is not None
         trainer, path = self.trainer, self._files.path
         with going_on_without("line", path / "evaluations.jsonl"):
             self._write_evaluations()

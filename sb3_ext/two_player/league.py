@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from annotated_types import Ge, Le
 from filelock import FileLock
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from resgym.tables import text_table
 from resgym.trust import regular_file
@@ -66,26 +66,31 @@ class LeagueConfig(ConfigFile):
 
     folder: ClassVar[str] = "population"
 
-    name: Name = Field(description="name of the experiment, part of its folder's name")
-    seed: Count = Field(description="fixes everything random; member m trains with seed + m")
-    members: Annotated[int, Whole, Ge(1), Le(10_000)] = Field(description="runs side by side")
-    rounds: PositiveCount = Field(description="times that all train and play each other")
-    steps_per_round: PositiveCount = Field(description="steps of the two-player trainer a round")
-    two_player: Any = Field(description="each member's configuration of the two-player trainer")
-    settings: list[str] = Field(description="changes of it, such as roles.host.gamma=0.9")
-    games: Size = Field(description="games of each pairing of a host and an agent")
-    keep: PositiveCount = Field(
-        description="versions of each role kept for being newest, and as many for the highest Elo; "
-        "every member's newest and best are kept too"
-    )
-    power: Annotated[float, Number, Ge(0)] = Field(
-        description="an opponent beaten with probability p is drawn with the weight (1 - p)^power; "
-        "0: all alike"
-    )
-    draws: PositiveCount = Field(description="opponents drawn for each role of a member in a round")
-    latest_share: Fraction = Field(
-        description="share of the games that meet the member's own other role as it is now; 1: all"
-    )
+    name: Name
+    """name of the experiment, part of its folder's name"""
+    seed: Count
+    """fixes everything random; member m trains with seed + m"""
+    members: Annotated[int, Whole, Ge(1), Le(10_000)]
+    """runs side by side"""
+    rounds: PositiveCount
+    """times that all train and play each other"""
+    steps_per_round: PositiveCount
+    """steps of the two-player trainer a round"""
+    two_player: Any
+    """each member's configuration of the two-player trainer"""
+    settings: list[str]
+    """changes of it, such as roles.host.gamma=0.9"""
+    games: Size
+    """games of each pairing of a host and an agent"""
+    keep: PositiveCount
+    """versions of each role kept for being newest, and as many for the highest Elo; every member's
+    newest and best are kept too"""
+    power: Annotated[float, Number, Ge(0)]
+    """an opponent beaten with probability p is drawn with the weight (1 - p)^power; 0: all alike"""
+    draws: PositiveCount
+    """opponents drawn for each role of a member in a round"""
+    latest_share: Fraction
+    """share of the games that meet the member's own other role as it is now; 1: all"""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> LeagueConfig:
@@ -314,17 +319,9 @@ class League(Job[LeagueConfig]):
 
 
 class Turn(NamedTuple):
-    """A round of one member.
+    """A round of one member in its folder.
 
-    Attributes:
-        folder: of the member.
-        member: its number.
-        round: from 1.
-        steps: of the two-player trainer.
-        config: of the two-player trainer.
-        opponents: per role paths of versions that it meets.
-        latest_share: share of the games against the own other role.
-        versions: per role the path of the version to be written.
+    Per role it meets the versions whose paths are ``opponents``, and writes one of ``versions``.
     """
 
     folder: Path

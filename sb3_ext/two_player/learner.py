@@ -51,7 +51,6 @@ from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.two_player.experience import Elsewhere
 from sb3_ext.two_player.games import Game
 
 NO_END = 2**60
@@ -61,10 +60,10 @@ NO_END = 2**60
 class OptimizerSection(Section):
     """The optimiser of a role."""
 
-    name: Annotated[str, accepted_by(OPTIMIZERS.resolve)] = Field(
-        description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
-    )
-    arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
+    name: Annotated[str, accepted_by(OPTIMIZERS.resolve)]
+    """name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"""
+    arguments: dict[str, Any]
+    """its arguments beside the learning rate"""
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> OptimizerSection:
@@ -78,11 +77,12 @@ class OptimizerSection(Section):
 class RolloutSection(Section):
     """How experience is collected."""
 
-    rollout_size: Size = Field(description="games in parallel in a rollout")
-    max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
-    reset_each_rollout: bool = Field(
-        description="true: each rollout starts new games; false: it goes on with the games in play"
-    )
+    rollout_size: Size
+    """games in parallel in a rollout"""
+    max_rollout_steps: PositiveCount
+    """moves of a rollout in every game"""
+    reset_each_rollout: bool
+    """true: each rollout starts new games; false: it goes on with the games in play"""
 
 
 _callback = partial(from_data, CALLBACKS, "callback")
@@ -91,51 +91,40 @@ _callback = partial(from_data, CALLBACKS, "callback")
 class TrainedRole(Section):
     """What the roles of all algorithms have; each kind of learner adds its own keys."""
 
-    reserved: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("device", "env", "gamma", "learning_rate", "max_grad_norm"),
-            *("policy", "policy_kwargs", "seed"),
-        }
-    )
-    """Arguments of an algorithm that are decided by the trainer or by a key of their own."""
-
-    player: Literal["trained"] = Field(
-        description="trained, the name of a scripted player, or the path of a saved model"
-    )
-    algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)] = Field(
-        description="ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, one that was registered, or module:Class"
-    )
-    algorithm_arguments: dict[str, Any] = Field(
-        description="arguments of the algorithm that have no key here, such as double_q"
-    )
-    policy: str = Field(description="the algorithm's name of a policy, such as HostPolicy")
-    policy_arguments: dict[str, Any] = Field(
-        description="arguments of the policy beside net_arch and optimizer, such as extractor"
-    )
-    net_arch: list[Any] = Field(
-        description="layers after the features extractor, in the net_arch language"
-    )
-    optimizer: OptimizerSection = Field(description="the optimiser")
-    learning_rate: LearningRate = Field(description="number or schedule of the role's updates")
-    gamma: Fraction = Field(description="discount of one move")
-    max_grad_norm: PositiveNumber | None = Field(
-        description="the gradient is clipped to this norm; null: never"
-    )
-    rollout: RolloutSection = Field(description="the collection of experience")
-    reward: str = Field(description="name of a reward of the game, such as terminal")
-    opponent: str = Field(
-        description="who answers in rollouts: latest (the other role as it is now), pool "
-        "(self_play), the name of a scripted player, or the path of a saved model"
-    )
-    callbacks: list[Annotated[dict[str, Any], accepted_by(_callback)]] = Field(
-        default_factory=list,
-        description="callbacks of this role, each a mapping with its name under callback and its "
-        "arguments; may be left out",
-    )
+    player: Literal["trained"]
+    """trained, the name of a scripted player, or the path of a saved model"""
+    algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)]
+    """ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, one that was registered, or module:Class"""
+    algorithm_arguments: dict[str, Any]
+    """arguments of the algorithm that have no key here, such as double_q"""
+    policy: str
+    """the algorithm's name of a policy, such as HostPolicy"""
+    policy_arguments: dict[str, Any]
+    """arguments of the policy beside net_arch and optimizer, such as extractor"""
+    net_arch: list[Any]
+    """layers after the features extractor, in the net_arch language"""
+    optimizer: OptimizerSection
+    """the optimiser"""
+    learning_rate: LearningRate
+    """number or schedule of the role's updates"""
+    gamma: Fraction
+    """discount of one move"""
+    max_grad_norm: PositiveNumber | None
+    """the gradient is clipped to this norm; null: never"""
+    rollout: RolloutSection
+    """the collection of experience"""
+    reward: str
+    """name of a reward of the game, such as terminal"""
+    opponent: str
+    """who answers in rollouts: latest (the other role as it is now), pool (self_play), the name of
+    a scripted player, or the path of a saved model"""
+    callbacks: list[Annotated[dict[str, Any], accepted_by(_callback)]] = Field(default_factory=list)
+    """callbacks of this role, each a mapping with its name under callback and its arguments; may be
+    left out"""
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> TrainedRole:
-        for argument in sorted(self.reserved & set(self.algorithm_arguments)):
+        for argument in sorted(self.reserved() & set(self.algorithm_arguments)):
             raise ValueError(
                 f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
                 "own, leave it out"
@@ -146,6 +135,16 @@ class TrainedRole(Section):
         with errors_of(".policy", ValueError):
             check_policy(algorithm, self.policy, self.policy_arguments)
         return self
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the algorithm that keys of the section say."""
+        norm = self.max_grad_norm
+        return {"gamma": self.gamma, "max_grad_norm": float("inf") if norm is None else norm}
+
+    def reserved(self) -> set[str]:
+        """Arguments of an algorithm that are decided by the trainer or by a key of their own."""
+        own = {"device", "env", "learning_rate", "policy", "policy_kwargs", "seed"}
+        return own | self.arguments().keys()
 
 
 class Learner(ABC):
@@ -163,7 +162,7 @@ class Learner(ABC):
         env: its environment.
         frozen: whether `train` leaves the role out.
         crew: plays the rollouts in other processes, see `RolloutCrew`; None: this one does.
-        elsewhere: where the games of a crew stand.
+        elsewhere: rollouts that a crew has played, and where its games stand, by piece.
         seated: players in this role's games, and who of them has which row.
         player: plays the model's policy as it is at the moment of the move.
         callback: the callbacks of SB3, see `add_callback`.
@@ -178,7 +177,7 @@ class Learner(ABC):
         self.role, self.section, self.game, self.seed = role, section, game, seed
         self.frozen = False
         self.crew: Any = None
-        self.elsewhere = Elsewhere()
+        self.elsewhere: dict[str, Any] = {"played": 0, "games": []}
         rows = section.rollout.rollout_size
         self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
@@ -194,13 +193,10 @@ class Learner(ABC):
     def _build(self, seed: int, device: str) -> Any:
         section = self.section
         algorithm: Any = ALGORITHMS.resolve(section.algorithm)
-        norm = section.max_grad_norm
         return algorithm(
             section.policy,
             self.env,
             learning_rate=self.rate(0),
-            gamma=section.gamma,
-            max_grad_norm=float("inf") if norm is None else norm,
             policy_kwargs={
                 **copy.deepcopy(section.policy_arguments),
                 "net_arch": copy.deepcopy(section.net_arch),
@@ -209,13 +205,9 @@ class Learner(ABC):
             },
             seed=seed,
             device=device,
-            **self._arguments(),
+            **section.arguments(),
             **copy.deepcopy(section.algorithm_arguments),
         )
-
-    @abstractmethod
-    def _arguments(self) -> dict[str, Any]:
-        """Arguments of the algorithm beside those that all have."""
 
     @property
     def policy(self) -> Any:
@@ -292,13 +284,13 @@ class Learner(ABC):
             if rollout.reset_each_rollout:
                 (restart_episodes if self.crew is None else cut_windows)(self.model)
             with torch.no_grad():
-                if not (self._play(steps) if self.crew is None else self.crew.play(self, steps)):
+                if not (self.play(steps) if self.crew is None else self.crew.play(self, steps)):
                     self.model.stop_requested = True
                     break
         return self.transitions - before
 
     @abstractmethod
-    def _play(self, steps: int) -> bool:
+    def play(self, steps: int) -> bool:
         """Make so many parallel steps; False if a callback ended training."""
 
     @abstractmethod
@@ -327,8 +319,8 @@ class Learner(ABC):
     def state_dict(self) -> dict[str, Any]:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         state = model_state(self.model, f"{self.role}.")
-        if self.elsewhere.played:
-            state[f"{self.role}.elsewhere"] = vars(self.elsewhere)
+        if self.elsewhere["played"]:
+            state[f"{self.role}.elsewhere"] = self.elsewhere
         if self.callback.callbacks:
             state[f"{self.role}.callbacks"] = callback_states(self.callback)
         return state
@@ -336,7 +328,8 @@ class Learner(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
-        self.elsewhere = Elsewhere(**state.get(f"{self.role}.elsewhere", {}))
+        none = {"played": 0, "games": []}
+        self.elsewhere = dict(state.get(f"{self.role}.elsewhere", none))
         load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
         self.policy.set_training_mode(False)
         if not has_observation(self.model):  # the environment's state was not saved

@@ -12,16 +12,7 @@ from sb3_ext.two_player.games import GAMES as GAMES
 from sb3_ext.two_player.games import Game as Game
 from sb3_ext.two_player.games import GameSettings as GameSettings
 from sb3_ext.two_player.learner import LEARNERS as LEARNERS
-from sb3_ext.two_player.learner import Learner as Learner
 from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
-from sb3_ext.two_player.off_policy import OffPolicyLearner as OffPolicyLearner
-from sb3_ext.two_player.on_policy import OnPolicyLearner as OnPolicyLearner
-from sb3_ext.two_player.phases import Phases as Phases
-from sb3_ext.two_player.pool import OpponentPool as OpponentPool
 from sb3_ext.two_player.trainer import Evaluation as Evaluation
 from sb3_ext.two_player.trainer import HostAgentTrainer as HostAgentTrainer
 from sb3_ext.two_player.update_schedule import UPDATE_SCHEDULES as UPDATE_SCHEDULES
-from sb3_ext.two_player.update_schedule import AlternatingPeriodic as AlternatingPeriodic
-from sb3_ext.two_player.update_schedule import Constant as Constant
-from sb3_ext.two_player.update_schedule import ContiguousPeriodic as ContiguousPeriodic
-from sb3_ext.two_player.update_schedule import UpdateSchedule as UpdateSchedule

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, cast
 
 import torch
 from gymnasium.vector.utils import batch_space
-from pydantic import Field
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
@@ -17,8 +15,7 @@ from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
 from sb3_ext.adapter.observations import to_device
-from sb3_ext.adapter.sb3_private import last_observation, networks_were_replaced
-from sb3_ext.cluster.chunk import ChunkWriter, side_by_side
+from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     ConfigError,
@@ -34,14 +31,10 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
-from sb3_ext.two_player.experience import Given, record_steps, replaying
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
 # The learner updates the target networks itself; the algorithms' own interval never ends.
 _NEVER = 2**62
-
-# Names of online networks that have a copy `<name>_target`: DQN and DDQN, QRDQN.
-_ONLINE = ("q_net", "quantile_net")
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
@@ -53,48 +46,63 @@ BUFFERS.register("tensor", TensorReplayBuffer)
 class ReplayBufferSection(Section):
     """The replay buffer of a role."""
 
-    name: Annotated[str, accepted_by(BUFFERS.resolve)] = Field(
-        description="kind of replay buffer: tensor, prioritized, or one that was registered"
-    )
-    size: Transitions = Field(description="capacity in transitions; memory grows as it fills")
-    arguments: dict[str, Any] = Field(description="further arguments of the buffer")
+    name: Annotated[str, accepted_by(BUFFERS.resolve)]
+    """kind of replay buffer: tensor, prioritized, or one that was registered"""
+    size: Transitions
+    """capacity in transitions; memory grows as it fills"""
+    arguments: dict[str, Any]
+    """further arguments of the buffer"""
 
 
 class TargetUpdateSection(Section):
     """When and how far the target network follows."""
 
-    every_updates: PositiveCount = Field(description="updates of the role between target updates")
-    tau: PositiveFraction = Field(
-        description="weight of the online network in a target update, in (0, 1]; 1 copies it"
-    )
+    every_updates: PositiveCount
+    """updates of the role between target updates"""
+    tau: PositiveFraction
+    """weight of the online network in a target update, in (0, 1]; 1 copies it"""
 
 
 class OffPolicyRollout(RolloutSection):
     """How experience is collected, and how often."""
 
-    initial_rollout_size: PositiveCount = Field(
-        description="games played before the first update, rounded up to whole rollouts"
-    )
-    every_updates: PositiveCount = Field(description="updates of the role between rollouts")
+    initial_rollout_size: PositiveCount
+    """games played before the first update, rounded up to whole rollouts"""
+    every_updates: PositiveCount
+    """updates of the role between rollouts"""
 
 
 class OffPolicyRole(TrainedRole):
     """A role that learns from a replay buffer."""
 
-    reserved: ClassVar[frozenset[str]] = TrainedRole.reserved | {
-        *("batch_size", "buffer_size", "exploration_rate", "gradient_steps", "learning_starts"),
-        *("replay_buffer_class", "replay_buffer_kwargs", "replay_ratio"),
-        *("target_update_interval", "target_update_unit", "tau", "train_freq"),
-    }
+    net_arch: NetArch
+    """layers after the features extractor, in the net_arch language"""
+    exploration_rate: ExplorationRate
+    """number or schedule, the probability of a random legal action in a rollout"""
+    batch_size: Size
+    """transitions of an update"""
+    replay_buffer: ReplayBufferSection
+    """the replay buffer"""
+    target_update: TargetUpdateSection
+    """the target network"""
+    rollout: OffPolicyRollout
+    """the collection of experience"""
 
-    net_arch: NetArch = Field(description=TrainedRole.model_fields["net_arch"].description)
-    exploration_rate: ExplorationRate = Field(
-        description="number or schedule, the probability of a random legal action in a rollout"
-    )
-    batch_size: Size = Field(description="transitions of an update")
-    replay_buffer: ReplayBufferSection = Field(description="the replay buffer")
-    target_update: TargetUpdateSection = Field(description="the target network")
-    rollout: OffPolicyRollout = Field(description="the collection of experience")
+    def arguments(self) -> dict[str, Any]:  # noqa: D102
+        return super().arguments() | {
+            "batch_size": self.batch_size,
+            "buffer_size": self.replay_buffer.size,
+            "gradient_steps": 1,
+            "learning_starts": 0,
+            "replay_buffer_class": BUFFERS.resolve(self.replay_buffer.name),
+            "replay_buffer_kwargs": dict(self.replay_buffer.arguments),
+            "target_update_interval": _NEVER,
+            "tau": self.target_update.tau,
+            "train_freq": self.rollout.max_rollout_steps,
+        }
+
+    def reserved(self) -> set[str]:  # noqa: D102
+        return super().reserved() | {"exploration_rate", "replay_ratio", "target_update_unit"}
 
 
 class OffPolicyLearner(Learner):
@@ -116,20 +124,6 @@ class OffPolicyLearner(Learner):
         exploration = parse_schedule(self.section.exploration_rate, "exploration_rate", "updates")
         bind_schedules(model, learning_rate=self.rate, exploration_rate=exploration)
         self.update_target = _target_updater(model)
-
-    def _arguments(self) -> dict[str, Any]:
-        section = self.section
-        return {
-            "batch_size": section.batch_size,
-            "buffer_size": section.replay_buffer.size,
-            "gradient_steps": 1,
-            "learning_starts": 0,
-            "replay_buffer_class": BUFFERS.resolve(section.replay_buffer.name),
-            "replay_buffer_kwargs": dict(section.replay_buffer.arguments),
-            "target_update_interval": _NEVER,
-            "tau": section.target_update.tau,
-            "train_freq": section.rollout.max_rollout_steps,
-        }
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
@@ -157,34 +151,12 @@ class OffPolicyLearner(Learner):
         """Every `rollout.every_updates` updates, and after the first."""
         return bool((self.updates - 1) % self.section.rollout.every_updates == 0)
 
-    def _play(self, steps: int) -> bool:
-        return self._collect(self.env, steps, self.model.replay_buffer)
-
-    def _collect(self, env: Any, steps: int, buffer: Any) -> bool:
+    def play(self, steps: int) -> bool:  # noqa: D102
         frequency = TrainFreq(steps, TrainFrequencyUnit.STEP)
         rollout = self.model.collect_rollouts(
-            env, self.callback, frequency, buffer, learning_starts=0
+            self.env, self.callback, frequency, self.model.replay_buffer, learning_starts=0
         )
         return bool(rollout.continue_training)
-
-    def record(self, steps: int) -> Any:
-        """A `Chunk` where the model collects tensors, else what `record_steps` gives."""
-        model = self.model
-        if not hasattr(model, "collects_tensors"):
-            nowhere = SimpleNamespace(add=lambda *_: None)
-            return record_steps(model, self.env, lambda env: self._collect(env, steps, nowhere))
-        writer = ChunkWriter(steps)
-        for step in model.play(self.env, steps):
-            writer.add(step)
-        about = {"actor": 0, "generation": 0, "sequence": 0, "version": 0, "seconds": 0.0}
-        return writer.finish(last_observation(model), **about)
-
-    def take(self, parts: list[Any], steps: int) -> bool:  # noqa: D102
-        if not hasattr(self.model, "collects_tensors"):
-            with replaying(self.model, self.env, parts) as env:
-                return self._collect(env, steps, self.model.replay_buffer)
-        with self.model.collecting_from(Given(side_by_side(parts))):
-            return self._play(steps)
 
     def forget_experience(self) -> None:
         """Empty the replay buffer."""
@@ -235,19 +207,27 @@ class OffPolicyLearner(Learner):
 LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner
 
 
+def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:
+    """The networks of a policy that have a target network ``<name>_target``, with it."""
+    own = dict(policy.named_children())
+    return [(own[name], own[f"{name}_target"]) for name in own if f"{name}_target" in own]
+
+
 def _target_updater(model: Any) -> Callable[[], None]:
     if hasattr(model, "update_target"):
         return cast("Callable[[], None]", model.update_target)
-    policy = model.policy
-    name = next((each for each in _ONLINE if hasattr(policy, f"{each}_target")), None)
-    if name is None:
+    if not target_pairs(model.policy):
         raise ConfigError(
-            f"algorithm: {type(policy).__name__} has no network and target network named "
-            f"{' or '.join(_ONLINE)}, nor has its algorithm update_target()"
+            f"algorithm: {type(model.policy).__name__} has no network with a <name>_target, nor "
+            "has its algorithm update_target()"
         )
-    online, target = getattr(policy, name), getattr(policy, f"{name}_target")
 
-    def tensors(network: nn.Module) -> list[Tensor]:
-        return [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
+    def update() -> None:
+        for pair in target_pairs(model.policy):
+            online, target = (
+                [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
+                for network in pair
+            )
+            polyak_update(online, target, model.tau)
 
-    return lambda: polyak_update(tensors(online), tensors(target), model.tau)
+    return update

@@ -183,7 +183,7 @@ class TwoPlayers:
         section = learner.section.model_copy(update={"callbacks": []})
         other = type(learner)(role, section, self.game, seed, str(learner.model.device))
         state = other.state_dict()
-        state[f"{role}.elsewhere"] = {"played": learner.elsewhere.played}
+        state[f"{role}.elsewhere"] = {**learner.elsewhere, "games": []}
         state[f"{role}.callbacks"] = callback_states(learner.callback)
         learner.load_state_dict(state)
         other.env.close()
@@ -216,7 +216,7 @@ class TwoPlayers:
         if section is None or not section.actors or self._crew is not None:
             yield
             return
-        parts = (self.game, self.roles, self.pool, self._nets, self._rewards)
+        parts = (self.game, self.roles, self._nets, self._rewards)
         with connected(None) as ray:
             self._crew = RolloutCrew(ray, section, *parts)
             try:

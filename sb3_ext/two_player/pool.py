@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.experience import bench_of, playing_weights
+from sb3_ext.two_player.crew import bench_of, playing_weights
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
@@ -154,14 +154,9 @@ class OpponentPool:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything above as tensors and plain data."""
-        in_play: dict[str, Any] = {}
-        for role, drawn in self.in_play.items():
-            saved = self.snapshots[role]
-            # By number while it is in the window; an older one is written out.
-            numbers = [number for number, each in enumerate(saved) if each is drawn]
-            in_play[role] = numbers[0] if numbers else None if drawn is None else vars(drawn)
+        drawn = {role: each and dict(vars(each)) for role, each in self.in_play.items()}
         return {
-            "in_play": in_play,
+            "in_play": drawn,
             "num_draws": self.num_draws,
             "ratings": dict(self.ratings),
             "snapshots": {
@@ -179,7 +174,4 @@ class OpponentPool:
         for role in self.pooled:
             other = self.game.other(role)
             drawn = state["in_play"][other]
-            if isinstance(drawn, int):
-                self._seat(role, self.snapshots[other][drawn])
-            else:
-                self._seat(role, None if drawn is None else Snapshot(**drawn))
+            self._seat(role, None if drawn is None else Snapshot(**drawn))

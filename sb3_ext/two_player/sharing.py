@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from torch import nn
 
 from sb3_ext.two_player.learner import Learner
-
-_NETWORKS = ("q_net", "quantile_net")
-"""Names of networks with an extractor of their own; other policies have one themselves."""
+from sb3_ext.two_player.off_policy import target_pairs
 
 
 def share_encoder(learners: Mapping[str, Learner]) -> list[str]:
@@ -26,21 +21,18 @@ def share_encoder(learners: Mapping[str, Learner]) -> list[str]:
     Raises:
         ValueError: there are none.
     """
-    policies = [learner.policy for learner in learners.values()]
-    first, second = (dict(_encoder(policy).named_parameters()) for policy in policies)
+    pairs = [target_pairs(learner.policy) for learner in learners.values()]
+    # A network with a target has an extractor of its own; other policies have one themselves.
+    owners = [
+        each[0][0] if each else learner.policy
+        for each, learner in zip(pairs, learners.values(), strict=True)
+    ]
+    first, second = (dict(owner.features_extractor.named_parameters()) for owner in owners)
     shared = [name for name in second if name in first and first[name].shape == second[name].shape]
     if not shared:
         raise ValueError("the features extractors of the roles have no weights of one shape")
     for name in shared:
         second[name].data = first[name].data
-    for policy in policies:
-        for name in _NETWORKS:
-            if hasattr(policy, f"{name}_target"):
-                online, target = getattr(policy, name), getattr(policy, f"{name}_target")
-                target.load_state_dict(online.state_dict())
+    for online, target in (pair for each in pairs for pair in each):
+        target.load_state_dict(online.state_dict())
     return shared
-
-
-def _encoder(policy: Any) -> nn.Module:
-    owner = next((getattr(policy, name) for name in _NETWORKS if hasattr(policy, name)), policy)
-    return owner.features_extractor  # type: ignore[no-any-return]

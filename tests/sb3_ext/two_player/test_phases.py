@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.two_player import HostAgentTrainer, Phases, read_config
+from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.config import smoke_version
+from sb3_ext.two_player.phases import Phases
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import HostNet, tiny, trainer
 

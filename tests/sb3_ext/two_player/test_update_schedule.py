@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sb3_ext.two_player import AlternatingPeriodic, Constant, ContiguousPeriodic, read_config
-from sb3_ext.two_player.update_schedule import parse_updates
+from sb3_ext.two_player import read_config
+from sb3_ext.two_player.update_schedule import (
+    AlternatingPeriodic,
+    Constant,
+    ContiguousPeriodic,
+    parse_updates,
+)
 from tests.sb3_ext.two_player.helpers import tiny
 
 ROLES = ("host", "agent")

@@ -31,6 +31,9 @@ class Following:
     which ``learn`` sets back.
     """
 
+    # Of what has a dictionary SB3 writes every attribute as text, the model's address too.
+    __slots__ = ("model", "schedule")
+
     def __init__(self, schedule: Schedule, model: Any) -> None:
         self.schedule, self.model = schedule, model
 

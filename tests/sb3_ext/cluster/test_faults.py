@@ -228,7 +228,7 @@ def test_the_command_line_trains_with_actors(tmp_path: Path, capfd: Any) -> None
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--actors", "-1"], "actors must be"),
+        (["collector:{actors: -1}"], "actors must be"),
         (["--actors", "100000"], "actors: 100000 need 100000 CPUs"),
         (["collector:{chunks: 3}"], "collector: unknown key 'chunks'"),
         (["collector:{address: '127.0.0.1:9'}"], "address: no Ray cluster at '127.0.0.1:9'"),

@@ -184,7 +184,7 @@ def test_another_number_of_ranks_cannot_go_on(tmp_path: Path) -> None:
         (("--save-replay-buffer",), (), "save-replay-buffer: works without torchrun"),
         ((), ("callback:[{sb3_ext.callbacks.StopConditions: {max_updates: 0}}]",), "max_updates"),
         (("--nothing",), (), "unrecognized arguments: --nothing"),
-        (("--env", "resgym/Nothing-v0"), (), "not found in gym registry"),
+        (("--env", "resgym/Nothing-v0"), (), "unknown environment 'resgym/Nothing-v0'"),
     ],
 )
 def test_bad_input_is_one_line_of_one_rank(

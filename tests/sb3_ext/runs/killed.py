@@ -33,7 +33,11 @@ ASIDE = (
 )
 ASIDE_IN_ZIP = (
     *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
-    *("_last_episode_starts", "_updates_owed"),  # attributes of the class until they are loaded
+    *(
+        "_last_episode_starts",
+        "_updates_owed",
+        "num_target_updates",
+    ),  # attributes of the class until they are loaded
 )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import gymnasium
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.logger import KVWriter, Logger
 
 import resgym  # noqa: F401  registers the environments
 from benchmarks.environment import ENV_ID, backends, largest_eager, sizes, wait_for
@@ -112,7 +113,7 @@ class WithPolicy:
         with torch.no_grad():
             for _ in range(number):
                 greedy = self.model.q_net(self.observation).argmax(dim=1)
-                actions = greedy.random_(self.model.num_actions, generator=self.generator)
+                actions = greedy.random_(int(self.model.action_space.n), generator=self.generator)
                 self.observation = self.env.step_tensors(actions)[0]
 
     def wait(self) -> None:
@@ -148,6 +149,18 @@ class StockWithPolicy:
         self.env.close()
 
 
+class _Shares(KVWriter):
+    """The parts of the time that the last log tells of."""
+
+    shares: Sequence[float] = ()
+
+    def write(self, key_values: dict[str, Any], *_: Any) -> None:
+        self.shares = [value for key, value in key_values.items() if key.endswith("_share")]
+
+    def close(self) -> None:
+        pass
+
+
 class Learning:
     """`learn` of an algorithm; one call per repeat, so its small overhead counts."""
 
@@ -155,13 +168,15 @@ class Learning:
         self.model, self.device, self.threads = model, device, threads
         self.games = model.n_envs
         self.shares: dict[int, list[float]] = {}
+        self.logged = _Shares()
+        if isinstance(model, DDQN):
+            model.set_logger(Logger(None, [self.logged]))
 
     def steps(self, number: int) -> None:
         self.model.learn(number * self.games, log_interval=1 << 40, reset_num_timesteps=False)
-        clock = getattr(self.model, "clock", None)
         # On an accelerator the clock sees when work is handed over, not when it is done.
-        if clock is not None and self.device == "cpu":
-            share = 1.0 - sum(clock.seconds.values()) / clock.total_seconds
+        if self.logged.shares and self.device == "cpu":
+            share = 1.0 - sum(self.logged.shares)
             self.shares[number] = [*self.shares.pop(number, []), share]
 
     @property

@@ -66,10 +66,10 @@ def load_state(
             raise ValueError(
                 f"{name}: the saved games have {given!r}, this environment has {value!r}"
             )
+    if starts.pop("given", None) != own["starts"].pop("given", None):
+        raise ValueError("starts: the saved games start from others than this environment's")
     if starts.keys() != own["starts"].keys():
         raise ValueError(f"starts must have {', '.join(own['starts'])}, got {sorted(starts)}")
-    if starts.pop("given", None) != own["starts"].get("given"):
-        raise ValueError("starts: the saved games start from others than this environment's")
     fields = _checked_fields(state["fields"], own["fields"])
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(key=key, rule=like.rule, **fields)

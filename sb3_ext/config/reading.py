@@ -40,6 +40,8 @@ def find_config(
     for path in own if shipped else (Path(name), *own):
         if os.path.isfile(path):
             return path
+    if os.path.exists(name):
+        raise ConfigError(f"{field}: got {shown(str(name))}; expected a regular file")
     raise ConfigError(
         f"{field}: there is no file {shown(str(name))}, and none of this name among "
         f"{', '.join(shipped_configs(folder))}"

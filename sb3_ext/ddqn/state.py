@@ -198,7 +198,8 @@ class DDQNState(Settings, DQN):
             warnings.simplefilter("ignore", UserWarning)
             super()._setup_model()
         if self.train_freq.unit != TrainFrequencyUnit.STEP:
-            raise ValueError(f"train_freq: got {self.train_freq}, need a number of parallel steps")
+            given = [self.train_freq.frequency, self.train_freq.unit.value]
+            raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
         self._episode_sums, self._evaluation_sums = torch.zeros(2, 3, device=self.device)
         self._update_sums = torch.zeros(len(MEASURED), device=self.device)
         # SB3 calls only functions of the progress; one that is given stays.

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common import buffers
 
+from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import check_arguments, check_policy
@@ -23,6 +25,7 @@ from sb3_ext.config.checks import (
     numeric_string_hint,
     shown,
 )
+from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
@@ -84,8 +87,24 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         for key, value in values.items():
             _check_value(key, value)
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
+        _check_callbacks(values.get("callback", []))
         with errors_named("collector", ConfigError):
             check_arguments(RayCollector, values.get("collector", {}))
+
+
+def _check_callbacks(named: Any) -> None:
+    """Checks names and arguments of the callbacks that are known without an import."""
+    for place, each in enumerate(named if isinstance(named, list) else [named]):
+        for name, arguments in (each if isinstance(each, Mapping) else {each: {}}).items():
+            with errors_named(f"callback[{place}].{name}", ConfigError):
+                kind: Any = None
+                if "." not in str(name):
+                    kind = CALLBACKS.resolve(name)
+                else:
+                    with suppress(ValueError):  # of a module that the command line names
+                        kind = known_class(str(name))
+                if kind is not None:
+                    check_arguments(kind, arguments or {})
 
 
 def _check_value(key: str, value: Any) -> None:

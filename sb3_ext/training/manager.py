@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -367,7 +368,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             files = {"config": hyperparams, "args": arguments, "versions": about}
             for name, content in files.items():
                 Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(content))
-            Path(self.params_path, "command.txt").write_text(" ".join(sys.orig_argv))
+            Path(self.params_path, "command.txt").write_text(shlex.join(sys.orig_argv))
         print(f"Log path: {self.save_path}")
 
 

@@ -253,6 +253,12 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["buffer_size:1000000000000000"], "buffer_size must be at most 68719476736"),
         (["policy_kwargs:{net_arch: [1000000000]}"], "net_arch must have at most"),
         (["env_kwargs:{dimension: 1000}"], "dimension"),
+        (["callback:nobody"], "callback[0].nobody: unknown callback 'nobody'"),
+        (["callback:{stop_conditions: {bogus: 3}}"], "callback[0].stop_conditions: unknown key"),
+        (
+            ["callback:{rho_evaluation: {opponents: [random], every: {updates: 1}, save: x}}"],
+            "save",
+        ),
         (["callback:os.nope"], "'os' has no attribute 'nope'"),
         (["callback:{os.nope: 3}"], "'os' has no attribute 'nope'"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),

@@ -60,9 +60,7 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 GIVEN = ("device", "seed", "tensorboard_log", "verbose")
 """Arguments of algorithms that the command line gives, not the file."""
-ALONE_ONLY = (
-    *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
-)
+ALONE_ONLY = "optimize_hyperparameters save_replay_buffer track trained_agent trial_id".split()
 """Options of rl_zoo3 that one process alone can follow."""
 WATCHING = (
     *("action_counts", "layer_statistics", "rho_evaluation", "sample_games", "stop_conditions"),

@@ -303,7 +303,7 @@ def test_members_of_a_population_start_from_a_file(tmp_path: Path, capsys: Any) 
     assert members.game.starts == path
     capsys.readouterr()
     assert command("--starts", f"{path}x", goes_on=True) == 2
-    assert "another two_player.game.starts" in capsys.readouterr().err
+    assert "starts.txtx" in capsys.readouterr().err
 
 
 def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> None:

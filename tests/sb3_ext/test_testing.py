@@ -75,7 +75,7 @@ class LoadsAnotherRule(DDQN):
 
     def predict(self, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
         actions, state = super().predict(*args, action_masks=action_masks, **kwargs)
-        return (self.num_actions - 1 - actions if self.inverted else actions), state
+        return (int(self.action_space.n) - 1 - actions if self.inverted else actions), state
 
 
 class PlaysIllegally(DDQN):

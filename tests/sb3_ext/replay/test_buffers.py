@@ -209,7 +209,7 @@ def test_every_transition_as_in_plain_python(
     seen = read(buffer, *index)
     names = ("observations", "next_observations", "rewards", "dones", "discounts")
     for name, column in zip(names, zip(*expected, strict=True), strict=True):
-        np.testing.assert_allclose(seen[name], column, rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(seen[name], column, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("n_steps", [1, 3])

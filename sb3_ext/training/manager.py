@@ -58,9 +58,10 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
-GIVEN = ("device", "seed", "tensorboard_log", "verbose")
-"""Arguments of algorithms that the command line gives, not the file."""
-ALONE_ONLY = "optimize_hyperparameters save_replay_buffer track trained_agent trial_id".split()
+GIVEN = ("device", "seed", "tensorboard_log", "verbose")  # by the command line, not by the file
+ALONE_ONLY = (
+    *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
+)
 """Options of rl_zoo3 that one process alone can follow."""
 WATCHING = (
     *("action_counts", "layer_statistics", "rho_evaluation", "sample_games", "stop_conditions"),

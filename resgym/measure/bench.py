@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from resgym.envs import HironakaVectorEnv
+from resgym.game.rng import RowRandom
 from resgym.game.spec import check_integer
-from resgym.measure.rho import rho
 from resgym.solver.search import Search, compiled
 
 
@@ -109,12 +109,12 @@ def bench(
     }
     if starts is not None:
         settings["starts"] = starts
+    # By its own name a backend compiles at once; 'auto' may be the reference for a while.
+    settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
         if progress is not None:
             progress(f"{number} games at once: {repeats} times {seconds:g} s")
-        # By its own name a backend compiles at once; 'auto' may be the reference for a while.
-        settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
         env = HironakaVectorEnv(number, seat="host", **settings)
         rates[size] = moves_per_second(env, repeats, seconds)
         env.close()
@@ -140,11 +140,15 @@ def compile_ahead() -> Compiled:
     """Compiles the games and the solver for this processor, as far as that is not done."""
     begin = time.perf_counter()
     for dimension in (3, 4):  # three axes have code of their own
-        more: dict[str, Any] = {"dimension": dimension, "backend": "numba"}
-        env = HironakaVectorEnv(2, seat="host", **more)
+        env = HironakaVectorEnv(2, seat="host", dimension=dimension, backend="numba")
         env.reset(seed=0)
         env.step(torch.zeros(2, dtype=torch.int64))
-        rho("zeillinger", "random", games=2, **more)
+        backend, spec, rng = env.backend, env.plan.spec, RowRandom(torch.arange(2))
+        state = backend.random_starts(spec, rng)
+        backend.observe_points(state)
+        backend.host_actions("zeillinger", state, rng)
+        every, axis = torch.ones(2, dimension, dtype=torch.bool), torch.zeros(2, dtype=torch.int64)
+        backend.move(state, every, axis, spec)
     search = Search("depth", 3, 6, compiled())
     search.allow(10_000)
     (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])

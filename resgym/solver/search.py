@@ -75,10 +75,9 @@ def is_ready() -> bool:
 @cache
 def is_cached() -> bool:
     """Whether the compiled search lies on disk, so that loading it takes a moment only."""
-    from resgym.kernels.cpu import compilation
+    from resgym.kernels.cpu.compilation import lies_on_disk
 
-    search = Search("depth", 2, 2, compiled())
-    return compilation.is_cached(search.kernels.decide, search.table, 0, 0, search.effort)
+    return lies_on_disk(compiled().decide)
 
 
 class Search:

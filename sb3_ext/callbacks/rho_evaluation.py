@@ -21,19 +21,13 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count
-from sb3_ext.networks.policy_scores import action_scores, recurrent_scores
+from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.schedules.frequency import Every
 
 if TYPE_CHECKING:
     from resgym.measure.games import GameRecord
-
-
-def seat_of(policy: Any) -> tuple[Any, Any]:
-    """The seat of a model or policy by its observations, and the space [P, D] of their points."""
-    space = policy.observation_space  # a dictionary is the agent's
-    return ("agent", space.get("points")) if hasattr(space, "spaces") else ("host", space)
 
 
 def player_of(model: Any, name: str = "trained") -> ScoringPlayer:

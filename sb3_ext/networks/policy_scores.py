@@ -34,6 +34,12 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
         return network(observation).float()  # type: ignore[no-any-return]
 
 
+def seat_of(policy: Any) -> tuple[Any, Any]:
+    """The seat of a model or policy by its observations, and the space [P, D] of their points."""
+    space = policy.observation_space  # a dictionary is the agent's
+    return ("agent", space.get("points")) if hasattr(space, "spaces") else ("host", space)
+
+
 def action_scores(policy: Any, observation: Any) -> Tensor:
     """Scores of the actions of a discrete policy, float [N, A], higher is better.
 

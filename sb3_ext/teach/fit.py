@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import huber_loss
 
 from sb3_ext.adapter.observations import to_device
-from sb3_ext.callbacks.rho_evaluation import seat_of
+from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.teach.solved import Solved
 
 RETURNS = ("step", "survival", "terminal")

@@ -21,10 +21,9 @@ from resgym.game.state import GameState
 from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
 from resgym.players.base import given_sets
 from sb3_ext.attack.ahead import Ahead
-from sb3_ext.callbacks.rho_evaluation import seat_of
 from sb3_ext.checkpoints.policy_file import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
-from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.networks.policy_scores import action_scores, seat_of
 
 SHIPPED = {
     3: Path(__file__).with_name("taught_host.safetensors"),

@@ -27,7 +27,7 @@ from resgym.measure.rho import rho_starts
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.attack import exact_line
 from sb3_ext.attack.strength import strength
-from sb3_ext.callbacks.rho_evaluation import player_of, seat_of
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
@@ -35,6 +35,7 @@ from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
+from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive
 from sb3_ext.runs.files import digest_of, write_json

@@ -45,11 +45,15 @@ def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str],
     """A type of argparse: whole numbers in a range, and those of rl_zoo3 that mean none."""
 
     def read(text: str) -> int:
-        if not text.lstrip("-").isdigit() or not (low <= int(text) <= high or int(text) in besides):
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number between {low} and {high}, got {text}"
-            )
-        return int(text)
+        try:
+            number = int(text)
+            if low <= number <= high or number in besides:
+                return number
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number between {low} and {high}, got {text}"
+        )
 
     return read
 

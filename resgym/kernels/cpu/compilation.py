@@ -161,18 +161,9 @@ def inlined(function: Callable[..., Any], **more: Any) -> Any:
 
 
 def lies_on_disk(function: Any) -> bool:
-    """Whether a compiled function lies on disk, for arguments of whatever types."""
+    """Whether a compiled function lies on disk for this processor, whatever its arguments."""
     try:
-        return bool(function._cache._cache_file._load_index())
-    except Exception:
-        return False
-
-
-def is_cached(function: Any, *arguments: Any) -> bool:
-    """Whether a compiled function lies on disk for arguments of these types."""
-    try:
-        signature = tuple(function.typeof_pyval(argument) for argument in arguments)
-        key = function._cache._index_key(signature, function.targetctx.codegen())
-        return function._cache._cache_file.load(key) is not None
+        processor = function.targetctx.codegen().magic_tuple()
+        return any(key[1] == processor for key in function._cache._cache_file._load_index())
     except Exception:
         return False

@@ -1,5 +1,9 @@
 """`auto` on a CPU: the reference until compiling pays, with the same bits before and after."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -77,3 +81,19 @@ def test_scripted_hosts_use_the_patience_up(monkeypatch):
 
 def test_a_named_backend_compiles_at_once():
     assert type(resolve_backend("numba", torch.device("cpu"), GameSpec(3, 6))) is NumbaBackend
+
+
+@pytest.mark.long
+def test_what_is_compiled_ahead_leaves_nothing_to_compile(tmp_path):
+    program = (
+        "from resgym.cli import main\n"
+        "main(['compile'])\n"
+        "from resgym.kernels.dispatch import _patient\n"
+        "from resgym.solver.search import is_cached\n"
+        "print(type(_patient()).__name__, is_cached())\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "NumbaBackend True", done.stderr

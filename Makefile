@@ -16,7 +16,7 @@ LOWEST := .venv-lowest
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-long test-lowest check format weight bench docs notebooks dist-test clean
+.PHONY: help install train test test-long test-lowest check format weight bench docs dist-test clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -64,11 +64,8 @@ weight: $(STAMP) ## tokens of code per folder, beside those of well-known librar
 bench: $(VENV)/.peers ## moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
-docs: $(VENV)/.docs ## the documentation as a site, strictly: build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
-
-notebooks: $(VENV)/.docs ## two tutorials as notebooks, run: build/notebooks
-	$(BIN)/python examples/notebooks.py
+docs: $(VENV)/.docs ## build the site and run its tutorials, warnings are errors: build/site
+	$(BIN)/sphinx-build -q -W --keep-going -j auto docs build/site
 
 # Peers that cannot be installed are left out of the benchmark, which says so.
 $(VENV)/.peers: $(STAMP)

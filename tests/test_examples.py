@@ -154,14 +154,3 @@ def test_nondegeneracy_finds_the_faces_by_hand(capsys: pytest.CaptureFixture[str
     assert square == (((0, 2, 0), (1, 1, 0), (2, 0, 0)),)
     assert cusp == (((0, 6), (2, 3), (4, 0)),)
     assert "x**2 + y**3 + z**5: non-degenerate" in capsys.readouterr().out
-
-
-@pytest.mark.long
-def test_notebooks_run(tmp_path: Path) -> None:
-    jupytext = pytest.importorskip("jupytext", reason="needs the extra docs")
-    load("notebooks").main(str(tmp_path))
-    words = {"train_attack_inspect": "zeillinger", "resolve_e8": "proved"}
-    assert {path.stem for path in tmp_path.iterdir()} == set(words)
-    for name, word in words.items():
-        cells = jupytext.read(tmp_path / f"{name}.ipynb").cells
-        assert word in str([cell.outputs for cell in cells if cell.cell_type == "code"])

@@ -16,7 +16,8 @@ LESS = {"model.learn(60_000)": "model.learn(3_000)", "games=2_000": "games=100",
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run(page, capsys):
     names = {"__name__": "__main__"}
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|{code-cell} python3)\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
         for more, less in LESS.items():

@@ -171,7 +171,7 @@ class Curriculum(ByConditions):
 
     A row changes over when its next episode begins. The environments of `resgym` take
     ``num_points`` and ``max_value``, the sizes of random starts, up to those that they were made
-    with; shapes stay. So one learner can begin with few points and small numbers:
+    with; shapes stay. So one learner can begin with few points and small numbers::
 
         Curriculum([
             {"num_points": 5, "max_value": 5, "until": Bound("rho/choose_first", lower=0.2)},

@@ -158,7 +158,7 @@ class Timers(PeriodicCallback):
 
     Logs, each time it is due, means since the last time: ``time/rollout_ms`` of a rollout, with the
     environment, the choice of actions and callbacks; ``time/update_ms`` from the end of a rollout
-    to the beginning of the next, which is updates and logs; and ``time/<name>_ms`` of sections:
+    to the beginning of the next, which is updates and logs; and ``time/<name>_ms`` of sections::
 
         timers = Timers(Every(updates=1000))
         with timers.section("my_reward"):

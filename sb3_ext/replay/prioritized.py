@@ -20,7 +20,7 @@ _WIDTH = 64
 
 
 class PrioritizedReplayBuffer(TensorReplayBuffer):
-    """Draws a transition with probability P(i) = p_i / sum of p, where p = (|error| + eps)^alpha.
+    """Draws a transition with probability P(i) = p_i / sum of p, p = (abs(error) + eps)^alpha.
 
     A batch is drawn stratified: one transition from each of B equal parts of the sum. Its losses
     are to be weighted by w_i = (n P(i))^-beta, n transitions being there, over the largest w of the

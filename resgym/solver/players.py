@@ -21,7 +21,7 @@ from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_p
 from resgym.players.base import given_sets
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.proof import Proof, best_sets, prove
+from resgym.solver.proof import Proof, best_set, prove
 from resgym.solver.search import Objective, Search, TooMuch
 from resgym.solver.solution import Limits, check_objective, progress_report
 
@@ -48,7 +48,7 @@ def _prove(points: Position, objective: Objective, budget: int) -> Proof:
 def _best_set(points: Position, objective: Objective, budget: int) -> Axes | None:
     """The host's best set in a position, or None if the budget does not settle it."""
     proof = _prove(points, objective, budget)
-    return best_sets(proof.search, [points])[0] if proof.settled else None
+    return best_set(proof.search, points) if proof.settled else None
 
 
 @lru_cache(maxsize=REMEMBERED)

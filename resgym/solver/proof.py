@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import thread_time
@@ -111,18 +110,16 @@ def _switches(seconds: float, limits: Limits) -> bool:
     return False
 
 
-def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> list[tuple[int, ...]]:
-    """A set for each position after which the proved bound of the value is reached.
+def best_set(search: Search, points: Points, left: int = -1) -> tuple[int, ...]:
+    """A set after which the proved bound of the value of a position is reached.
 
     Of several it takes one with the least sum of bounds over the answers, then the one that comes
     first among the actions. From a settled position of the search on, every position that these
     sets lead to is resolved as well as the value of the first one asks for.
     """
-    after, chosen = left - 1 if left > 0 else -1, []
-    for points in positions:
-        ranks = {}
-        for axes in search_actions(len(points[0])):
-            numbers = search.numbers(points, axes, after)
-            ranks[axes] = search.cost(numbers)[1], sum(search.bounds(n)[1] for n in numbers)
-        chosen.append(min(ranks, key=ranks.__getitem__))
-    return chosen
+
+    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
+        numbers = search.numbers(points, axes, left - 1 if left > 0 else -1)
+        return search.cost(numbers)[1], sum(search.bounds(number)[1] for number in numbers)
+
+    return min(search_actions(len(points[0])), key=rank)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from resgym.game.plain import prune
+from resgym.game.plain import prune, reduced
 from resgym.game.spec import GameSpec, RuleName, check_integer
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.solver.proof import PATIENCE_LOADING, Proof, best_sets, prove
+from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective, Points
 from resgym.solver.solution import (
     Limits,
@@ -154,9 +154,12 @@ def _least_tree_within(
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) -> Solution:
+    # Three charts of four differ from another one by a shift or a factor alone.
+    best = cache(partial(best_set, proof.search))
+
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         left = proof.left - charts[0].depth if proof.left > 0 else -1
-        return best_sets(proof.search, [chart.points for chart in charts], left)
+        return [best(reduced(chart.points), left) for chart in charts]
 
     objective: Objective = proof.search.objective
     goal = "least" if objective == "depth" else "fewest"

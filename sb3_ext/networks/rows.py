@@ -16,6 +16,12 @@ from torch.autograd.function import once_differentiable
 
 from sb3_ext.networks.features import canonical_points
 
+PATIENCE = 2**20
+"""Numbers that torch packs and pools before the compiled loops are loaded, which takes longer; a
+thousand more a call. Both give the same bits, so it does not matter when a process changes over."""
+
+_numbers = 0
+
 
 def shapes_are_fixed(points: Tensor) -> bool:
     """Whether shapes must not depend on data, as for CUDA graphs and compilers."""
@@ -121,8 +127,11 @@ def _loops() -> Any:
 
 
 def _suits_loops(x: Tensor) -> bool:
-    plain = x.dtype is torch.float32 and x.is_cpu and x.is_contiguous()
-    return plain and _loops() is not None
+    global _numbers
+    if x.dtype is not torch.float32 or not x.is_cpu or not x.is_contiguous():
+        return False
+    _numbers += 1000 + x.numel()
+    return (x.requires_grad or _numbers > PATIENCE) and _loops() is not None
 
 
 class _Pool(torch.autograd.Function):

@@ -5,18 +5,18 @@ import sys
 from sb3_ext.runs.command import start
 
 COMMANDS = {
-    "train": ("sb3_ext.training.train", "main", "train one player, with rl_zoo3's options"),
-    "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play"),
-    "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
+    "train": ("sb3_ext.train.train", "main", "train one player, with rl_zoo3's options"),
+    "enjoy": ("sb3_ext.train.play", "enjoy", "let a trained player play"),
+    "quickstart": ("sb3_ext.train.quickstart", "main", "train a host and measure it"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
     "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "tune": ("sb3_ext.tune.tune", "main", "search for hyperparameters"),
-    "curves": ("sb3_ext.training.curves", "main", "draw the learning curves of runs"),
-    "plot_train": ("sb3_ext.training.zoo_scripts", "plot_train", "rl_zoo3's plots of training"),
-    "record_video": ("sb3_ext.training.play", "record_video", "record a trained player"),
-    "card": ("sb3_ext.training.card", "main", "write a model card for the Hugging Face Hub"),
+    "curves": ("sb3_ext.train.curves", "main", "draw the learning curves of runs"),
+    "plot_train": ("sb3_ext.train.zoo_scripts", "plot_train", "rl_zoo3's plots of training"),
+    "record_video": ("sb3_ext.train.play", "record_video", "record a trained player"),
+    "card": ("sb3_ext.train.card", "main", "write a model card for the Hugging Face Hub"),
 }
 """Module, function and a line of help of each."""
 

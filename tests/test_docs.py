@@ -20,7 +20,7 @@ from resgym.cli import main
 from resgym.render.positions import picture_of
 from resgym.render.shapes import picture_to_svg
 from sb3_ext.runs.best import save_player
-from sb3_ext.training import quickstart
+from sb3_ext.train import quickstart
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")

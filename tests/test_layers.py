@@ -37,14 +37,11 @@ FLOORS = (
     ("sb3_ext.algorithms", "sb3_ext.cluster"),
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
-    ("sb3_ext.training", "sb3_ext.testing"),
+    # `training` holds the entry points of packages that were installed before `train` had its name.
+    ("sb3_ext.train", "sb3_ext.training", "sb3_ext.testing"),
     ("sb3_ext.attack",),
     ("sb3_ext.teach",),
-    (  # the doors: what `python -m` and `import sb3_ext` find
-        "sb3_ext",
-        "sb3_ext.enjoy",
-        "sb3_ext.train",
-    ),
+    ("sb3_ext", "sb3_ext.enjoy"),  # what `import sb3_ext` and `python -m sb3_ext.enjoy` find
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
 
@@ -177,7 +174,7 @@ CORRECT = {
     "resgym/game/state.py": "import stable_baselines\n",
     "sb3_ext/callbacks/rho.py": "from resgym.measure.rho import rho\n",
     "sb3_ext/schedules/schedules.py": "import stable_baselines3 as sb3\n",
-    "sb3_ext/training/quickstart.py": "from sb3_ext.schedules.schedules import Linear\n",
+    "sb3_ext/train/quickstart.py": "from sb3_ext.schedules.schedules import Linear\n",
     "sb3_ext/two_player/trainer.py": "import resgym\nfrom resgym import make\n",
 }
 

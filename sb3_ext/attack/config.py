@@ -22,7 +22,7 @@ from sb3_ext.config.sections import (
     errors_of,
 )
 from sb3_ext.ddqn import DDQN
-from sb3_ext.training.config_files import check_hyperparameters
+from sb3_ext.train.config_files import check_hyperparameters
 
 
 class Game(Section):

@@ -25,7 +25,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.driver import Pulse, Used
 from sb3_ext.runs.stopping import Ended
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.training.runs import transitions_for
+from sb3_ext.train.runs import transitions_for
 
 _PROBES = 256
 

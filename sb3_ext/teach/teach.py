@@ -45,7 +45,7 @@ from sb3_ext.teach.config import TeachConfig
 from sb3_ext.teach.fit import RETURNS, check_seat, model_losses, seeded
 from sb3_ext.teach.positions import draw
 from sb3_ext.teach.solved import Solved, joined, solve
-from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
+from sb3_ext.train.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 
 PIECE = 1024
 """Positions solved with one table, and lost at most when the command is killed."""

@@ -1,1 +1,1 @@
-"""Training from the command line: configuration files, rl_zoo3, saved players."""
+"""The entry points of packages that were installed before the folder was called ``train``."""

@@ -18,7 +18,7 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 from sb3_ext.teach.teach import main as teach
-from sb3_ext.training.train import main as train
+from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
 from sb3_ext.two_player.league import LeagueConfig
 from sb3_ext.two_player.league import main as population

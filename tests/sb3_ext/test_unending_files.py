@@ -17,7 +17,7 @@ from sb3_ext.checkpoints.checkpoint import MANIFEST, STATE, list_checkpoints
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.teach.solved import Solved
-from sb3_ext.training.loading import load_policy
+from sb3_ext.train.loading import load_policy
 
 
 @pytest.fixture(autouse=True)

@@ -26,13 +26,13 @@ from resgym.trust import command_line, outside
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config
-from sb3_ext.training.card import main as card_main
-from sb3_ext.training.loading import load_player
-from sb3_ext.training.play import enjoy as enjoy_main
-from sb3_ext.training.train import main as train_main
+from sb3_ext.train.card import main as card_main
+from sb3_ext.train.loading import load_player
+from sb3_ext.train.play import enjoy as enjoy_main
+from sb3_ext.train.train import main as train_main
 from sb3_ext.tune.tune import main as tune_main
 from sb3_ext.two_player.job import main as two_player_main
-from tests.sb3_ext.training.helpers import make_model
+from tests.sb3_ext.train.helpers import make_model
 from tests.sb3_ext.two_player.helpers import tiny
 
 HOST = "resgym/HironakaHost-v0"

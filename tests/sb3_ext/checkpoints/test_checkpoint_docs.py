@@ -13,7 +13,7 @@ import resgym
 from sb3_ext.checkpoints.resume import save_run
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
-from tests.sb3_ext.training.helpers import make_model as make_player
+from tests.sb3_ext.train.helpers import make_model as make_player
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "checkpoints.md"
 

@@ -25,7 +25,7 @@ from sb3_ext.checkpoints.training_state import training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
-from sb3_ext.training.loading import load_policy
+from sb3_ext.train.loading import load_policy
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights

@@ -21,7 +21,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.runs.command import start
 from sb3_ext.runs.ranks import torchrun
-from sb3_ext.training.train import main as train
+from sb3_ext.train.train import main as train
 from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
 from tests.sb3_ext.ranks.processes import forked, free_port
 from tests.sb3_ext.runs.killed import contents, die_at

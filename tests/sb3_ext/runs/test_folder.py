@@ -15,7 +15,7 @@ from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
 from sb3_ext.teach.teach import main as teach
-from sb3_ext.training.quickstart import main as quickstart
+from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 

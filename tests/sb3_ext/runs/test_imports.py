@@ -18,10 +18,10 @@ from resgym.game import REWARDS
 from resgym.trust import import_modules, imported_modules
 from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.training.loading import load_player
-from sb3_ext.training.play import enjoy
-from sb3_ext.training.search_spaces import known_algorithms
-from sb3_ext.training.train import main as train_main
+from sb3_ext.train.loading import load_player
+from sb3_ext.train.play import enjoy
+from sb3_ext.train.search_spaces import known_algorithms
+from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.job import main
 from tests.sb3_ext.two_player.helpers import tiny

@@ -17,7 +17,7 @@ from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
 from sb3_ext.teach.config import TeachConfig
 from sb3_ext.teach.solved import Solved
-from sb3_ext.training.loading import load_player
+from sb3_ext.train.loading import load_player
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.teach.labelled import config
 

@@ -19,7 +19,7 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.fit import losses
-from sb3_ext.training.config_files import read_sections
+from sb3_ext.train.config_files import read_sections
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.teach.labelled import make, small

@@ -16,7 +16,7 @@ import yaml
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.driver import Run, go, parser_of
-from sb3_ext.training.loading import load_player, load_policy
+from sb3_ext.train.loading import load_player, load_policy
 from sb3_ext.two_player import league
 from sb3_ext.two_player.league import League, LeagueConfig, main, seats
 from sb3_ext.two_player.trainer import HostAgentTrainer

@@ -10,7 +10,7 @@ import torch
 
 import resgym
 from sb3_ext.runs.driver import Run, go
-from sb3_ext.training.loading import load_player
+from sb3_ext.train.loading import load_player
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.config import smoke_version
 from sb3_ext.two_player.job import TwoPlayer

@@ -20,15 +20,15 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.teach.teach import main as teach
-from sb3_ext.training.curves import main as curves
-from sb3_ext.training.play import enjoy
-from sb3_ext.training.quickstart import main as quickstart
-from sb3_ext.training.train import main as train
+from sb3_ext.train.curves import main as curves
+from sb3_ext.train.play import enjoy
+from sb3_ext.train.quickstart import main as quickstart
+from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.runs.switches import switched_on
-from tests.sb3_ext.training.killed_runs import ARGUMENTS, GAME, run_of
+from tests.sb3_ext.train.killed_runs import ARGUMENTS, GAME, run_of
 
 LONG = "9" * 5000
 
@@ -37,7 +37,7 @@ LONG = "9" * 5000
 def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) -> None:
     """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
     plans = ["step:150,write:40", "step:3"]
-    printed = killed_runs("tests.sb3_ext.training.killed_runs", tmp_path, plans)
+    printed = killed_runs("tests.sb3_ext.train.killed_runs", tmp_path, plans)
     assert printed == [f"{plans[0]} 2 nothing", f"{plans[1]} 1 nothing"]
     found = np.load(run_of(tmp_path / "whole") / "evaluations.npz")
     assert found["results"].shape == (13, 20)
@@ -199,7 +199,7 @@ def test_warnings_of_a_command_are_one_line_each(
         return 0
 
     monkeypatch.setattr(command.importlib, "import_module", lambda _: SimpleNamespace(main=main))
-    assert command.start("train", "sb3_ext.training.train") == 0
+    assert command.start("train", "sb3_ext.train.train") == 0
     assert capsys.readouterr().err == "train: warning: of two lines\n"
 
 

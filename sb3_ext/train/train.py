@@ -34,10 +34,10 @@ from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
-from sb3_ext.training.config_files import check_hyperparameters, read_sections
-from sb3_ext.training.flags import REFUSED, make_parser, saved_arguments
-from sb3_ext.training.manager import Manager
-from sb3_ext.training.search_spaces import check_algorithm, known_algorithms
+from sb3_ext.train.config_files import check_hyperparameters, read_sections
+from sb3_ext.train.flags import REFUSED, make_parser, saved_arguments
+from sb3_ext.train.manager import Manager
+from sb3_ext.train.search_spaces import check_algorithm, known_algorithms
 
 
 @command("train", REFUSED)

@@ -50,9 +50,9 @@ from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
 from sb3_ext.schedules.binding import bind_schedules, of_progress
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.config_files import check_hyperparameters, read_sections, with_classes
-from sb3_ext.training.runs import attach
-from sb3_ext.training.saved_run import STATISTICS, batched, save_statistics
+from sb3_ext.train.config_files import check_hyperparameters, read_sections, with_classes
+from sb3_ext.train.runs import attach
+from sb3_ext.train.saved_run import STATISTICS, batched, save_statistics
 
 SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
@@ -79,7 +79,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     """One command of `train`.
 
     Args:
-        args: of `sb3_ext.training.flags.make_parser`.
+        args: of `sb3_ext.train.flags.make_parser`.
         ranks: the processes that learn together; the first one alone writes.
         watching: callbacks beside those of the file.
         uuid: what the folder's name ends with.

@@ -25,8 +25,8 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
-from sb3_ext.training.search_spaces import known_algorithms
-from sb3_ext.training.train import main as train_main
+from sb3_ext.train.search_spaces import known_algorithms
+from sb3_ext.train.train import main as train_main
 
 HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
 STOCK = ("a2c", "dqn", "ppo", "qrdqn")

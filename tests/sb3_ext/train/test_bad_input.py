@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sb3_ext.attack import attack
-from sb3_ext.training import curves, quickstart
-from sb3_ext.training.play import enjoy, record_video
-from sb3_ext.training.train import main as train
-from sb3_ext.training.zoo_scripts import plot_train
+from sb3_ext.train import curves, quickstart
+from sb3_ext.train.play import enjoy, record_video
+from sb3_ext.train.train import main as train
+from sb3_ext.train.zoo_scripts import plot_train
 from sb3_ext.two_player.job import main as two_player
 
 

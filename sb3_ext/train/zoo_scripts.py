@@ -14,7 +14,7 @@ from resgym.cli import OneLineParser
 from resgym.game.spec import check_integer
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
-from sb3_ext.training.flags import REFUSED
+from sb3_ext.train.flags import REFUSED
 
 X_AXES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "steps": ("Timesteps", lambda episodes: episodes.l.cumsum()),

@@ -1,6 +1,6 @@
 """`train` killed at given points, resumed and finished; prints in what its folder differs.
 
-    python -m tests.sb3_ext.training.killed_runs FOLDER PLAN ...
+    python -m tests.sb3_ext.train.killed_runs FOLDER PLAN ...
 
 Plans and what is printed of them: `tests.sb3_ext.runs.killed.compare`.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
-from sb3_ext.training.train import main as train
+from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.killed import compare, die_at
 
 GAME = "resgym/HironakaHost-v0"

@@ -20,9 +20,9 @@ from tqdm import tqdm
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.runs.command import command
-from sb3_ext.training.flags import REFUSED, StoreYaml, device_name, path_text, whole
-from sb3_ext.training.saved_run import SavedRun
-from sb3_ext.training.search_spaces import check_algorithm
+from sb3_ext.train.flags import REFUSED, StoreYaml, device_name, path_text, whole
+from sb3_ext.train.saved_run import SavedRun
+from sb3_ext.train.search_spaces import check_algorithm
 
 
 @command("enjoy", REFUSED)

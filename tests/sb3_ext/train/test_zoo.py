@@ -20,11 +20,11 @@ from sb3_ext.algorithms import ObservedMaskPPO
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.config_files import read_sections
-from sb3_ext.training.flags import make_parser
-from sb3_ext.training.manager import Manager
-from sb3_ext.training.play import enjoy
-from sb3_ext.training.train import main as train_main
+from sb3_ext.train.config_files import read_sections
+from sb3_ext.train.flags import make_parser
+from sb3_ext.train.manager import Manager
+from sb3_ext.train.play import enjoy
+from sb3_ext.train.train import main as train_main
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"

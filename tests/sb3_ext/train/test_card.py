@@ -14,9 +14,9 @@ from huggingface_hub import ModelCard
 import resgym
 from resgym import cli, scoreboard
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
-from sb3_ext.training import card
-from sb3_ext.training.loading import load_player
-from tests.sb3_ext.training.helpers import make_model
+from sb3_ext.train import card
+from sb3_ext.train.loading import load_player
+from tests.sb3_ext.train.helpers import make_model
 
 
 @pytest.fixture(autouse=True)

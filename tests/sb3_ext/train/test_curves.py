@@ -9,8 +9,8 @@ import os
 import pytest
 
 from resgym.measure.plots import plot_curves
-from sb3_ext.training import curves
-from sb3_ext.training.curves import main, read_curves
+from sb3_ext.train import curves
+from sb3_ext.train.curves import main, read_curves
 
 HISTORY = [
     {"updates": 0, "rho": {"random": 0.1, "choose_first": 0.02}},

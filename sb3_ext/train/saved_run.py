@@ -27,8 +27,8 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.ddqn import DDQN
-from sb3_ext.training.config_files import check_hyperparameters, with_classes
-from sb3_ext.training.search_spaces import known_algorithms
+from sb3_ext.train.config_files import check_hyperparameters, with_classes
+from sb3_ext.train.search_spaces import known_algorithms
 
 STATISTICS = "vecnormalize.safetensors"
 _PLAYING = ("dueling", "mask_source", "policy", "policy_kwargs", "use_sde")

@@ -28,8 +28,8 @@ from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.curves import history_curves
-from sb3_ext.training.runs import transitions_for
+from sb3_ext.train.curves import history_curves
+from sb3_ext.train.runs import transitions_for
 
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 2_000

@@ -18,9 +18,9 @@ from PIL import Image
 
 from resgym.render.positions import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.training.play import record_video
-from sb3_ext.training.train import main as run_train
-from sb3_ext.training.zoo_scripts import plot_train
+from sb3_ext.train.play import record_video
+from sb3_ext.train.train import main as run_train
+from sb3_ext.train.zoo_scripts import plot_train
 
 HOST = "resgym/HironakaHost-v0"
 

@@ -30,9 +30,9 @@ from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN, HostPolicy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.training.loading import load_player, load_policy
+from sb3_ext.train.loading import load_player, load_policy
 from tests.sb3_ext.checkpoints.helpers import equal
-from tests.sb3_ext.training.helpers import SIZES, make_env, make_model
+from tests.sb3_ext.train.helpers import SIZES, make_env, make_model
 
 
 def scores(seat: str, player: Any) -> float:
@@ -294,7 +294,7 @@ def test_loading_a_checkpoint_unpickles_nothing(tmp_path: Path) -> None:
     script = """
         import sys
         from pathlib import Path
-        from sb3_ext.training.loading import load_player
+        from sb3_ext.train.loading import load_player
         load_player(Path(sys.argv[1]), "host")  # whatever the libraries import on first use
         seen = []
         sys.addaudithook(lambda name, values: seen.append(name))

@@ -1,0 +1,152 @@
+"""A saved player as a folder for the Hugging Face Hub: weights, what they are of, a model card.
+
+The card's figures are those of the scoreboard, measured from the folder as others will load it.
+``hf upload USER/NAME FOLDER`` sends it, see docs/scoreboard.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import resgym
+from resgym.cli import OneLineParser
+from resgym.files import write_file
+from resgym.players import player_name
+from resgym.scoreboard import POINTS, Row, measure, table
+from resgym.trust import add_trust, command_line
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.checkpoints.policy_description import describe_policy
+from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
+from sb3_ext.networks.policy_scores import seat_of
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED
+from sb3_ext.train.loading import load_player, load_policy
+
+CARD = "README.md"
+TAGS = ("reinforcement-learning", "resgym", "resolution-of-singularities", "stable-baselines3")
+
+
+def write_card(
+    model: Path, out: Path, name: str, licence: str = "mit", half: bool = False
+) -> list[Row]:
+    """Writes the folder of a saved player.
+
+    Args:
+        model: as for `sb3_ext.train.loading.load_player`.
+        out: a new folder, or that of an earlier card.
+        name: of the player.
+        licence: as the Hub calls it.
+        half: round the weights to float16, half of the size.
+
+    Returns:
+        The figures on the card; none for an agent, or for a host of other than three axes.
+
+    Raises:
+        ValueError: the model cannot be read or described, or other files are in the folder.
+    """
+    policy = load_policy(model)
+    role, points = seat_of(policy)
+    player_of(policy, str(model))  # refuses what observes no points
+    content = policy_bytes(policy, {"made by": f"resgym {resgym.__version__}"}, half)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out: got the file {out}; expected a folder")
+    foreign = {file.name for file in out.glob("*")} - {MODEL, CONFIG, CARD}
+    if foreign:
+        raise ValueError(
+            f"out: got {out} with {min(foreign)!r}; expected a new folder, or a card's"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    # Whatever happens meanwhile, no figures stand beside weights that they are not of.
+    (out / CARD).unlink(missing_ok=True)
+    write_file(out / MODEL, content)
+    config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
+    write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
+    player, (most, axes) = load_player(out, role), points.shape
+    known = [number for number in POINTS if (role, axes) == ("host", 3) and number <= most]
+    rows = [measure(player, number, name=name) for number in known]
+    write_file(out / CARD, _page(name, role, (most, axes), licence, rows))
+    return rows
+
+
+def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Row]) -> str:
+    """The card: what machines read, then what people read; ``shape`` is the (P, D) it knows."""
+    header: dict[str, Any] = {
+        "library_name": "resgym",
+        "license": licence,
+        "pipeline_tag": "reinforcement-learning",
+        "tags": list(TAGS),
+    }
+    if rows:
+        header["model-index"] = [{"name": name, "results": [_result(row) for row in rows]}]
+    figures = "".join(
+        f"\n{row.points} points, {row.starts} starts (seed {row.seed}, SHA-256 "
+        f"`{row.starts_sha256[:16]}`), resgym {row.version}:\n\n{table([row])}\n"
+        for row in rows
+    )
+    figures = figures or "\nNone: the scoreboard is for hosts of three axes.\n"
+    text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
+    seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
+    play, other = seats[role]
+    return f"""---
+{text}---
+
+# {name}
+
+A {role} for Hironaka's polyhedral game, for resgym: {shape[1]} axes, up to {shape[0]} points. The
+weights are in `{MODEL}`, what they are of in `{CONFIG}`; no file runs code.
+
+    resgym rho {play}
+
+```python
+import gymnasium
+import resgym
+
+env = gymnasium.make("resgym/Hironaka{other}-v0", opponent="./FOLDER")
+```
+
+## Figures
+{figures}"""
+
+
+def _result(row: Row) -> dict[str, Any]:
+    """One entry of the model index; of a range the lower end."""
+    named = (
+        ("exact worst case", row.worst),
+        ("against choose_first", row.choose_first),
+        ("against random", row.random),
+    )
+    game = "resgym/HironakaHost-v0"
+    return {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": game, "name": f"{game}, {row.points} points"},
+        "metrics": [
+            {"type": "rho", "name": f"rho, {what}", "value": round(found.rho[0], 6)}
+            | {"verified": False}
+            for what, found in named
+            if found is not None
+        ],
+    }
+
+
+@command("card", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Writes a card; returns the exit code, see `command`."""
+    parser = OneLineParser(prog="resgym card", description=__doc__)
+    add = parser.add_argument
+    add("model", help="the path of a saved player")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="where to write the card")
+    add("--name", help="for the card (default: the model's own)")
+    add("--license", default="mit", help="of the weights (default mit)")
+    add("--half", action="store_true", help="round the weights to float16: half of the size")
+    add_trust(parser)
+    args = parser.parse_args(arguments)
+    with command_line(args.trust):
+        name = args.name or player_name(args.model)
+        write_card(Path(args.model), args.out, name, args.license, args.half)
+    print(args.out / CARD)
+    return 0

@@ -1,0 +1,157 @@
+"""Players from files: `opponent="runs/host"` in an environment, or on a command line.
+
+Checkpoint directories and runs of `train` are data: reading them executes nothing, see
+`SavedRun`. A lone ``.zip`` of stable-baselines3 holds pickles, so a command line has to say
+``--trust``; in a program its path is trust enough, as for SB3's own `load`.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import ConstantSchedule
+
+from resgym.players import ScoringPlayer
+from resgym.trust import check_pickle, regular_file
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.checkpoints.checkpoint import (
+    CheckpointError,
+    read_checkpoint,
+)
+from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.checkpoints.policy_description import build_policy
+from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
+from sb3_ext.config.checks import one_line
+from sb3_ext.ddqn import DDQN
+from sb3_ext.train.saved_run import SavedRun, is_run
+
+
+def load_player(path: Path, role: str) -> ScoringPlayer:
+    """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.
+
+    Args:
+        path: a checkpoint, the folder of a run or of a model card, a ``.safetensors`` as `ship`
+            writes it, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO or RecurrentPPO.
+        role: the seat that it has to play, ``host`` or ``agent``.
+
+    Returns:
+        A player on the CPU. It raises ValueError when it is asked to play another dimension.
+
+    Raises:
+        ValueError: there is no such file here, it is damaged or of another kind, its network holds
+            NaN or infinite weights, or it plays the other seat.
+    """
+    player = player_of(load_policy(path, role), str(path))
+    if player.role != role:
+        raise ValueError(f"{path}: was trained as the {player.role}, need a player for the {role}")
+    return player
+
+
+def load_policy(
+    path: str | Path, role: str | None = None, device: torch.device | str = "cpu"
+) -> BasePolicy:
+    """The policy of a saved model, ready to play; paths and errors as of `load_player`.
+
+    ``role`` says which one, for a checkpoint of two players.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        regular_file(path, "model")
+    if path.is_dir() and is_card(path):
+        policy = read_card(path, device)
+    elif path.suffix == ".safetensors":
+        policy = read_policy(path, device)
+    elif path.is_dir():
+        policy = _policy_of_checkpoint(path, role, device)
+    elif zipfile.is_zipfile(path):
+        run = is_run(path.parent)
+        policy = SavedRun(path.parent).policy(path, device) if run else _policy_of_zip(path, device)
+    elif not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+    else:
+        raise ValueError(
+            f"{path}: is neither a checkpoint directory, a card's folder, a .safetensors nor a "
+            ".zip of stable-baselines3"
+        )
+    # With a NaN it would play its first legal action whatever it sees.
+    for name, values in policy.state_dict().items():
+        if values.is_floating_point() and not bool(values.isfinite().all()):
+            raise ValueError(f"{path}: its network holds NaN or infinite weights, in {name}")
+    return policy
+
+
+def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | str) -> BasePolicy:
+    def choose(names: list[str]) -> list[str]:
+        prefix = f"{role}." if f"{role}.policy" in names else ""
+        return [f"{prefix}network", f"{prefix}policy"]
+
+    found, parts = read_checkpoint(path, choose)
+    network, weights = parts.values()
+    field = f"{found}: {next(iter(parts))}"
+    if not isinstance(network, dict) or "policy" not in network:
+        reason = network.get("not_described") if isinstance(network, dict) else None
+        raise CheckpointError(f"{field}: the policy is not described: {reason or 'nothing there'}")
+    with errors_named(field):
+        policy = build_policy(network["policy"], device)
+        load_policy_weights(policy, weights, "policy")
+    return policy
+
+
+# What trains and does not play is not read; it may be functions, as in files of older versions.
+_NOT_READ: dict[str, Any] = {
+    "buffer_size": 1,  # one transition: none is needed to play
+    "clip_range": 0.2,
+    "clip_range_vf": None,
+    "exploration_schedule": ConstantSchedule(0.0),
+    "learning_rate": 0.0,
+    "lr_schedule": ConstantSchedule(0.0),
+}
+
+
+def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
+    check_pickle(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            fields = json.loads(archive.read("data"))
+        policy_module = str(fields["policy_class"]["__module__"])
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: is no model of stable-baselines3") from error
+    algorithm = _algorithm_of(fields, policy_module)
+    if algorithm is None:
+        raise ValueError(
+            f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO"
+            " and RecurrentPPO can be loaded"
+        )
+    try:
+        model = algorithm.load(path, device=device, custom_objects=_NOT_READ)
+    except Exception as error:  # whatever a file may hold
+        raise ValueError(f"{path}: cannot be loaded: {one_line(error)}") from error
+    model.policy.set_training_mode(False)
+    return model.policy
+
+
+_ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
+    "sb3_contrib.common.maskable": MaskablePPO,
+    "sb3_contrib.common.recurrent": RecurrentPPO,
+    "sb3_contrib.qrdqn": QRDQN,
+    "stable_baselines3.dqn": DQN,
+}
+
+
+def _algorithm_of(fields: Any, policy_module: str) -> type[BaseAlgorithm] | None:
+    """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
+    if "double_q" in fields:
+        return DDQN
+    if policy_module == "stable_baselines3.common.policies":
+        return PPO if "clip_range" in fields else A2C
+    return _ALGORITHMS.get(policy_module.rpartition(".")[0])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
 from sb3_ext.config.registry import Registry, unknown_word
@@ -86,20 +87,18 @@ def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None
 
 
 def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
-    types = _type_names(parameter.annotation)
+    types, kind = _type_names(parameter.annotation), type(value).__name__
+    own = not types <= {*_WORDS, "None"}  # something of its own, which may have more forms
     if value is None:
         fits = "None" in types or parameter.default is None
-    elif isinstance(value, str) and "str" not in types and numeric_string_hint(value):
-        fits = False
-    elif not types <= {*_WORDS, "None"}:  # something of its own, which may have more forms
-        fits = True
-    elif isinstance(value, (bool, str)):
-        fits = type(value).__name__ in types
-    elif "float" in types:
-        fits = isinstance(value, (float, int)) and not math.isnan(value)
+    elif kind == "str":
+        fits = "str" in types or (own and not numeric_string_hint(value))
+    elif own or kind == "bool":
+        fits = own or "bool" in types
     else:
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        fits = "int" in types and whole and abs(value) <= LARGEST_COUNT
+        number = value if isinstance(value, (float, int)) else math.nan
+        whole = abs(number) <= LARGEST_COUNT and number == int(number)
+        fits = whole if types <= {"int", "None"} else "float" in types and number == number
     if not fits:
         wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
         raise ConfigError(
@@ -108,8 +107,5 @@ def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
 
 
 def _type_names(annotation: Any) -> set[str]:
-    if isinstance(annotation, str):
-        return {part.strip() for part in annotation.split("|")}
-    parts = get_args(annotation) or (annotation,)
-    names = {getattr(part, "__name__", str(part)) for part in parts}
-    return {"None" if name == "NoneType" else name for name in names}
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return set(re.findall(r"[\w.]+", text.replace("Optional", "None"))) - {"Union"}

@@ -5,8 +5,8 @@ value, or ``--trust`` for the one file named beside it. Models are an exception 
 paths too: a file that is trusted may still name neither pickles nor a path outside its run.
 
 `KEYS` declares every key that can have an effect, whichever schema it belongs to, and `judge` is
-called by the readers of files. A test walks over all schemas and fails on a key of text that stands
-neither in `KEYS` nor in `PLAIN`.
+called by the readers of files. tests/sb3_ext/config/test_effects.py walks over all schemas and
+fails on a key of text that stands neither in `KEYS` nor in its own list of those without an effect.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 from resgym.trust import is_named, is_trusted
 from sb3_ext.config.checks import shown
+from sb3_ext.config.yaml_files import parse_yaml
 
 
 class Effect(Enum):
@@ -66,46 +67,6 @@ KEYS: Mapping[str, Effect] = {
 }
 """Keys whose values can have an effect, in every schema."""
 
-PLAIN = frozenset(
-    {
-        *("action_mask_fn", "activation", "algo", "algorithm", "approximate", "autoreset_mode"),
-        *(
-            "backend",
-            "best",
-            "channels_order",
-            "command",
-            "compile_networks",
-            "condition",
-            "device",
-        ),
-        *(
-            "dict_time_key",
-            "direction",
-            "ent_coef",
-            "exploration_strategy",
-            "explore",
-            "families",
-            "field",
-        ),
-        *("filter_keys", "fingerprint", "first", "game", "goal_selection_strategy"),
-        *("info_keywords", "invalid_action", "key", "learner", "learning_rate_factors", "log"),
-        *("loss", "mask_source", "max_resource", "min_resource", "mode", "name", "net_arch"),
-        *("norm_obs_keys", "objective", "obs_key", "observation", "output", "padding_type"),
-        *("params", "polytope", "precision", "reduction", "render_key", "render_mode"),
-        *("reset_keywords", "reward", "role", "rule", "schedule"),
-        *("scripted", "settings", "stats_key", "supported_action_spaces", "target_entropy"),
-        *("target_update_unit", "train_freq", "unit", "warmup"),
-        *(
-            "config",
-            "data",
-            "file",
-            "starts",
-            "value",
-        ),  # files that are read as data, names of metrics
-    }
-)
-"""Keys of text that have no effect: words of a registry, names of entries, files of text."""
-
 PACKAGES = (
     *("gymnasium.wrappers", "rl_zoo3.callbacks", "rl_zoo3.wrappers", "sb3_contrib", "sb3_ext"),
     "stable_baselines3",
@@ -144,8 +105,6 @@ def effects_of(
         if found is not None:
             yield field, data, found
         if field.rpartition(".")[2].startswith("settings["):
-            from sb3_ext.config.yaml_files import parse_yaml
-
             name, _, value = data.partition("=")
             yield from effects_of({name: parse_yaml(value)}, field)
     elif isinstance(data, Mapping):

@@ -12,7 +12,7 @@ from sb3_ext.config.checks import shown
 from sb3_ext.config.effects import judge
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, errors_of, read_section
-from sb3_ext.config.yaml_files import parse_yaml, read_yaml
+from sb3_ext.config.yaml_files import MAX_BYTES, parse_yaml
 
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
 """An installed package has its configurations beside its code, a checkout at the top."""
@@ -105,10 +105,17 @@ class ConfigFile(Section):
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """The mapping that a file holds, judged by its effects; a ConfigError begins with the path."""
-    data = read_yaml(path)
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
     with errors_of(str(path)):
+        try:
+            if not os.path.isfile(path):  # a pipe or a device may never end
+                raise FileNotFoundError("there is no such file")
+            with open(path, encoding="utf-8") as file:
+                text = file.read(MAX_BYTES + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
+        data = parse_yaml(text)
+        if not isinstance(data, Mapping):
+            raise ValueError(f"must hold a mapping, got {type(data).__name__}")
         judge(data, path)
     return data
 
@@ -138,10 +145,8 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
     return with_values(data, (split_setting(setting) for setting in settings))
 
 
-def with_values(
-    data: Mapping[str, Any], values: Iterable[tuple[str, Any]], option: str = "--set"
-) -> dict[str, Any]:
-    """The same for dotted keys and values that were read already; ``option`` names them."""
+def with_values(data: Mapping[str, Any], values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The same for dotted keys and values that were read already."""
     changed: dict[str, Any] = _unshared(data)
     for name, value in values:
         *parents, last = name.split(".")
@@ -149,12 +154,12 @@ def with_values(
         for depth, key in enumerate(parents):
             if key not in section:
                 where = f"key of {'.'.join(parents[:depth])}" if depth else "key"
-                raise ConfigError(f"{option}: {unknown_word(where, key, map(str, section))}")
+                raise ConfigError(f"--set: {unknown_word(where, key, map(str, section))}")
             if section[key] is None:
                 section[key] = {}
             section = section[key]
             if not isinstance(section, dict):
-                raise ConfigError(f"{option} {name}: {'.'.join(parents[: depth + 1])} has no keys")
+                raise ConfigError(f"--set {name}: {'.'.join(parents[: depth + 1])} has no keys")
         section[last] = value
     return changed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, overload
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from resgym.trust import named_class
 from sb3_ext.config.checks import shown
@@ -43,11 +43,7 @@ class Registry(dict[str, T]):
         super().__init__()
         self.kind, self.base = kind, base
 
-    @overload
-    def register(self, name: str) -> Callable[[T], T]: ...
-    @overload
-    def register(self, name: str, entry: T) -> T: ...
-    def register(self, name: str, entry: T | None = None) -> Any:
+    def register(self, name: str, entry: Any = None) -> Any:
         """Adds an entry under a name that is not taken; ``@register(name)`` decorates one."""
         if not isinstance(name, str) or not name:
             raise ValueError(f"a {self.kind} needs a name that is not empty, got {name!r}")
@@ -70,10 +66,10 @@ class Registry(dict[str, T]):
 
     def name_of(self, entry: T) -> str:
         """The first name that an entry was registered under."""
-        for name, item in self.items():
-            if item is entry:
-                return name
-        raise ValueError(f"{entry!r} is not a registered {self.kind}")
+        try:
+            return next(name for name, item in self.items() if item is entry)
+        except StopIteration:
+            raise ValueError(f"{entry!r} is not a registered {self.kind}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(super().__iter__()))

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
@@ -56,6 +64,21 @@ class Section(BaseModel):
         for field in cls.model_fields.values():
             if field.description:
                 field.description = " ".join(field.description.split())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_its_keys(cls, data: Any) -> Any:
+        """An unknown key explains a missing one, so it is told first."""
+        if isinstance(data, Mapping):
+            for key in data:
+                if key not in cls.model_fields:
+                    words = {"key": key, "known": list(cls.model_fields)}
+                    raise PydanticCustomError("unknown", "unknown key", words)
+            for name, field in cls.model_fields.items():
+                if field.is_required() and name not in data:
+                    about = f": {field.description}" if field.description else ""
+                    raise ValueError(f".{name} is missing{about}")
+        return data
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that reads back to an equal section."""
@@ -133,50 +156,26 @@ def read_section(model: type[S], data: Any, where: str = "") -> S:
     try:
         return model.model_validate(data if isinstance(data, model) else dict(data))
     except ValidationError as error:
-        raise ConfigError(_one_line(error, model, where)) from None
+        raise ConfigError(_one_line(error, where)) from None
 
 
-def _one_line(error: ValidationError, model: type[Section], where: str) -> str:
-    # An unknown key explains a missing one, so it is told first.
-    found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+def _one_line(error: ValidationError, where: str) -> str:
+    found = error.errors()
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    path, kind, given = first["loc"], first["type"], first["input"]
-    raised = first.get("ctx", {}).get("error")
-    if kind == "extra_forbidden":
-        parent = _dotted(where, path[:-1])
-        fields = _section_at(model, path[:-1]).model_fields
-        return unknown_word(f"key of {parent}" if parent else "key", path[-1], fields) + more
-    if kind == "missing":
-        about = _section_at(model, path[:-1]).model_fields[str(path[-1])].description
-        text = f" is missing{f': {about}' if about else ''}"
-    elif isinstance(raised, ConfigError):  # of a section that was read on its own
+    kind, given, about = first["type"], first["input"], first.get("ctx", {})
+    names = [f"[{name}]" if isinstance(name, int) else f".{name}" for name in first["loc"]]
+    path, raised = "".join([where, *names]).lstrip("."), about.get("error")
+    if kind == "unknown":
+        what = f"key of {path}" if path else "key"
+        return unknown_word(what, about["key"], about["known"]) + more
+    if isinstance(raised, ConfigError):  # of a section that was read on its own
         return f"{raised}{more}"
-    elif raised is not None:
+    if raised is not None:
         text = str(raised)
         text = text if text[:1] in (" ", ".", ":", "[") else f": {text}"
     else:
         allowed = first["msg"].replace("Input should be", "must be").replace(" should ", " must ")
         if kind in _ALLOWED:
-            allowed = f"must be {_ALLOWED[kind].format(**first.get('ctx', {}))}"
+            allowed = f"must be {_ALLOWED[kind].format(**about)}"
         text = f" {allowed}, got {shown(given)}{numeric_string_hint(given)}"
-    return f"{_dotted(where, path)}{text}".lstrip(" .:") + more
-
-
-def _dotted(where: str, path: tuple[int | str, ...]) -> str:
-    names = [f"[{name}]" if isinstance(name, int) else f".{name}" for name in path]
-    return "".join([where, *names]).lstrip(".")
-
-
-def _section_at(model: type[Section], path: tuple[int | str, ...]) -> type[Section]:
-    for name in path:
-        if isinstance(name, str) and name in model.model_fields:  # else a key of a mapping
-            model = next(_sections_in(model.model_fields[name].annotation))
-    return model
-
-
-def _sections_in(annotation: Any) -> Any:
-    """The sections of an optional or repeated field."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
-    for inside in get_args(annotation):
-        yield from _sections_in(inside)
+    return f"{path}{text}".lstrip(" .:") + more

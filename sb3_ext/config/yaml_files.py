@@ -1,14 +1,12 @@
-"""Configuration files: plain YAML of a limited size; see docs/configuration.md."""
+"""Configuration files are plain YAML of a limited size; see docs/configuration.md."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.config.arguments import REFUSALS
 
 MAX_BYTES = 2**17
 MAX_DEPTH = 40
@@ -77,14 +75,8 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """PyYAML's own constructors fail in many ways on text that is not of their tag."""
-        try:
-            value = super().construct_object(node, deep)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            kind = node.tag.removeprefix(_TAG)
-            raise yaml.constructor.ConstructorError(
-                None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark
-            ) from None
+        """Whole numbers have to fit."""
+        value = super().construct_object(node, deep)
         if isinstance(value, int) and abs(value) >= 2**63:
             self._refuse("a whole number of more than 63 bits", node.start_mark)
         return value
@@ -99,25 +91,12 @@ def parse_yaml(text: str) -> Any:
     Raises:
         ValueError: it is no YAML, not plain, too large, or has a key twice; continues a name.
     """
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"more than {MAX_BYTES} characters")
     try:
-        if len(text) > MAX_BYTES:
-            raise ValueError(f"more than {MAX_BYTES} characters")
         return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # a safe one
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, *REFUSALS) as error:  # PyYAML fails in many ways on text of other tags
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
-        why = "" if not problem else f": {' '.join(str(problem)[:200].split())}"
-        raise ValueError(f"not readable as plain YAML{where}{why}") from None
-
-
-def read_yaml(path: str | Path) -> Any:
-    """What a file holds, see `parse_yaml`; a ConfigError begins with the path."""
-    try:
-        if not os.path.isfile(path):  # a pipe or a device may never end
-            raise FileNotFoundError("there is no such file")
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    with errors_of(str(path)):
-        return parse_yaml(text)
+        why = " ".join(str(problem or error)[:200].split())
+        raise ValueError(f"not readable as plain YAML{where}: {why}") from None

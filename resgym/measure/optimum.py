@@ -1,37 +1,22 @@
 """The greatest rho that any host can reach against an agent, from the same starts.
 
 Against an agent that answers the position alone a host looks for the shortest game from each start.
-`worst_case_moves` finds it for any such agent, and where it is given up, a few lines that look best
-give a game that is short enough for a bound. Against one that always takes the first axis of a set,
-or always the last, few games come into question, and all of them are compared.
+`walk` finds it for any such agent, or bounds it. Against one that always takes the first axis of a
+set, or always the last, few games come into question, and all of them are compared.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-from contextlib import suppress
-from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.files import check_seal, sealed, write_file
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
-from resgym.kernels.private_folder import private_folder
-from resgym.measure.worst_case import (
-    SHIFTED,
-    STARTS_TOGETHER,
-    after_every_set,
-    distinct,
-    worst_case_moves,
-)
+from resgym.measure.worst_case import STARTS_TOGETHER, walk
 from resgym.players import (
     ChooseFirstAgent,
     ChooseLastAgent,
@@ -41,14 +26,11 @@ from resgym.players import (
 )
 from resgym.solver.players import OptimalAgent
 
-FORMAT = 3
-"""Of the files that are kept; goes up when figures of the same question may change."""
-
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
 """Agents that look at the set alone."""
 
-KEPT = (*BY_SET, GreedyPointsAgent)
-"""Agents that their names and arguments tell all about, so that what is found can be kept."""
+SCRIPTED = (*BY_SET, GreedyPointsAgent)
+"""Agents against whom an optimum is found in no more than a minute."""
 
 GAMES = 200_000
 """Beginnings of games against an agent `BY_SET` that are compared at once; far fewer are needed."""
@@ -73,7 +55,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) -> Optimum | None:
-    """The optimum against an agent; what is found for the scripted ones is kept on disk.
+    """The optimum against an agent.
 
     Args:
         agent: plays ``spec``.
@@ -89,31 +71,13 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     starts = starts.to("cpu")
     if spec.rule != "basic" or type(agent) is OptimalAgent or hasattr(agent, "select"):
         return None
-    question = repr((FORMAT, agent, spec, max_moves)).encode()
-    digest = hashlib.sha256(question + starts.points.contiguous().numpy().tobytes()).hexdigest()
-    name = f"{digest}.json"
-    if type(agent) in KEPT:
-        with suppress(OSError):
-            file = private_folder("optima") / name
-            try:
-                kept = check_seal(json.loads(file.read_bytes()))
-                return Optimum(tuple(kept["rho"]), tuple(kept["moves"]))
-            except (RecursionError, TypeError, ValueError, KeyError) as error:
-                print(f"{file}: is damaged ({error}); searched again", file=sys.stderr)
-    elif not answers_alike(agent, starts):
+    if not answers_alike(agent, starts):
         return None
     least, most = shortest_games(agent, starts, spec, max_moves)
     # A start that is finished already is no success of the host.
     won = [int(((moves > 0) & (moves <= max_moves)).sum()) for moves in (least, most)]
     few, many = (int(moves.clamp(max=max_moves).sum()) for moves in (least, most))
-    if not won[0]:
-        return None
-    found = Optimum((won[1] / many, won[0] / few), (few, many))
-    if type(agent) in KEPT:
-        with suppress(OSError):
-            content = json.dumps(sealed(found._asdict()))
-            write_file(private_folder("optima") / name, content)
-    return found
+    return Optimum((won[1] / many, won[0] / few), (few, many)) if won[0] else None
 
 
 def answers_alike(player: Player, starts: GameState) -> bool:
@@ -144,30 +108,18 @@ def shortest_games(
     highest, dimension = int(starts.points[starts.alive()].max()), spec.dimension
     # What a coordinate may grow to in so many moves of suffixes.
     highest *= dimension * (2 + max_moves // (dimension - 1)) ** (dimension - 1)
-    if type(agent) in BY_SET and highest < MAX_COORDINATE:
-        last = type(agent) is ChooseLastAgent
-        bounds = [_by_suffixes(some, max_moves, last) for some in _parts(starts, 100)]
-        least, most = map(torch.cat, zip(*bounds, strict=True))
-        return least, most
-    most_positions = max(1, ANSWERS // spec.num_host_actions)
-    parts = [
-        worst_case_moves(agent, some, spec, max_moves, most_positions)
-        for some in _parts(starts, STARTS_TOGETHER)
-    ]
-    least, given_up = map(torch.cat, zip(*parts, strict=True))
-    most = least.clone()
-    lines = max(4, ANSWERS_A_MOVE // spec.num_host_actions)
-    some = starts.select(given_up)
-    together = max(1, 80_000 // (lines * spec.num_host_actions))
-    if some.num_games:
-        found = [_by_lines(agent, part, spec, max_moves, lines) for part in _parts(some, together)]
-        most[given_up] = torch.cat(found)
+    suffixes = type(agent) in BY_SET and highest < MAX_COORDINATE
+    together = 100 if suffixes else STARTS_TOGETHER
+    bounds = []
+    for first in range(0, starts.num_games, together):
+        some = starts.select(slice(first, first + together))
+        if suffixes:
+            bounds.append(_by_suffixes(some, max_moves, type(agent) is ChooseLastAgent))
+        else:
+            limits = [max(4, n // spec.num_host_actions) for n in (ANSWERS, ANSWERS_A_MOVE)]
+            bounds.append(walk(agent, some, spec, max_moves, limits[0], limits[1])[::2])
+    least, most = map(torch.cat, zip(*bounds, strict=True))
     return least, most
-
-
-def _parts(starts: GameState, together: int) -> list[GameState]:
-    firsts = range(0, starts.num_games, together)
-    return [starts.select(slice(first, first + together)) for first in firsts]
 
 
 def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor, Tensor]:
@@ -217,28 +169,3 @@ def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor,
         most = most.scatter_reduce(0, start, played, "amin")
         least, extra = torch.maximum(least, torch.minimum(longer, most)), 4 * extra or 1
     return least, most
-
-
-def _by_lines(
-    agent: Player, starts: GameState, spec: GameSpec, max_moves: int, lines: int
-) -> Tensor:
-    """int64 [N]: moves of games that are found by following the smallest positions on."""
-    spec = replace(spec, reposition=True) if type(agent) in SHIFTED else spec
-    moves = torch.full_like(starts.count, max_moves + 1)
-    state, start = starts, torch.arange(starts.num_games)
-    for played in range(1, max_moves + 1):
-        state, row, overflow = after_every_set(agent, state, spec)
-        start, finished = start[row], state.finished() & ~overflow
-        moves[start[finished]] = played
-        going = (moves[start] > played) & ~overflow
-        state, start = distinct(state.select(going), start[going])
-        if not len(start):
-            break
-        alive = state.alive()[..., None]
-        lowest = torch.where(alive, state.points, 2**59).amin(1, keepdim=True)
-        size = torch.where(alive, state.points - lowest, 0).to(torch.float64).sum((1, 2))
-        order = torch.from_numpy(np.lexsort((size.numpy(), start.numpy())))
-        start = start[order]
-        kept = torch.arange(len(start)) - torch.searchsorted(start, start) < lines
-        state, start = state.select(order[kept]), start[kept]
-    return moves

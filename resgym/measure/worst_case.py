@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,13 +18,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
-from resgym.players import Player, SpivakovskyHost, ask_player, player_name
-from resgym.solver.players import OptimalAgent, OptimalHost
-from resgym.solver.responses import INVARIANT
-
-SHIFTED = (*INVARIANT, SpivakovskyHost, OptimalHost, OptimalAgent)
-"""Players whose answer a shift of the position does not change; against them positions are shifted
-to the axes, so that more are equal and no coordinate grows without end."""
+from resgym.players import Player, ask_player, own_attribute, player_name
 
 STARTS_TOGETHER = 20
 """Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
@@ -54,67 +49,97 @@ def worst_case_moves(
         int64 [N]: their moves, ``max_moves`` + 1 for more; bool [N]: the walk was given up, or a
         coordinate would pass 2^59, and they have at least so many.
     """
+    lines = LINES if player.role == "host" else 0
+    return walk(player, starts, spec, max_moves, max_positions, lines, visit)[:2]
+
+
+def walk(
+    player: Player,
+    starts: GameState,
+    spec: GameSpec,
+    max_moves: int,
+    max_positions: int,
+    lines: int,
+    visit: Callable[[GameState], object] = lambda state: None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `worst_case_moves`, which follows so many ``lines`` on from where it was given up.
+
+    They may still show that a game against a host goes on beyond all moves. Against an agent they
+    are those of the smallest positions, and show how short a game is at most.
+
+    Returns:
+        also int64 [N]: moves of a game that was found against an agent, ``max_moves`` + 1 if none.
+    """
     if getattr(player, "remembers", False):
         raise ValueError(f"player must answer the position alone, {player_name(player)} remembers")
     if spec.rule != "basic":
         raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
-    backend = quickest_backend(starts.device)
-    if type(player) in SHIFTED:
-        spec = replace(spec, reposition=True)
-    sets = host_action_table(spec.dimension)
+    # Shifted to the axes more positions are equal, and no coordinate grows without end.
+    spec = replace(spec, reposition=spec.reposition or bool(own_attribute(player, "invariant")))
+    host, over = player.role == "host", starts.finished()
     moves, looked_at = torch.zeros_like(starts.count), torch.zeros_like(starts.count)
-    given_up = torch.zeros_like(starts.finished())
-    start = (~starts.finished()).nonzero()[:, 0]
+    most, given_up = torch.where(over, 0, max_moves + 1), torch.zeros_like(over)
+    start = (~over).nonzero()[:, 0]
     state = starts.select(start)
     for played in range(max_moves + 1):
         # Every unfinished position after so many moves, once for each start.
-        moves[start] = played + 1
+        moves[start if host else start[~given_up[start]]] = played + 1
         looked_at += torch.bincount(start, minlength=len(moves))
         over = looked_at > max_positions
-        # A few lines may still show that a game against a host goes on beyond all moves.
+        if lines and not host and bool(over[start].any()):
+            state = state.select(_by_size(state, start))
         place = torch.arange(len(start)) - torch.searchsorted(start, start)
-        going = ~over[start] | (place < (LINES if player.role == "host" else 0))
+        going = ~over[start] | (place < lines)
         given_up[start[~going]] = True
         state, start = state.select(going), start[going]
         visit(state)
         if played == max_moves or not len(start):
             break
-        if player.role == "host":
-            coords = sets[ask_player(player, state, None, RowRandom(torch.zeros_like(start)))]
-            row, axis = coords.nonzero().unbind(1)
-            state, overflow = backend.move(state.select(row), coords[row], axis, spec)
-        else:
-            state, row, overflow = after_every_set(player, state, spec)
+        state, row, overflow = _next_positions(player, state, spec)
         start, finished = start[row], state.finished() & ~overflow
-        if player.role == "agent":
+        if not host:
             # The shortest game is found, or may have been lost with what cannot be followed.
+            most[start[finished]] = played + 1
             finished = torch.isin(start, start[finished])
             overflow = torch.isin(start, start[overflow & ~finished])
         given_up[start[overflow]] = True
         going = ~(finished | overflow)
-        state, start = distinct(state.select(going), start[going])
-    return moves, given_up & (moves <= max_moves)
+        state, start = _distinct(state.select(going), start[going])
+    return moves, given_up & (moves <= max_moves), most
 
 
-def after_every_set(
-    agent: Player, state: GameState, spec: GameSpec
+def _next_positions(
+    player: Player, state: GameState, spec: GameSpec
 ) -> tuple[GameState, Tensor, Tensor]:
-    """The positions after each set of the host in each of N, answered by the agent.
+    """The positions after each answer to a host, or after each set and an agent's answer.
 
     Returns:
-        N * A positions; int64 [N * A]: of which one each is; bool [N * A]: it is that very one, as
-        a coordinate would pass 2^59.
+        M positions; int64 [M]: of which one each is; bool [M]: it is that very one, as a
+        coordinate would pass 2^59.
     """
-    sets = host_action_table(spec.dimension)
-    row = torch.arange(state.num_games).repeat_interleave(len(sets))
-    coords, state = sets.repeat(state.num_games, 1), state.select(row)
-    axis = ask_player(agent, state, coords, RowRandom(torch.zeros_like(row)))
-    spec = replace(spec, max_num_points=state.points.shape[1])  # `distinct` drops empty rows
+    sets, number = host_action_table(spec.dimension), state.num_games
+    if player.role == "host":
+        coords = sets[ask_player(player, state, None, RowRandom(torch.zeros_like(state.count)))]
+        row, axis = coords.nonzero().unbind(1)
+        state, coords = state.select(row), coords[row]
+    else:
+        row = torch.arange(number).repeat_interleave(len(sets))
+        state, coords = state.select(row), sets.repeat(number, 1)
+        axis = ask_player(player, state, coords, RowRandom(torch.zeros_like(row)))
+    spec = replace(spec, max_num_points=state.points.shape[1])  # `_distinct` drops empty rows
     after, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
     return after, row, overflow
 
 
-def distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
+def _by_size(state: GameState, start: Tensor) -> Tensor:
+    """The order int64 [M] that puts the smallest positions of each start first."""
+    alive = state.alive()[..., None]
+    lowest = torch.where(alive, state.points, 2**59).amin(1, keepdim=True)
+    size = torch.where(alive, state.points - lowest, 0).to(torch.float64).sum((1, 2))
+    return torch.from_numpy(np.lexsort((size.numpy(), start.numpy())))
+
+
+def _distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
     """The same positions int64 [M, P, D] of the starts int64 [M], without doubles."""
     width = max(state.count.tolist(), default=1)
     state = GameState(state.points[:, :width], state.count)

@@ -6,7 +6,7 @@ from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
     from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
-    from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
+    from resgym.players.base import CallablePlayer, Player, compiled_name, own_attribute, rows_of
     from resgym.players.checking import check_player
     from resgym.players.mixture import Mixture, make_mixture
     from resgym.players.recurrent import RecurrentPlayer
@@ -36,7 +36,7 @@ else:
         __name__,
         {
             "asking": "MixedPlayer ask_player ask_players player_name",
-            "base": "CallablePlayer Player compiled_name rows_of",
+            "base": "CallablePlayer Player compiled_name own_attribute rows_of",
             "checking": "check_player",
             "mixture": "Mixture make_mixture",
             "recurrent": "RecurrentPlayer",
@@ -77,6 +77,7 @@ __all__ = [
     "make_agent",
     "make_host",
     "make_mixture",
+    "own_attribute",
     "player_name",
     "register_agent",
     "register_host",

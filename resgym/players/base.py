@@ -65,14 +65,19 @@ def given_sets(coords: Tensor | None) -> Tensor:
     return coords
 
 
-def compiled_name(player: Player) -> str | None:
-    """The name under which `resgym.kernels` knows a player's choice, or None.
+def own_attribute(player: Player, name: str) -> str | None:
+    """What a player's very class says of ``act``; a subclass may choose differently.
 
-    It is the class attribute ``compiled``, which stands for ``act`` of this very class: a subclass
-    may choose differently and does not inherit it.
+    ``compiled`` is the name under which `resgym.kernels` knows the choice. ``invariant`` says what
+    of a position changes no answer, beside the order of the points: ``shift``, or ``scale`` for a
+    shift and a factor. ``reads_order`` is true if that order matters, ``draws`` if chance does.
     """
-    name = vars(type(player)).get("compiled")
-    return name if isinstance(name, str) else None
+    return vars(type(player)).get(name)
+
+
+def compiled_name(player: Player) -> str | None:
+    """The name under which `resgym.kernels` knows a player's choice, or None."""
+    return own_attribute(player, "compiled")
 
 
 def rows_of(player: Player, index: Tensor) -> Player:

@@ -31,6 +31,7 @@ class RandomAgent:
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "random"
+    draws: ClassVar[bool] = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -44,6 +45,7 @@ class ChooseFirstAgent:
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "choose_first"
+    invariant: ClassVar[str] = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -57,6 +59,7 @@ class ChooseLastAgent:
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "choose_last"
+    invariant: ClassVar[str] = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -77,6 +80,7 @@ class GreedyPointsAgent:
     spec: GameSpec | None = None
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = ("basic", "polyhedra")
+    invariant: ClassVar[str] = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -103,6 +107,7 @@ class RandomHost:
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "random"
+    draws: ClassVar[bool] = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -117,6 +122,7 @@ class RandomPairHost:
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
     compiled: ClassVar[str] = "random_pair"
+    draws: ClassVar[bool] = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -131,6 +137,7 @@ class AllCoordHost:
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "all_coord"
+    invariant: ClassVar[str] = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

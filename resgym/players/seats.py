@@ -19,7 +19,7 @@ from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState, state_from_points
-from resgym.players import Player, ZeillingerHost, ask_player, player_name, resolve_player
+from resgym.players import Player, ask_player, own_attribute, player_name, resolve_player
 from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import Exponents
 
@@ -54,7 +54,7 @@ class Seat:
             max_num_points = max(own or _DEFAULT_ROWS, len(position))
         # Positions arrive pruned; pruning them again by dominance changes nothing.
         self.spec = replace(game, max_num_points=max_num_points, polytope="dominance")
-        self.reads_order = type(self.player) is ZeillingerHost
+        self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
         self._numbers = {axes: action for action, axes in enumerate(self._sets())}
 

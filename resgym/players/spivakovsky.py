@@ -35,6 +35,7 @@ class WeakSpivakovskyHost:
 
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
+    invariant: ClassVar[str] = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -77,6 +78,7 @@ class SpivakovskyHost:
     """
 
     role: ClassVar[Role] = "host"
+    invariant: ClassVar[str] = "shift"  # large quotients are rounded
     rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:

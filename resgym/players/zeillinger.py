@@ -50,6 +50,8 @@ class ZeillingerHost(_Zeillinger):
     """
 
     compiled: ClassVar[str] = "zeillinger"
+    invariant: ClassVar[str] = "scale"
+    reads_order: ClassVar[bool] = True
 
     def choose(self, state: GameState) -> Tensor:
         """See `_Zeillinger`."""
@@ -71,6 +73,7 @@ class ZeillingerLexHost(_Zeillinger):
     """
 
     compiled: ClassVar[str] = "zeillinger_lex"
+    invariant: ClassVar[str] = "scale"
 
     def choose(self, state: GameState) -> Tensor:
         """See `_Zeillinger`."""

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 NO_TREE = 2**60 if "jit" in globals() else math.inf
-"""Cost of a position from which no tree of the allowed depth exists."""
+"""More than any cost: of a set that leads back to its position, and of what is not known."""
 
 jit: Callable[..., Any] = globals().get("jit", lambda function: function)
 
@@ -49,15 +49,13 @@ class Table(NamedTuple):
 
     Attributes:
         finished, move, by_sum: the goal, see the head of this file.
-        cut: a position that cannot be resolved within the moves that remain costs its lower bound,
-            which bounds all trees, and not `NO_TREE`, which forbids it.
         dimension: number of axes D.
         rows: the most points of a position P.
         largest: the largest coordinate of a position that is kept.
         counters: [5], see `POSITIONS` and the next.
         sets: [A] the host's sets, smaller ones first, bit j for axis j.
-        start, size, left, hashed: [C] of each position where its points begin among the words, how
-            many there are, the moves that remain (-1 for any number), and its hash.
+        start, size, hashed: [C] of each position where its points begin among the words, how many
+            there are, and its hash.
         lower, upper: [C] proved bounds of the cost.
         total: [C] the sum of the bounds of its projections: which of two equally bad answers is
             worse.
@@ -78,7 +76,6 @@ class Table(NamedTuple):
     finished: Any
     move: Any
     by_sum: Any
-    cut: Any
     dimension: Any
     rows: Any
     largest: Any
@@ -86,7 +83,6 @@ class Table(NamedTuple):
     sets: Any
     start: Any
     size: Any
-    left: Any
     hashed: Any
     lower: Any
     upper: Any
@@ -305,7 +301,7 @@ def write_form(t, size):
 
 
 @jit
-def enter(t, size, left):
+def enter(t, size):
     """The number of the position in ``there``, which is added if it is new; -1 if too large."""
     d, words, there = t.dimension, t.words, t.there
     if size == 1:
@@ -314,14 +310,14 @@ def enter(t, size, left):
         return -1
     write_form(t, size)
     begin, length = t.counters[WORDS], size * d
-    hashed = left + 1
+    hashed = 0
     for k in range(length):
         hashed = mix(words[begin + k], hashed)
     mask = len(t.slots) - 1
     slot = hashed & mask
     while t.slots[slot] >= 0:
         number = t.slots[slot]
-        if t.hashed[number] == hashed and t.size[number] == size and t.left[number] == left:
+        if t.hashed[number] == hashed and t.size[number] == size:
             # Equal hashes do no harm: the points are compared.
             at, k = t.start[number], 0
             while k < length and words[at + k] == words[begin + k]:
@@ -331,14 +327,11 @@ def enter(t, size, left):
         slot = (slot + 1) & mask
     number = t.counters[POSITIONS]
     t.slots[slot] = number
-    t.start[number], t.size[number], t.left[number], t.hashed[number] = begin, size, left, hashed
+    t.start[number], t.size[number], t.hashed[number] = begin, size, hashed
     t.shadows[number] = t.moves[number] = -1
     most, t.total[number], active = moves_of_pairs(t, there, size, t.by_sum)
     lower, upper = t.finished + max(most, 1) * (t.move + t.finished), NO_TREE
-    if left >= 0 and max(1, moves_of_pairs(t, there, size, False)[0]) > left:
-        lower = lower if t.cut else NO_TREE
-        upper = lower
-    elif ones(active) == 2:
+    if ones(active) == 2:
         # With two axes alone the projection is the position.
         upper = lower
     t.lower[number], t.upper[number] = lower, upper
@@ -384,7 +377,7 @@ def take_shadows(t, number):
             for axis in range(d):
                 answers[at + 1 + axis] = 0
                 if (active >> axis) & 1:
-                    answers[at + 1 + axis] = enter(t, play(t, size, 0, axis), t.left[number])
+                    answers[at + 1 + axis] = enter(t, play(t, size, 0, axis))
         t.counters[ANSWERS] += 1 + answers[at]
     at, before, lower, total = t.shadows[number], t.lower[number], t.lower[number], 0
     if answers[at] == 0:
@@ -469,11 +462,11 @@ def is_finished(t, size, axis):
 @jit
 def add_answers(t, number, at):
     """Generates the answers to a set of a position; False if a coordinate is too large."""
-    left, index = t.left[number], -1 - t.answers[at]
+    index = -1 - t.answers[at]
     axes, place, size = t.sets[index], at + 3, unpack(t, number)
     for axis in range(t.dimension):
         if (axes >> axis) & 1:
-            answer = enter(t, play(t, size, axes, axis), left - 1 if left > 0 else -1)
+            answer = enter(t, play(t, size, axes, axis))
             if answer < 0:
                 return False
             if answer == number:
@@ -509,7 +502,7 @@ def next_question(t, top, limit, effort):
     take_shadows(t, top)
     # An answer along an axis leaves the projection as it is, so the projection must be good for a
     # move less if the set may have this axis.
-    fewer, shut, at = int(not t.by_sum and t.left[top] < 0), 0, t.shadows[top]
+    fewer, shut, at = int(not t.by_sum), 0, t.shadows[top]
     for axis in range(answers[at] if at >= 0 else 0):
         shadow = answers[at + 1 + axis]
         aim = max(limit - fewer, lower[shadow])
@@ -619,7 +612,7 @@ def decide(t, root, limit, effort):
     return status
 
 
-def answers_to(t, size, axes, left, numbers):
+def answers_to(t, size, axes, numbers):
     """Writes the numbers of the positions after a set from ``here``, one for each of its axes.
 
     With the empty set it is the number of ``here`` itself; -1 where a coordinate is too large.
@@ -632,12 +625,12 @@ def answers_to(t, size, axes, left, numbers):
     count = 0
     for axis in range(t.dimension):
         if (axes >> axis) & 1:
-            numbers[count] = enter(t, play(t, size, axes, axis), left)
+            numbers[count] = enter(t, play(t, size, axes, axis))
             count += 1
     if axes == 0:
         for k in range(size * t.dimension):
             t.there[k] = t.here[k]
-        numbers[0] = enter(t, size, left)
+        numbers[0] = enter(t, size)
     return True
 
 

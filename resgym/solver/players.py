@@ -106,6 +106,7 @@ class OptimalHost(_OptimalPlayer):
 
     fallback: Any = "zeillinger"
     role: ClassVar[Role] = "host"
+    invariant: ClassVar[str] = "shift"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -128,6 +129,7 @@ class OptimalAgent(_OptimalPlayer):
 
     fallback: Any = "greedy_points"
     role: ClassVar[Role] = "agent"
+    invariant: ClassVar[str] = "shift"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

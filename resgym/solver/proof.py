@@ -32,14 +32,12 @@ class Proof:
 
     Attributes:
         search: the table.
-        left: moves allowed, -1 for any number.
         lower: bound of the value; the value if it is settled.
         settled: whether the value is known.
         stopped: the limit that ended the search, or None.
     """
 
     search: Search
-    left: int
     lower: Any
     settled: bool
     stopped: str | None
@@ -50,8 +48,6 @@ def prove(
     objective: Objective,
     limits: Limits,
     *,
-    left: int = -1,
-    cut: bool = False,
     highest: float = math.inf,
     max_expansions: float = math.inf,
 ) -> Proof:
@@ -62,7 +58,7 @@ def prove(
     """
 
     def begin(kernels: Any) -> Search:
-        return Search(objective, len(points[0]), len(points), kernels, cut=cut)
+        return Search(objective, len(points[0]), len(points), kernels)
 
     global _plain_seconds
     begun, too_large = thread_time(), False
@@ -74,7 +70,7 @@ def prove(
         # An expansion adds about four positions.
         room = (limits.max_positions - search.size) // 4
         stretch = max(1, 200 // moves, min((400 if is_plain else 20_000) // moves, room))
-        number = search.numbers(points, left=left)[0]
+        number = search.numbers(points)[0]
         search.allow(int(min(stretch, max_expansions - search.expanded)))
         try:
             search.value(number, highest)
@@ -84,7 +80,6 @@ def prove(
             search, too_large = begin(plain), True
             continue
         lower, upper = search.bounds(number)
-        # What is cut may cost less than a projection of it, whose bound holds all the same.
         settled = lower >= upper
         stopped = "max_depth" if lower > highest else limits.reached(search.size)
         if search.expanded >= max_expansions:
@@ -94,7 +89,7 @@ def prove(
         seconds = thread_time() - begun
         if settled or stopped:
             _plain_seconds += seconds if is_plain else 0.0
-            return Proof(search, left, lower, settled, None if settled else stopped)
+            return Proof(search, lower, settled, None if settled else stopped)
         if is_plain and not too_large and _switches(_plain_seconds + seconds, limits):
             search = begin(compiled())
 
@@ -110,7 +105,7 @@ def _switches(seconds: float, limits: Limits) -> bool:
     return False
 
 
-def best_set(search: Search, points: Points, left: int = -1) -> tuple[int, ...]:
+def best_set(search: Search, points: Points) -> tuple[int, ...]:
     """A set after which the proved bound of the value of a position is reached.
 
     Of several it takes one with the least sum of bounds over the answers, then the one that comes
@@ -119,7 +114,7 @@ def best_set(search: Search, points: Points, left: int = -1) -> tuple[int, ...]:
     """
 
     def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
-        numbers = search.numbers(points, axes, left - 1 if left > 0 else -1)
+        numbers = search.numbers(points, axes)
         return search.cost(numbers)[1], sum(search.bounds(number)[1] for number in numbers)
 
     return min(search_actions(len(points[0])), key=rank)

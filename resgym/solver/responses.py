@@ -7,247 +7,208 @@ level by level with one call of the fixed player per level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Any
 
-from resgym import players
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, reduced
 from resgym.game.spec import GameSpec, Role
-from resgym.players.ordered import OrderedRule
+from resgym.players import own_attribute
+from resgym.players.ordered import Axes, OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
 from resgym.solver.solution import TREE_LIMIT, Limits, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
-from resgym.trees.growth import ResolutionTree
-
-INVARIANT = (
-    players.AllCoordHost,
-    players.ChooseFirstAgent,
-    players.ChooseLastAgent,
-    players.GreedyPointsAgent,
-    players.WeakSpivakovskyHost,
-    players.ZeillingerHost,
-    players.ZeillingerLexHost,
-)
-"""Players whose answer a shift or a factor of the position does not change. Against them positions
-that differ by these are one, so endless play is recognised; against others positions are kept as
-they are. The order of the axes matters to all of them, so it is kept always."""
-
-RANDOM = (players.RandomAgent, players.RandomHost, players.RandomPairHost)
+from resgym.trees.growth import Choose, Respond
 
 BATCH_ROWS = 4096
 
-Graph = dict[Position, dict[int, Position]]
-"""Position -> the position after each axis of the host's set; empty while unexplored."""
 
-Step = Callable[[Sequence[Position], list[Position]], "str | None"]
-"""Explores positions, adds the new unfinished ones to the list; returns a reason to stop or None"""
+class _Graph:
+    """The positions that can arise against a fixed player.
 
+    Positions that the player cannot tell apart are one, so endless play is recognised where a
+    factor changes no answer. The order of the axes matters to all players, so it is kept.
 
-class _Fixed:
-    """The fixed player, and what it can tell apart."""
+    Attributes:
+        after: of each position those after each axis or set; nothing while it is unexplored.
+        reached: of each position the one and the set that it was first reached by.
+        depth: levels gone through.
+        searched: positions explored.
+        end: the finished position of a shortest game against an agent, if it is found.
+    """
 
-    def __init__(self, position: Exponents, player: Any, role: Role) -> None:
-        self.seat = Seat(player, role, position)
-        if isinstance(self.seat.player, RANDOM):
+    def __init__(self, position: Exponents, player: Any, role: Role, limits: Limits) -> None:
+        self.seat, self.limits = Seat(player, role, position), limits
+        if own_attribute(self.seat.player, "draws"):
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
-        self.invariant = type(self.seat.player) in INVARIANT
-        self.rule = OrderedRule(GameSpec(position.dimension))
-        self.start = self.key(self.rule.start(position))
+        self._reduces = own_attribute(self.seat.player, "invariant") == "scale"
+        self._rule = OrderedRule(GameSpec(position.dimension))
+        self._sets = action_axes(position.dimension) if role == "agent" else ()
+        self.start = self.key(self._rule.start(position))
+        self.after: dict[Position, dict[Any, Position]] = {self.start: {}}
+        self.reached: dict[Position, tuple[Position, Axes]] = {}
+        self.depth = self.searched = 0
+        self.end: Position | None = self.start if len(self.start) == 1 else None
+        self._look_again = 1000
 
     def key(self, points: Position) -> Position:
         """One form for positions that the player cannot tell apart."""
         if not self.seat.reads_order:
             points = tuple(sorted(points))
-        return reduced(list(points)) if self.invariant else points
+        return reduced(points) if self._reduces else points
 
-    def after(self, points: Position, axes: tuple[int, ...], axis: int) -> Position | None:
-        """The key of a next position; None if a coordinate would pass 2^59."""
-        following = self.rule.after(points, axes, axis)
-        return None if following is None else self.key(following)
+    def explore(self, max_depth: int | None, extra: int) -> str | None:
+        """Explores level by level; returns why it stopped, None if nothing is left.
+
+        ``extra`` is added to the depth in reports.
+        """
+        level = [self.start] if len(self.start) > 1 else []
+        size = max(1, BATCH_ROWS // max(1, len(self._sets)))
+        while level:
+            if max_depth is not None and self.depth >= max_depth:
+                return "max_depth"
+            new: list[Position] = []
+            for begin in range(0, len(level), size):
+                batch = level[begin : begin + size]
+                stopped = self._explore(batch, new) or self.limits.reached(len(self.after))
+                self.searched += len(batch)
+                now = Progress(self.depth + 1 + extra, self.searched, self.limits.seconds)
+                self.limits.progress(now)
+                if stopped is not None:
+                    return stopped
+            self.depth, level = self.depth + 1, new
+        return None
+
+    def _explore(self, batch: Sequence[Position], new: list[Position]) -> str | None:
+        lost = None
+        for place, axes, axis in self._moves(batch):
+            following = self._rule.after(place, axes, axis)
+            if following is None:
+                lost = "overflow"
+                continue
+            child = self.key(following)
+            self.after[place][axes if self._sets else axis] = child
+            if child not in self.after:
+                self.after[child], self.reached[child] = {}, (place, axes)
+                if len(child) > 1:
+                    new.append(child)
+                elif self._sets:
+                    self.end = child
+                    return "finished"
+        if not self._sets and len(self.after) >= self._look_again:
+            # Endless play may show long before all positions are known, or they may never end.
+            self._look_again = 2 * len(self.after)
+            if self.costs(GOALS["depth"])[self.start] == math.inf:
+                return "endless"
+        return lost
+
+    def _moves(self, batch: Sequence[Position]) -> Iterator[tuple[Position, Axes, int]]:
+        """The moves from some positions that the player leaves to the other seat."""
+        if self._sets:
+            places, sets = zip(*product(batch, self._sets), strict=True)
+            yield from zip(places, sets, self.seat.agent_axes(places, sets), strict=True)
+        else:
+            for place, axes in zip(batch, self.seat.host_sets(batch), strict=True):
+                yield from ((place, axes, axis) for axis in axes)
+
+    def costs(self, goal: Goal) -> dict[Position, int | float]:
+        """Longest game, or nodes or leaves of a host's tree, from every position.
+
+        Unexplored positions count as one move, which they take at least; a position that leads back
+        to itself costs infinity, and so does whatever leads to it.
+        """
+        costs: dict[Position, int | float] = dict.fromkeys(self.after, math.inf)
+        sorter = TopologicalSorter({place: each.values() for place, each in self.after.items()})
+        with suppress(CycleError):  # what no cycle is reached from is sorted all the same
+            sorter.prepare()
+        while ready := sorter.get_ready():
+            for place in ready:
+                if below := [costs[child] for child in self.after[place].values()]:
+                    costs[place] = goal.move + (sum if goal.by_sum else max)(below)
+                else:
+                    costs[place] = goal.at_least(int(len(place) > 1))
+            sorter.done(*ready)
+        return costs
 
 
-def _explore(
-    start: Position,
-    step: Step,
-    known: Sized,
-    limits: Limits,
+def best_response(
+    position: Exponents,
+    player: Any,
+    role: Role,
+    objective: Objective,
     max_depth: int | None,
-    *,
-    batch_size: int = BATCH_ROWS,
-    extra: int = 0,
-) -> tuple[str | None, int, int]:
-    """Takes steps level by level, with all that is ``known`` counted against the limits.
-
-    Returns:
-        why it stopped (None if nothing is left), levels gone through, positions explored.
-    """
-    level, depth, searched = [start] if len(start) > 1 else [], 0, 0
-    while level:
-        if max_depth is not None and depth >= max_depth:
-            return "max_depth", depth, searched
-        new: list[Position] = []
-        for begin in range(0, len(level), batch_size):
-            batch = level[begin : begin + batch_size]
-            stopped = step(batch, new) or limits.reached(len(known))
-            searched += len(batch)
-            limits.progress(Progress(depth + 1 + extra, searched, limits.seconds))
-            if stopped is not None:
-                return stopped, depth, searched
-        depth, level = depth + 1, new
-    return None, depth, searched
-
-
-def longest_game(
-    position: Exponents, host: Any, objective: Objective, max_depth: int | None, limits: Limits
+    limits: Limits,
 ) -> Solution:
     """The longest game that an agent can force on a host, or nodes or leaves of the host's tree.
 
-    Arguments as of `resgym.solve`.
+    Against an agent the shortest game that a host can have; its ``nodes`` are moves + 1. Arguments
+    as of `resgym.solve`.
     """
-    fixed = _Fixed(position, host, "host")
-    start = fixed.start
-    graph: Graph = {start: {}}
-    look_again = 1000
-
-    def step(batch: Sequence[Position], new: list[Position]) -> str | None:
-        nonlocal look_again
-        for place, axes in zip(batch, fixed.seat.host_sets(batch), strict=True):
-            following: dict[int, Position] = {}
-            for axis in axes:
-                child = fixed.after(place, axes, axis)
-                if child is None:
-                    return "overflow"
-                following[axis] = child
-            graph[place] = following
-            for child in following.values():
-                if child not in graph:
-                    graph[child] = {}
-                    if len(child) > 1:
-                        new.append(child)
-        if len(graph) < look_again:
-            return None
-        # Endless play may show long before all positions are known, or they may never end.
-        look_again = 2 * len(graph)
-        return "endless" if _costs(graph, GOALS["depth"])[start] == math.inf else None
-
-    stopped, _, searched = _explore(start, step, graph, limits, max_depth)
-    goal = GOALS[objective]
-    costs = _costs(graph, goal)
-    value = costs[start]
-    if value == math.inf or stopped is not None:
-        stopped = None if value == math.inf else stopped
-        return _solution(objective, value, None, limits, searched, stopped)
-
-    # One longest game, or the whole tree, is played again from the actual start.
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        return [tuple(graph[fixed.key(chart.points)]) for chart in charts]
-
-    def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
-        following = [graph[fixed.key(chart.points)] for chart in charts]
-        return [max(after, key=lambda axis: (costs[after[axis]], -axis)) for after in following]
-
-    kind, followed = ("tree of", None) if goal.by_sum else ("longest game against", respond)
-    title = f"{kind} host {fixed.seat.name}: {position.pretty()}"
-    grow = partial(grown_tree, position, choose, title, respond=followed)
-    too_large = goal.by_sum and value > TREE_LIMIT
-    return _solution(objective, value, None if too_large else grow, limits, searched)
-
-
-def _solution(
-    objective: Objective,
-    value: int | float,
-    grow: Callable[[], ResolutionTree | None] | None,
-    limits: Limits,
-    searched: int,
-    stopped: str | None = None,
-) -> Solution:
-    """A proved value, or a lower bound if the search was stopped."""
-    proved = stopped is None
-    known = value if proved else None
-    return Solution(known, value, known, proved, objective, limits.seconds, searched, stopped, grow)
-
-
-def _costs(graph: Graph, goal: Goal) -> dict[Position, int | float]:
-    """Longest game, or nodes or leaves of the tree, from every position.
-
-    Unexplored positions count as one move, which they take at least; a position that leads back to
-    itself costs infinity, and so does whatever leads to it.
-    """
-    costs: dict[Position, int | float] = dict.fromkeys(graph, math.inf)
-    sorter = TopologicalSorter({place: after.values() for place, after in graph.items()})
-    with suppress(CycleError):  # what no cycle is reached from is sorted all the same
-        sorter.prepare()
-    while ready := sorter.get_ready():
-        for place in ready:
-            if below := [costs[child] for child in graph[place].values()]:
-                costs[place] = goal.move + (sum if goal.by_sum else max)(below)
-            else:
-                costs[place] = goal.at_least(int(len(place) > 1))
-        sorter.done(*ready)
-    return costs
-
-
-def shortest_game(
-    position: Exponents, agent: Any, objective: Objective, max_depth: int | None, limits: Limits
-) -> Solution:
-    """The shortest game that a host can have against an agent; its ``nodes`` are moves + 1.
-
-    Arguments as of `resgym.solve`.
-    """
-    if objective == "leaves":
+    if role == "agent" and objective == "leaves":
         raise ValueError("objective must be 'depth' or 'nodes' with an agent, got 'leaves'")
-    fixed = _Fixed(position, agent, "agent")
-    extra = 0 if objective == "depth" else 1
-    all_sets = action_axes(position.dimension)
-    # The position and the set that each was first reached by.
-    reached: dict[Position, tuple[Position, tuple[int, ...]] | None] = {fixed.start: None}
-    end: Position | None = fixed.start if len(fixed.start) == 1 else None
-
-    def step(batch: Sequence[Position], new: list[Position]) -> str | None:
-        nonlocal end
-        places, sets = zip(*product(batch, all_sets), strict=True)
-        lost = None
-        for place, axes, axis in zip(
-            places, sets, fixed.seat.agent_axes(places, sets), strict=True
-        ):
-            child = fixed.after(place, axes, axis)
-            if child is None:
-                lost = "overflow"
-            elif child not in reached:
-                reached[child] = (place, axes)
-                new.append(child)
-                if len(child) == 1:
-                    end = child
-                    return "finished"
-        return lost
-
-    size = max(1, BATCH_ROWS // len(all_sets))
-    stopped, depth, searched = _explore(
-        fixed.start, step, reached, limits, max_depth, batch_size=size, extra=extra
-    )
-    if end is None:
+    graph, goal = _Graph(position, player, role, limits), GOALS[objective]
+    extra = int(role == "agent" and objective == "nodes")
+    stopped = graph.explore(max_depth, extra)
+    kind, value, choose, respond = (_shortest if role == "agent" else _longest)(graph, goal)
+    if role == "agent" and graph.end is None and stopped is not None:
         # The level on which it stopped was not gone through, so a game may end on it.
-        bound = math.inf if stopped is None else depth + 1 + extra
-        return _solution(objective, bound, None, limits, searched, stopped)
-    sets: list[tuple[int, ...]] = []
-    move = reached[end]
-    while move is not None:
-        sets.insert(0, move[1])
-        move = reached[move[0]]
+        value = graph.depth + 1
+    elif graph.end is not None or value == math.inf:
+        stopped = None
+    value += extra
+    title = f"{kind} {role} {graph.seat.name}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title, respond=respond)
+    too_large = goal.by_sum and value > TREE_LIMIT
+    known = value if stopped is None else None
+    shown = None if stopped or too_large or value == math.inf else grow
+    return Solution(
+        known,
+        value,
+        known,
+        stopped is None,
+        objective,
+        limits.seconds,
+        graph.searched,
+        stopped,
+        shown,
+    )
 
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+
+def _longest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:
+    """What is played, the value, and how one game or the tree is played from the actual start."""
+    costs = graph.costs(goal)
+
+    def after(charts: Sequence[Chart]) -> list[dict[Any, Position]]:
+        return [graph.after[graph.key(chart.points)] for chart in charts]
+
+    def choose(charts: Sequence[Chart]) -> list[Axes]:
+        return [tuple(each) for each in after(charts)]
+
+    def respond(charts: Sequence[Chart], sets: Sequence[Axes]) -> list[int]:
+        return [max(e, key=lambda axis: (costs[e[axis]], -axis)) for e in after(charts)]
+
+    if goal.by_sum:
+        return "tree of", costs[graph.start], choose, None
+    return "longest game against", costs[graph.start], choose, respond
+
+
+def _shortest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:
+    place, sets = graph.end or graph.start, list[Axes]()
+    while place != graph.start:
+        place, axes = graph.reached[place]
+        sets.insert(0, axes)
+
+    def choose(charts: Sequence[Chart]) -> list[Axes]:
         return [sets[chart.depth] for chart in charts]
 
-    def respond(charts: Sequence[Chart], chosen: Sequence[tuple[int, ...]]) -> list[int]:
-        return fixed.seat.agent_axes([chart.points for chart in charts], chosen)
+    def respond(charts: Sequence[Chart], chosen: Sequence[Axes]) -> list[int]:
+        return graph.seat.agent_axes([chart.points for chart in charts], chosen)
 
-    title = f"shortest game against agent {fixed.seat.name}: {position.pretty()}"
-    grow = partial(grown_tree, position, choose, title, respond=respond)
-    return _solution(objective, len(sets) + extra, grow, limits, searched)
+    value = math.inf if graph.end is None else len(sets)
+    return "shortest game against", value, choose, respond

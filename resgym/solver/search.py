@@ -22,7 +22,7 @@ time even where bounds rise for long without new positions."""
 LARGEST = 2**28
 """The largest coordinate of a compiled table: for ten axes products of two sums fit int64."""
 
-_COLUMNS = ["start", "size", "left", "hashed", "lower", "upper", "total", "shadows", "moves", "end"]
+_COLUMNS = ["start", "size", "hashed", "lower", "upper", "total", "shadows", "moves", "end"]
 
 
 class Goal(NamedTuple):
@@ -83,14 +83,12 @@ def is_cached() -> bool:
 class Search:
     """A table of positions with the search on it.
 
-    Positions are minimal points in any order, ``left`` is the number of moves that remain, -1 for
-    any number. Positions that differ by a shift, a factor or an order have one number, those that
-    are finished 0, and those that are too large for the kernels -1.
+    Positions are minimal points in any order. Those that differ by a shift, a factor or an order
+    have one number, those that are finished 0, and those that are too large for the kernels -1.
 
     Args:
         num_points: the most points of a position.
         kernels: `resgym.solver.kernels`, or `compiled`.
-        cut: see `resgym.solver.kernels.Table`.
         room: the most positions that the table holds.
 
     Attributes:
@@ -104,11 +102,10 @@ class Search:
         num_points: int,
         kernels: Any = plain,
         *,
-        cut: bool = False,
         room: float = math.inf,
     ) -> None:
         self.objective, self.goal, self.kernels = objective, GOALS[objective], kernels
-        self._shape, self._cut, self._room = (dimension, max(2, num_points)), cut, room
+        self._shape, self._room = (dimension, max(2, num_points)), room
         self.clear()
 
     def clear(self) -> None:
@@ -124,7 +121,6 @@ class Search:
         sizes |= dict.fromkeys(_COLUMNS, few)
         self.table = plain.Table(
             *self.goal,
-            self._cut,
             d,
             rows,
             math.inf if self.kernels is plain else LARGEST,
@@ -165,7 +161,7 @@ class Search:
         """Sets the effort that may be spent."""
         self.effort[0], self.effort[1] = expansions, expansions * STEPS_PER_EXPANSION
 
-    def numbers(self, points: Points, axes: Sequence[int] = (), left: int = -1) -> list[int]:
+    def numbers(self, points: Points, axes: Sequence[int] = ()) -> list[int]:
         """The number of a position, or those of the positions after each axis of a set."""
         flat = [*chain.from_iterable(points)]
         if self.kernels is not plain and max(flat) >= 2**59:
@@ -173,7 +169,7 @@ class Search:
             if max(flat) >= 2**59:
                 return [0 if len(points) == 1 else -1] * max(1, len(axes))
         self.table.here[: len(flat)] = self._sequence(flat)
-        question = len(points), sum(1 << j for j in axes), left, self._numbers
+        question = len(points), sum(1 << j for j in axes), self._numbers
         while not self.kernels.answers_to(self.table, *question):
             self._grow()
         return [int(number) for number in self._numbers[: max(1, len(axes))]]

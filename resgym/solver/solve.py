@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from resgym.game.plain import prune, reduced
-from resgym.game.spec import GameSpec, RuleName, check_integer
+from resgym.game.spec import GameSpec, Role, RuleName, check_integer
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
-from resgym.solver.search import GOALS, Objective, Points
+from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import (
     Limits,
     Progress,
@@ -63,7 +62,8 @@ def solve(
         points: anything that `resgym.parse` reads.
         objective: ``depth`` (moves on the longest branch), ``nodes`` (charts, root counted) or
             ``leaves`` (charts with one point left; a single game has one, so not with ``agent``).
-        max_depth: look at branches of at most so many moves.
+        max_depth: look at branches of at most so many moves; not with the ``nodes`` or ``leaves``
+            of the optimum.
         time_limit: seconds after which it stops, with what has been proved until then.
         progress: called with a `Progress` again and again; True prints to stderr.
         agent: a name, a `Player`, a function or a saved model.
@@ -90,83 +90,50 @@ def solve(
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit must be at least 0, got {time_limit}")
     check_integer("max_positions", max_positions, 1)
-    if agent is not None and host is not None:
+    players: list[tuple[Role, Any]] = [("host", host), ("agent", agent)]
+    given = [each for each in players if each[1] is not None]
+    if len(given) > 1:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
+    if max_depth is not None and not given and GOALS[objective].by_sum:
+        raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     if time_limit is not None:
         # Before the clock starts: the bound from above comes from a player, who needs torch.
         import resgym.players.seats  # noqa: F401
     limits = Limits(time_limit, max_positions, progress_report(progress))
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if rule != "basic":
-        if agent is not None or host is not None:
+        if given:
             raise ValueError(f"agent and host are for rule 'basic', got rule {rule!r}")
         return solve_variant(position, spec, weights, objective, max_depth, limits)
     if weights is not None:
         raise ValueError("weights are for rule 'thom', got rule 'basic'")
-    # Players need torch, the least tree of a small position does not.
-    if agent is not None:
-        from resgym.solver.responses import shortest_game
+    if given:
+        # Players need torch, the least tree of a small position does not.
+        from resgym.solver.responses import best_response
 
-        return shortest_game(position, agent, objective, max_depth, limits)
-    if host is not None:
-        from resgym.solver.responses import longest_game
-
-        return longest_game(position, host, objective, max_depth, limits)
-    start = prune(position)
+        role, player = given[0]
+        return best_response(position, player, role, objective, max_depth, limits)
     if time_limit is not None and time_limit >= PATIENCE_LOADING:
         # What he needs besides is loaded once he is asked, which must not come late either.
-        _zeillinger(position).host_sets([tuple(start)])
-    if GOALS[objective].by_sum and max_depth is not None:
-        return _least_tree_within(position, start, objective, max_depth, limits)
-    proof = prove(start, objective, limits, highest=math.inf if max_depth is None else max_depth)
-    expanded = proof.search.expanded
-    if proof.settled:
-        return _proved(position, proof, limits, expanded)
-    return _unproved(position, objective, proof.lower, proof.stopped, limits, expanded)
+        _zeillinger(position).host_sets([tuple(prune(position))])
+    highest = math.inf if max_depth is None else max_depth
+    proof = prove(prune(position), objective, limits, highest=highest)
+    return (_proved if proof.settled else _unproved)(position, proof, limits)
 
 
-def _least_tree_within(
-    position: Exponents, start: Points, objective: Objective, max_depth: int, limits: Limits
-) -> Solution:
-    # Charging no more than the lower bound for whatever is too deep bounds all trees from below;
-    # forbidding it gives the best tree within the limit. Where both agree, nothing deeper can be
-    # smaller.
-    below = prove(start, objective, limits, left=max_depth, cut=True)
-
-    def report(now: Progress) -> None:
-        # What the second search proves holds for trees within the depth only.
-        searched = below.search.expanded + now.positions_searched
-        limits.progress(Progress(below.lower, searched, now.seconds))
-
-    within = prove(start, objective, replace(limits, progress=report), left=max_depth)
-    expanded = below.search.expanded + within.search.expanded
-    lower = below.lower
-    stopped = below.stopped or within.stopped or "max_depth"
-    if within.settled and within.lower < within.search.kernels.NO_TREE:
-        solution = _proved(position, within, limits, expanded)
-        if within.lower == lower:
-            return solution
-        return replace(solution, value=None, lower_bound=lower, proved=False, stopped_by=stopped)
-    if within.settled:
-        # Every tree has a branch of max_depth + 1 moves, with another answer beside each of them.
-        lower = max(lower, GOALS[objective].at_least(max_depth + 1))
-    return _unproved(position, objective, lower, stopped, limits, expanded)
-
-
-def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) -> Solution:
+def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     # Three charts of four differ from another one by a shift or a factor alone.
     best = cache(partial(best_set, proof.search))
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        left = proof.left - charts[0].depth if proof.left > 0 else -1
-        return [best(reduced(chart.points), left) for chart in charts]
+        return [best(reduced(chart.points)) for chart in charts]
 
-    objective: Objective = proof.search.objective
+    objective, value = proof.search.objective, proof.lower
     goal = "least" if objective == "depth" else "fewest"
     title = f"optimal tree, {goal} {objective}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title)
-    value = proof.lower
-    return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)
+    effort = limits.seconds, proof.search.expanded
+    return Solution(value, value, value, True, objective, *effort, None, grow)
 
 
 def _zeillinger(position: Exponents) -> Seat:
@@ -175,16 +142,9 @@ def _zeillinger(position: Exponents) -> Seat:
     return Seat("zeillinger", "host", position)
 
 
-def _unproved(
-    position: Exponents,
-    objective: Objective,
-    lower: int,
-    stopped: str | None,
-    limits: Limits,
-    expanded: int,
-) -> Solution:
+def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     """A stopped search, with Zeillinger's tree as the upper bound if that is small enough."""
-    seat = _zeillinger(position)
+    seat, objective = _zeillinger(position), proof.search.objective
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         if limits.seconds_left <= 0:
@@ -198,6 +158,7 @@ def _unproved(
     if tree is not None:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
         upper = sizes[objective]
+    effort = limits.seconds, proof.search.expanded
     return Solution(
-        None, lower, upper, False, objective, limits.seconds, expanded, stopped, lambda: tree
+        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree
     )

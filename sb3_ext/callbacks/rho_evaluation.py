@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from resgym.measure.games import sample_games
-from resgym.measure.optimum import KEPT
+from resgym.measure.optimum import SCRIPTED
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
@@ -171,7 +171,7 @@ class RhoEvaluation(GamesAgainst):
         measured = {}
         for name, pair in self._pairs():
             # The search asks other players too often for a training that waits.
-            optimum = self.optima.get(name, type(pair[1]) in KEPT)
+            optimum = self.optima.get(name, type(pair[1]) in SCRIPTED)
             game = {**self._game, "optimum": optimum}
             measured[name] = rho(*pair, **game)
             self.optima[name] = measured[name].optimum

@@ -192,8 +192,7 @@ def test_a_process_of_its_own():
     assert "Traceback" not in done.stderr
 
 
-def test_the_share_of_the_optimum(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("resgym.measure.optimum.private_folder", lambda name: tmp_path)
+def test_the_share_of_the_optimum(capsys):
     game = ["--games", "20", "--max-num-points", "4", "--optimum"]
     assert run(capsys, "rho", "zeillinger", "choose_first", *game)[1].endswith(" of the optimum\n")
     assert "of the optimum" not in run(capsys, "rho", "zeillinger", "random", *game)[1]

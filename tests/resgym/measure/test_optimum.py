@@ -19,13 +19,6 @@ from tests.reference.rule import canonical, host_actions, is_finished, move
 SMALL = {"max_num_points": 4, "max_value": 4}
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Where optima are kept."""
-    monkeypatch.setattr(module, "private_folder", lambda name: tmp_path)
-    return tmp_path
-
-
 def fewest_moves(agent, points):
     """The shortest game, by trying every set."""
     level, moves = {tuple(canonical(points))}, 0
@@ -80,6 +73,24 @@ def test_what_was_given_up_lies_between_its_bounds(monkeypatch):
     assert fewest < int(exact.sum()) <= greatest
 
 
+def test_corners():
+    """{2, 3} first, then {1, 2, 3} and {0, 1, 2, 3}; twice each without it.
+
+    Then coordinates that might wrap: {0, 2} takes the second point away, 40 moves of {1, 2} the
+    third.
+    """
+    points, huge = [(2, 2, 0, 0), (0, 0, 0, 1)], 2**58
+    for given, spec in (
+        (points, GameSpec(4)),
+        ([(huge, 40, 0), (0, huge, huge), (huge, 0, 1)], GameSpec()),
+    ):
+        starts = state_from_points([given], spec)
+        least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
+        value = fewest_moves(players.choose_first, points) if given is points else 41
+        assert least.item() <= value <= most.item()
+        assert least.item() == most.item() == 3 or given is not points
+
+
 @pytest.mark.parametrize("games", [0, 400])
 def test_games_that_are_too_many_to_compare_leave_bounds(games, monkeypatch):
     spec, agent = GameSpec(5, max_value=200), make_agent("choose_first")
@@ -108,25 +119,6 @@ def test_few_games_and_every_game_agree(name, polytope, dimension):
     ]
 
 
-def test_a_move_too_many_at_first_saves_two():
-    """{2, 3} first, then {1, 2, 3} and {0, 1, 2, 3}; twice each without it."""
-    points = [(2, 2, 0, 0), (0, 0, 0, 1)]
-    spec = GameSpec(4)
-    starts = state_from_points([points], spec)
-    least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
-    assert least.item() == most.item() == fewest_moves(players.choose_first, points) == 3
-
-
-def test_coordinates_that_might_wrap():
-    """{0, 2} takes the second point away, and 40 moves of {1, 2} the third."""
-    huge = 2**58
-    given = [[(huge, 40, 0), (0, huge, huge), (huge, 0, 1)]]
-    spec = GameSpec()
-    starts = state_from_points(given, spec)
-    least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
-    assert least.item() <= 41 <= most.item()
-
-
 def test_the_best_answers_have_all_of_the_optimum():
     def best(state, coords, rng):
         sets = []
@@ -146,6 +138,8 @@ def test_the_best_answers_have_all_of_the_optimum():
         **SMALL,
     )
     results = table.results
+    turns = {"dimension": 2, "points": [[(5, 0), (0, 2)], [(2, 0), (0, 3)]], "games": 3}
+    assert rho("all_coord", "choose_first", optimum=True, **turns).optimum == (3 / 7, 3 / 7)
     assert results["best"]["choose_first"].share == (1.0, 1.0)
     low, high = results["zeillinger"]["choose_first"].share
     assert low == high < 1.0
@@ -153,60 +147,6 @@ def test_the_best_answers_have_all_of_the_optimum():
     assert "(100.0 %)" in str(table)
     assert table.to_dict()["best"]["choose_first"]["share"] == [1.0, 1.0]
     assert "share" not in table.to_dict()["best"]["random"]
-
-
-def test_given_points_are_taken_in_turn():
-    game = {"dimension": 2, "points": [[(5, 0), (0, 2)], [(2, 0), (0, 3)]], "games": 3}
-    result = rho("all_coord", "choose_first", optimum=True, **game)
-    assert result.optimum == (3 / 7, 3 / 7)
-    assert "100.0 % of the optimum" in str(result)
-    drawn = rho(
-        "all_coord", "choose_first", dimension=2, starts=game["points"], games=9, optimum=True
-    )
-    assert drawn.optimum == (drawn.rho, drawn.rho)  # there is one set only
-    assert drawn.share == (1.0, 1.0)
-
-
-def asked(starts, agent="choose_first", max_moves=200):
-    return optimum(make_agent(agent), starts, GameSpec(**SMALL), max_moves)
-
-
-def test_what_was_found_is_kept(folder, monkeypatch, capsys):
-    starts = rho_starts(GameSpec(**SMALL), 10)
-    found = asked(starts)
-    (file,) = folder.iterdir()
-    for other in (
-        asked(starts.select(slice(5))),
-        asked(starts, "choose_last"),
-        asked(starts, max_moves=3),
-    ):
-        assert other != found
-    assert len([*folder.iterdir()]) == 4
-    searched = []
-    search = shortest_games
-    monkeypatch.setattr(
-        module, "shortest_games", lambda *given: searched.append(1) or search(*given)
-    )
-    assert asked(starts) == found
-    assert not searched
-    sound = file.read_bytes()
-    digit = sound.replace(b"0.", b"1.", 1) if b"0." in sound else sound.replace(b"[", b"[1", 1)
-    for damaged in (b"", b"\xff", b"7", b"[[1, 2]]", digit, b"[" * 99999):
-        file.write_bytes(damaged)
-        assert asked(starts) == found
-        assert file.read_bytes() == sound
-        assert "is damaged" in capsys.readouterr().err
-    assert len(searched) == 6
-
-
-def test_a_folder_that_cannot_be_written_costs_time_only(monkeypatch):
-    def refused(name):
-        raise PermissionError(name)
-
-    starts = rho_starts(GameSpec(**SMALL), 10)
-    found = asked(starts)
-    monkeypatch.setattr(module, "private_folder", refused)
-    assert asked(starts) == found
 
 
 @pytest.mark.parametrize("number", [1, 20])

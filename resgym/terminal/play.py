@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-import torch
-
 from resgym.game.actions import action_axes
-from resgym.game.plain import moved
-from resgym.game.rng import RowRandom, Stream
+from resgym.game.rng import Stream
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role, check_integer
-from resgym.game.state import GameState, state_from_points
-from resgym.kernels import resolve_backend
-from resgym.measure.games import play_move
-from resgym.players import make_host, resolve_player
 from resgym.players.base import check_role
 from resgym.polynomials.monomials import Exponents, monomial_text
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 from resgym.render.positions import counted, format_axes, format_move, format_position
-from resgym.solver.solve import solve
+from resgym.terminal.hints import hint
+from resgym.terminal.match import Match, episode_random
 
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 """Who plays against a person in a seat unless another opponent is named."""
 
-HINT_SECONDS = 2.0
-"""Time that the solver gets for one hint."""
-
-MAX_POSITIONS = 200_000
-"""Largest table of the solver for one hint, about 80 MB."""
-
-DEFAULT_ROWS = 20
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 
 
@@ -48,13 +34,8 @@ def random_position(
 ) -> Exponents:
     """The start that an environment of these arguments draws when it is reset with this seed."""
     spec = GameSpec(dimension, max_num_points, max_value)
-    rng = _random(seed).at(0, Stream.START)
+    rng = episode_random(seed).at(0, Stream.START)
     return Exponents(start_positions(spec, rng, resolve_starts(starts, spec)).point_lists()[0])
-
-
-def _random(seed: int) -> RowRandom:
-    zero = torch.zeros(1, dtype=torch.int64)
-    return RowRandom.for_episode(zero + check_integer("seed", seed, 0, 2**63 - 1), zero)
 
 
 def play(
@@ -87,82 +68,66 @@ def play(
     check_role(seat, "seat")
     position = as_position(points)
     check_integer("max_moves", max_moves, 1)
-    spec = GameSpec(position.dimension, max(DEFAULT_ROWS, len(position)))
     named = DEFAULT_OPPONENTS[seat] if opponent is None else opponent
-    other = resolve_player(named, "agent" if seat == "host" else "host", spec)
-    start = state_from_points([list(point) for point in position], spec)
-    if bool(start.finished()):
-        (point,) = start.point_lists()[0]
+    match = Match(position, seat, named, seed, max_moves)
+    if match.ending:
         raise ValueError(
             "points must be an unfinished position, but only the vertex "
-            f"{monomial_text(point, position.variables)} is left at the start"
+            f"{monomial_text(match.points[0], position.variables)} is left at the start"
         )
-    person = _Person(seat, start, position.variables, source or sys.stdin, target or sys.stdout)
-    host, agent = (person, other) if seat == "host" else (other, person)
-    kernels, rng = resolve_backend("torch", start.device, spec), _random(seed)
+    person = _Person(seat, match, position.variables, source or sys.stdin, target or sys.stdout)
     person.say(f"You are the {seat}. {person.help()}")
-    ended = ""
-    while not ended:
-        state, record = person.history[-1]
-        played = len(record.axes)
-        if record.finished:
-            ended = "one monomial is left: the game is over"
-        elif played == max_moves:
-            ended = f"cut after {max_moves} moves"
-        else:
-            try:
-                action, axis, after, overflow = play_move(
-                    host, agent, state, spec, rng, played, kernels
-                )
-            except _NoAnswer as why:
-                ended = str(why)
-                continue
-            if bool(overflow):
-                ended = "stopped: an exponent would pass 2^59"
-            else:
-                axes = action_axes(spec.dimension)[int(action)]
-                person.history.append((after, record.after(axes, int(axis), after)))
-                person.say(format_move(axes, int(axis), person.names))
+    try:
+        while not match.ending:
+            person.play()
+        ended = {
+            "resolved": "one monomial is left: the game is over",
+            "cut": f"cut after {max_moves} moves",
+            "overflow": "stopped: an exponent would pass 2^59",
+        }[match.ending]
+    except EOFError as why:
+        ended = str(why)
     person.say("\n" + person.summary())
     person.say(ended)
-    return person.history[-1][1]
-
-
-class _NoAnswer(Exception):
-    """The person does not answer: why the game ends, or nothing after a move was taken back."""
+    return GameRecord(
+        [list(each) for each in match.positions],
+        [axes for axes, _ in match.moves],
+        [axis for _, axis in match.moves],
+        match.ending == "resolved",
+    )
 
 
 class _Person:
-    """A `Player` that asks at the terminal; its history is of every move that stands."""
+    """Who plays at the terminal."""
 
     def __init__(
-        self, role: Role, start: GameState, names: Sequence[str], source: TextIO, target: TextIO
+        self, role: Role, match: Match, names: Sequence[str], source: TextIO, target: TextIO
     ) -> None:
         self.role: Role = role
-        self.history = [(start, GameRecord(start.point_lists(), [], [], False))]
-        self.names = names
-        self._source = source
-        self._target = target
+        self.match, self.names = match, names
+        self._source, self._target = source, target
 
-    def act(self, state: GameState, coords: torch.Tensor | None, rng: RowRandom) -> torch.Tensor:
-        """See `Player.act`; there is one game, and it may raise `_NoAnswer`."""
-        axes = None if coords is None else tuple(coords[0].nonzero()[:, 0].tolist())
-        self.say(f"\nmove {len(self.history)}")
-        points = state.point_lists()[0]
-        self.say(format_position(points, axes, self.names))
-        legal: Sequence[tuple[int, ...]] = action_axes(len(self.names))
-        hint = partial(host_hint, state, self.names)
-        if axes is not None:
-            legal = [(axis,) for axis in axes]
-            after = {axis: moved(points, axes, axis) for axis in axes}
-            hint = partial(agent_hint, after, self.names)
-        numbers = range(len(legal)) if axes is None else axes
-        actions = dict(zip(numbers, legal, strict=True))
-        self.say("  ".join(f"{number}) {self._shown(each)}" for number, each in actions.items()))
-        return torch.tensor([self._ask(actions, hint)])
+    def play(self) -> None:
+        """One move, or one that is taken back."""
+        match, names = self.match, self.names
+        axes = () if self.role == "host" else match.ask_host()
+        self.say(f"\nmove {len(match.moves) + 1}")
+        self.say(format_position(list(match.points), axes, names))
+        legal: dict[int, tuple[int, ...]] = {axis: (axis,) for axis in axes}
+        legal = legal or dict(enumerate(action_axes(len(names))))
+        self.say("  ".join(self._numbered(legal)))
+        chosen = self._ask(legal, axes)
+        if chosen is None:
+            self.say(f"move {len(match.moves) + 1} is taken back")
+            return
+        axes, axis = (axes, chosen[0]) if axes else (chosen, match.ask_agent(chosen))
+        if match.play(axes, axis):
+            self.say(format_move(axes, axis, names))
 
-    def _ask(self, actions: Mapping[int, tuple[int, ...]], hint: Callable[[], str]) -> int:
-        """The action of the person, of those legal; commands are carried out before."""
+    def _ask(
+        self, legal: Mapping[int, tuple[int, ...]], named: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """What the person chooses, None after a move was taken back; EOFError to end the game."""
         while True:
             print("choose: ", end="", file=self._target, flush=True)
             line = self._source.readline()
@@ -170,26 +135,25 @@ class _Person:
                 # Nobody has typed the line end that a terminal shows.
                 self.say(line.rstrip("\n"))
             if not line:
-                raise _NoAnswer("stopped: end of input")
+                raise EOFError("stopped: end of input")
             text = line.strip()
             command = self._command(text)
             if command == "quit":
-                raise _NoAnswer("stopped")
-            if command == "undo" and len(self.history) > 1:
-                self.history.pop()
-                self.say(f"move {len(self.history)} is taken back")
-                raise _NoAnswer
+                raise EOFError("stopped")
             if command == "undo":
+                if self.match.undo():
+                    return None
                 self.say("there is no move to take back")
             elif command == "hint":
-                self.say(hint())
+                self.say(f"hint: {hint(self.match.points, named, self.names)}")
             elif command == "help":
                 self.say(self.help())
+            elif (chosen := self._choice(text, legal)) is not None:
+                return chosen
             else:
-                try:
-                    return self._choice(text, actions)
-                except ValueError as error:
-                    self.say(str(error))
+                numbered = self._numbered(legal)
+                allowed = ", ".join(numbered[:8] + ["..."] * (len(numbered) > 8))
+                self.say(f"choose one of {allowed} by its number or name, got {text[:40]!r}")
 
     def _command(self, text: str) -> str | None:
         """The command that a line means; a variable's name comes before a command's letter."""
@@ -198,21 +162,23 @@ class _Person:
             return COMMANDS[text]
         return text if text in COMMANDS.values() else None
 
-    def _choice(self, text: str, actions: Mapping[int, tuple[int, ...]]) -> int:
-        """The legal action that a line means, by number or by names; a ValueError for none."""
-        if text.isascii() and text.isdigit() and int(text[:9]) in actions:
-            return int(text[:9])
+    def _choice(self, text: str, legal: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
+        """The legal choice that a line means, by number or by names; None for none."""
+        if text.isascii() and text.isdigit() and int(text[:9]) in legal:
+            return legal[int(text[:9])]
         names = text.strip("{}()").replace(",", " ").split()
         if len(names) == 1 and names[0] not in self.names:
             names = list(names[0])
-        if names and all(name in self.names for name in names):
-            chosen = tuple(sorted({self.names.index(name) for name in names}))
-            for action, axes in actions.items():
-                if chosen == axes:
-                    return action
-        legal = [f"{number}) {self._shown(axes)}" for number, axes in actions.items()]
-        allowed = ", ".join(legal[:8] + ["..."] * (len(legal) > 8))
-        raise ValueError(f"choose one of {allowed} by its number or name, got {text[:40]!r}")
+        if not set(names) <= set(self.names):
+            return None
+        chosen = tuple(sorted({self.names.index(name) for name in names}))
+        return chosen if chosen in legal.values() else None
+
+    def _numbered(self, legal: Mapping[int, tuple[int, ...]]) -> list[str]:
+        return [f"{number}) {self._shown(choice)}" for number, choice in legal.items()]
+
+    def _shown(self, choice: Sequence[int]) -> str:
+        return format_axes(choice, self.names) if self.role == "host" else self.names[choice[0]]
 
     def say(self, text: str) -> None:
         print(text, file=self._target)
@@ -227,66 +193,13 @@ class _Person:
         number = "or its number, which is the action id of the environments"
         return f"Type {task}, like {example}, {number}. Also: {', '.join(keys)}."
 
-    def _shown(self, choice: Sequence[int]) -> str:
-        return format_axes(choice, self.names) if self.role == "host" else self.names[choice[0]]
-
     def summary(self) -> str:
         """All moves that stand, and the position after them."""
-        record = self.history[-1][1]
-        sums = [str(Exponents(points, self.names)) for points in record.positions]
+        sums = [str(Exponents(points, self.names)) for points in self.match.positions]
         lines = [
-            f"{number}. {sums[number - 1]}   host {format_axes(axes, self.names)}, agent "
-            f"{self.names[axis]}"
-            for number, (axes, axis) in enumerate(zip(record.axes, record.axis, strict=True), 1)
+            f"{number}. {total}   host {format_axes(axes, self.names)}, agent {self.names[axis]}"
+            for number, (total, (axes, axis)) in enumerate(
+                zip(sums, self.match.moves, strict=False), 1
+            )
         ]
-        lines.append(f"after {counted(len(record.axis), 'move')}: {sums[-1]}")
-        return "\n".join(lines)
-
-
-def host_hint(
-    state: GameState,
-    names: Sequence[str],
-    seconds: float = HINT_SECONDS,
-    max_positions: int = MAX_POSITIONS,
-) -> str:
-    """A best set in one unfinished game, with the moves it needs; else Zeillinger's set."""
-    solution = solve(state.point_lists()[0], time_limit=seconds, max_positions=max_positions)
-    if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
-        axes = format_axes(solution.tree.root.axes, names)
-        most = counted(solution.value, "move")
-        return f"hint: {axes} is best, the game then lasts at most {most}"
-    rng = RowRandom(torch.zeros_like(state.count))
-    action = int(make_host("zeillinger").act(state, None, rng))
-    axes = format_axes(action_axes(state.points.shape[2])[action], names)
-    return (
-        f"hint: {axes}, as Zeillinger would play; the solver has proved in {seconds:g} s only that "
-        f"the game can be made to last at least {counted(solution.lower_bound, 'move')}"
-    )
-
-
-def agent_hint(
-    after: Mapping[int, list[tuple[int, ...]]],
-    names: Sequence[str],
-    seconds: float = HINT_SECONDS,
-    max_positions: int = MAX_POSITIONS,
-) -> str:
-    """The axis after which a perfect host needs most moves, or what is proved about them.
-
-    The solver's limits are for the positions ``after`` all legal axes together.
-    """
-    share, room = seconds / len(after), max_positions // len(after)
-    found = {
-        axis: solve(points, time_limit=share, max_positions=room) for axis, points in after.items()
-    }
-    best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
-    bound, exact = found[best].lower_bound, found[best].proved
-    told = all(solution.proved for axis, solution in found.items() if axis != best)
-    if bound == 0 and exact and told:
-        return "hint: every axis ends the game"
-    count = f"{'' if exact else 'at least '}{counted(bound, 'move')}"
-    if told:
-        return f"hint: {names[best]} is best, the game can then last {count} more"
-    return (
-        f"hint: {names[best]}, after which the game can last {count} more; the solver had not the "
-        "time to compare all axes"
-    )
+        return "\n".join([*lines, f"after {counted(len(lines), 'move')}: {sums[-1]}"])

@@ -20,6 +20,7 @@ from resgym.trees.data import ChartTree
 from resgym.trees.text import totals_text
 
 Ray = tuple[int, ...]
+Cone = tuple[Ray, ...]
 
 
 class Divisor(NamedTuple):
@@ -43,18 +44,26 @@ class Divisor(NamedTuple):
     charts: tuple[int, ...]
 
 
-def chart_rays(tree: ChartTree) -> list[tuple[Ray, ...]]:
-    """The D rays of every chart's cone, in the order of the charts."""
-    dimension = len(tree.variables)
-    unit = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
-    found = [unit]
+def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:
+    """The rays of the chart that moves, a set and one of its axes each, lead to."""
+    rays: Cone = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
+    for axes, axis in moves:
+        rays = _divided(rays, axes, axis)
+    return rays
+
+
+def _divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
+    new = tuple(map(sum, zip(*(rays[each] for each in axes), strict=True)))
+    return (*rays[:axis], new, *rays[axis + 1 :])
+
+
+def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
+    """The D rays of every chart's cone, in the order of the charts; ``first`` are the root's."""
+    found = [path_rays(len(tree.variables), ()) if first is None else first]
     for chart in tree.charts[1:]:
         assert chart.parent is not None
         assert chart.axis is not None
-        rays = found[chart.parent - 1]
-        axes = tree[chart.parent].axes or ()
-        new = tuple(map(sum, zip(*(rays[axis] for axis in axes), strict=True)))
-        found.append((*rays[: chart.axis], new, *rays[chart.axis + 1 :]))
+        found.append(_divided(found[chart.parent - 1], tree[chart.parent].axes or (), chart.axis))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 DEPTH = 4
@@ -14,32 +14,20 @@ MAX_LISTED = 300
 MANIFEST = "manifest.json"
 
 
-def _folders(top: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders with the names of their plain files, in order; links are not followed.
-
-    What has a name that no link can hold, such as bytes that are no UTF-8, is left out.
-    """
-    for number, (folder, below, files) in enumerate(os.walk(top)):
-        here = Path(folder)
-        depth = len(here.relative_to(top).parts)
-        if number >= MAX_FOLDERS:
-            return
-        shown = sorted(n for n in below if not n.startswith(".") and n.isprintable())
-        below[:] = shown if depth < DEPTH else []
-        yield here, [name for name in files if name.isprintable() and _is_plain(here / name)]
-
-
-def _is_plain(path: Path) -> bool:
-    """Neither a link nor a pipe, which one would wait for."""
-    return path.is_file() and not path.is_symlink()
-
-
 def list_models(top: Path | None) -> dict[str, Path]:
-    """Files ``.zip`` and folders of checkpoints below a folder, by their paths in it."""
-    if top is None:
-        return {}
-    found = []
-    for folder, files in _folders(top):
-        found += [folder] if MANIFEST in files and folder != top else []
-        found += [folder / name for name in sorted(files) if name.endswith(".zip")]
-    return {path.relative_to(top).as_posix(): path for path in found[:MAX_LISTED]}
+    """Files ``.zip`` and folders of checkpoints below a folder, by their paths in it.
+
+    Links are not followed, and what has a name that no link can hold, such as bytes that are no
+    UTF-8, is left out; so is what is no plain file, like a pipe, which one would wait for.
+    """
+    found: list[Path] = []
+    for folder, below, files in islice(os.walk(top), MAX_FOLDERS) if top else ():
+        here = Path(folder)
+        deep = len(here.relative_to(top or "").parts) >= DEPTH
+        below[:] = sorted(n for n in below if not (deep or n.startswith(".")) and n.isprintable())
+        for name in sorted(files):
+            path = here / name
+            wanted = path.suffix == ".zip" or (name == MANIFEST and here != top)
+            if wanted and name.isprintable() and path.is_file() and not path.is_symlink():
+                found.append(here if name == MANIFEST else path)
+    return {path.relative_to(top or "").as_posix(): path for path in found[:MAX_LISTED]}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from resgym.game.spec import MAX_DIMENSION, Role, check_choice, check_integer
+from resgym.terminal.match import Move
 
 MAX_TEXT = 2_000
 """Characters of a polynomial."""
@@ -20,32 +19,30 @@ MAX_POINTS = 100
 MAX_CHARTS = 400
 """Charts of a tree; beyond, its open branches are cut."""
 
-SEATS = ("host", "agent", "both")
-FORMS = ("json", "svg", "outline", "growing")
-"""What a tree can be asked for as: data, or a picture in one of the layouts."""
+MODELS = "models/"
 
-_SET = rf"[0-{MAX_DIMENSION - 1}]{{2,{MAX_DIMENSION}}}"
-_MOVE = re.compile(rf"({_SET})\.([0-{MAX_DIMENSION - 1}])")
-_MODEL = "models/"
+_SET = "(?=[0-9]{2})0?1?2?3?4?5?6?7?8?9?"
+_MOVE = rf"{_SET}\.[0-9]"
+# Neither arguments nor module:name; a file is found in the listing of the folder or nowhere.
+_PLAYER = (rf"[A-Za-z][A-Za-z0-9_-]{{0,60}}|{MODELS}.+", "a player's name or models/<file>")
+
+_FIELDS = {
+    "start": (rf"(?s)(?=.*\S).{{1,{MAX_TEXT}}}", f"a text of 1 to {MAX_TEXT} characters"),
+    "seat": ("host|agent|both", "host, agent or both"),
+    "opponent": _PLAYER,
+    "seed": ("[0-9]{1,10}", "a whole number of at most 10 digits"),
+    "moves": (
+        rf"({_MOVE}(,{_MOVE}){{0,{MAX_MOVES - 1}}})?",
+        f"at most {MAX_MOVES} moves with axes in ascending order, like 012.0,01.1",
+    ),
+    "named": (rf"({_SET})?", "axes in ascending order, like 012"),
+    "host": _PLAYER,
+    "form": ("json|svg|outline|growing", "json, svg, outline or growing"),
+}
+"""What a field must look like, and that in words."""
 
 
-class Move(NamedTuple):
-    """The host's set and the agent's axis."""
-
-    axes: tuple[int, ...]
-    axis: int
-
-    def __str__(self) -> str:
-        return f"{axes_code(self.axes)}.{self.axis}"
-
-
-def axes_code(axes: tuple[int, ...]) -> str:
-    """A set of axes as a link writes it: ``02``."""
-    return "".join(map(str, axes))
-
-
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A game as a link has it: everything that its replay needs.
 
     Attributes:
@@ -56,23 +53,27 @@ class Question:
         moves: those played.
         named: a set that the host has named and the agent has not answered; may be empty.
         host: who is the host of a tree.
-        form: of a tree, one of `FORMS`.
+        form: of a tree: data, or a picture in one of the layouts.
     """
 
     start: str
-    seat: str = "agent"
-    opponent: str = "zeillinger"
-    seed: int = 0
-    moves: tuple[Move, ...] = ()
-    named: tuple[int, ...] = ()
-    host: str = "zeillinger"
-    form: str = "json"
+    seat: str
+    opponent: str
+    seed: int
+    moves: tuple[Move, ...]
+    named: tuple[int, ...]
+    host: str
+    form: str
 
-    @property
-    def opponent_role(self) -> Role | None:
-        """The seat of the opponent; None if the person has both."""
-        roles: dict[str, Role] = {"host": "agent", "agent": "host"}
-        return roles.get(self.seat)
+
+def axes_code(axes: tuple[int, ...]) -> str:
+    """A set of axes as a link writes it: ``02``."""
+    return "".join(map(str, axes))
+
+
+def moves_code(moves: list[Move]) -> str:
+    """Moves as a link writes them: ``012.0,01.1``."""
+    return ",".join(f"{axes_code(axes)}.{axis}" for axes, axis in moves)
 
 
 def read_question(fields: Mapping[str, str]) -> Question:
@@ -81,59 +82,32 @@ def read_question(fields: Mapping[str, str]) -> Question:
     Raises:
         ValueError: a field is unknown, too long or has no such value; one line that names it.
     """
-    known = set(Question.__dataclass_fields__)
-    if unknown := sorted(set(fields) - known):
-        raise ValueError(f"fields must be of {', '.join(sorted(known))}, got {unknown[0][:40]!r}")
-    start = fields.get("start", "")
-    if not len(start.strip()) >= 1 or len(start) > MAX_TEXT:
-        raise ValueError(f"start must be a text of 1 to {MAX_TEXT} characters, got {len(start)}")
-    seat = check_choice("seat", fields.get("seat", "agent")[:40], SEATS)
-    default = "random" if seat == "host" else "zeillinger"
+    if unknown := sorted(set(fields) - set(_FIELDS)):
+        raise ValueError(f"fields must be of {', '.join(_FIELDS)}, got {unknown[0][:40]!r}")
+    given = {
+        "seat": "agent",
+        "opponent": "random" if fields.get("seat") == "host" else "zeillinger",
+        "seed": "0",
+        "host": "zeillinger",
+        "form": "json",
+        **{name: text for name, text in fields.items() if text},
+    }
+    for name, (pattern, allowed) in _FIELDS.items():
+        text = given.setdefault(name, "")
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{name} must be {allowed}, got {text[:60]!r}")
+    moves = [move.split(".") for move in given["moves"].split(",") if move]
     return Question(
-        start,
-        seat,
-        _player("opponent", fields.get("opponent") or default),
-        check_integer("seed", _number("seed", fields.get("seed") or "0"), 0, 2**31 - 1),
-        _moves(fields.get("moves", "")),
-        _axes("named", fields["named"]) if fields.get("named") else (),
-        _player("host", fields.get("host") or "zeillinger"),
-        check_choice("form", fields.get("form", "json")[:40], FORMS),
+        given["start"],
+        given["seat"],
+        given["opponent"],
+        int(given["seed"]),
+        tuple((_axes(axes), int(axis)) for axes, axis in moves),
+        _axes(given["named"]),
+        given["host"],
+        given["form"],
     )
 
 
-def model_name(player: str) -> str | None:
-    """The file of a player that is a model of the named folder; None for a registered name."""
-    return player.removeprefix(_MODEL) if player.startswith(_MODEL) else None
-
-
-def _player(field: str, text: str) -> str:
-    # Neither arguments nor module:name; a file is found in the listing of the folder or nowhere.
-    if model_name(text) is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,60}", text):
-        raise ValueError(f"{field} must be a player's name or models/<file>, got {text[:60]!r}")
-    return text
-
-
-def _number(field: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", text):
-        raise ValueError(f"{field} must be a whole number, got {text[:40]!r}")
-    return int(text)
-
-
-def _axes(field: str, text: str) -> tuple[int, ...]:
-    axes = tuple(map(int, text)) if re.fullmatch(_SET, text) else ()
-    if not axes or list(axes) != sorted(set(axes)):
-        raise ValueError(f"{field} must be axes in ascending order like 012, got {text[:40]!r}")
-    return axes
-
-
-def _moves(text: str) -> tuple[Move, ...]:
-    if len(text) > MAX_MOVES * (MAX_DIMENSION + 3):
-        raise ValueError(f"moves must be at most {MAX_MOVES}, got {len(text)} characters")
-    found = []
-    for each in text.split(",") if text else ():
-        match = _MOVE.fullmatch(each)
-        if match is None:
-            raise ValueError(f"moves must be written like 012.0,01.1, got {each[:40]!r}")
-        found.append(Move(_axes("moves", match[1]), int(match[2])))
-    check_integer("number of moves", len(found), 0, MAX_MOVES)
-    return tuple(found)
+def _axes(code: str) -> tuple[int, ...]:
+    return tuple(map(int, code))

@@ -11,6 +11,11 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+COMMAND = """if __name__ == "__main__":
+    from resgym.cli import main
+    from resgym.web import server
+    server.REQUEST_SECONDS = 1.5
+    main()"""
 
 
 class Served:
@@ -21,7 +26,7 @@ class Served:
         (folder / "secret.txt").write_text("x^2+y^3+z^77", encoding="utf-8")
         self.models.mkdir()
         (self.models / "broken.zip").write_bytes(b"no archive")
-        command = [sys.executable, "-m", "resgym.cli", "serve", "--port", "0", "--workers", "1"]
+        command = [sys.executable, "-c", COMMAND, "serve", "--port", "0", "--workers", "1"]
         command += ["--models", str(self.models)]
         self.errors = (folder / "errors.txt").open("w+", encoding="utf-8")
         self.process = subprocess.Popen(

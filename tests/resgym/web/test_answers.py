@@ -15,40 +15,44 @@ from resgym.web import answers
 from resgym.web.questions import MAX_MOVES, MAX_TEXT, read_question
 
 
-def answer(function=answers.game_answer, models=None, **fields):
-    return json.loads(function(read_question({k: str(v) for k, v in fields.items()}), models or {}))
+def answer(name="game", **fields):
+    text = answers.answer(name, read_question({k: str(v) for k, v in fields.items()}), None)
+    return text if text.startswith("<") else json.loads(text)
 
 
 @pytest.mark.parametrize(
-    ("fields", "line"),
+    ("fields", "begins"),
     [
-        ({}, "start must be a text of 1 to 2000 characters, got 0"),
-        ({"start": "x" * 10**6}, "got 1000000"),
-        ({"start": "E8", "seat": "judge"}, "seat must be one of"),
-        ({"start": "E8", "opponent": "os:system"}, "opponent must be a player's name or models/"),
-        ({"start": "E8", "opponent": "safe(slack=1)"}, "opponent must be a player's name"),
-        ({"start": "E8", "opponent": "../secret.zip"}, "opponent must be a player's name"),
-        ({"start": "E8", "host": "./best"}, "host must be a player's name"),
-        ({"start": "E8", "seed": "1e9"}, "seed must be a whole number"),
-        ({"start": "E8", "moves": "10.0"}, "moves must be axes in ascending order"),
-        ({"start": "E8", "moves": "01.0;"}, "moves must be written like 012.0,01.1"),
-        ({"start": "E8", "moves": ",".join(["01.0"] * (MAX_MOVES + 1))}, "number of moves must be"),
-        ({"start": "E8", "named": "0"}, "named must be axes"),
-        ({"start": "E8", "form": "exe"}, "form must be one of"),
-        ({"start": "E8", "path": "/etc"}, "fields must be of"),
-        ({"start": "x.txt"}, "x.txt"),
+        ({}, "start must"),
+        ({"start": "x" * 10**6}, "start must"),
+        ({"start": "E8", "seat": "judge"}, "seat must"),
+        ({"start": "E8", "opponent": "os:system"}, "opponent must"),
+        ({"start": "E8", "opponent": "safe(slack=1)"}, "opponent must"),
+        ({"start": "E8", "opponent": "../secret.zip"}, "opponent must"),
+        ({"start": "E8", "host": "./best"}, "host must"),
+        ({"start": "E8", "seed": "1e9"}, "seed must"),
+        ({"start": "E8", "seed": "9" * 11}, "seed must"),
+        ({"start": "E8", "moves": "10.0"}, "moves must"),
+        ({"start": "E8", "moves": "00.0"}, "moves must"),
+        ({"start": "E8", "moves": "01.0;"}, "moves must"),
+        ({"start": "E8", "moves": ",".join(["01.0"] * (MAX_MOVES + 1))}, "moves must"),
+        ({"start": "E8", "named": "0"}, "named must"),
+        ({"start": "E8", "form": "exe"}, "form must"),
+        ({"start": "E8", "path": "/etc"}, "fields must"),
+        ({"start": "x.txt"}, "\n  x.txt\n"),
         ({"start": "E8", "opponent": "models/none.zip"}, "opponent must be a listed model"),
-        ({"start": "E8", "moves": "03.0"}, "must name axes from 0 to 2, got 3"),
-        ({"start": "E8", "moves": "01.2"}, "must choose one of its axes"),
-        ({"start": "x*y+x", "moves": "01.0"}, "after the end of the game"),
-        ({"start": "(x+y+z)^31"}, "at most 500 monomials, got 528"),
-        ({"start": "(x+y)^120"}, "above 100"),
+        ({"start": "E8", "moves": "03.0"}, "moves: move 1 (03.0) must name axes from 0 to 2"),
+        ({"start": "E8", "seat": "both", "named": "03"}, "named: "),
+        ({"start": "E8", "moves": "01.2"}, "moves: move 1 (01.2) must choose one of its axes"),
+        ({"start": "x*y+x", "moves": "01.0"}, "moves: move 1 (01.0) comes after the end"),
+        ({"start": "(x+y+z)^31"}, "start must have at most 500 monomials, got 528"),
+        ({"start": "+".join(f"x^{k}*y^{150 - k}" for k in range(1, 120))}, "start must have at"),
     ],
 )
-def test_bad_questions_are_refused_in_one_line(fields, line, tmp_path, monkeypatch):
+def test_bad_questions_are_refused_in_one_line(fields, begins, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.txt").write_text("x^2+y^3", encoding="utf-8")
-    with pytest.raises(ValueError, match=re.escape(line)) as error:
+    with pytest.raises(ValueError, match=re.escape(begins)) as error:
         answer(**fields)
     assert len(str(error.value)) < 400
 
@@ -59,8 +63,7 @@ def test_a_move_by_hand():
     assert game["history"][0]["position"] == "x²z² + y³z³ + z⁵"
     assert game["chart"]["coordinates"] == ["x = xz", "y = yz", "z = z"]
     assert (game["chart"]["factor"], game["chart"]["rest"]) == ("z²", "x² + y³z + z³")
-    divisor = game["chart"]["divisors"][2]
-    assert divisor == {
+    assert game["chart"]["divisors"][2] == {
         "name": "z",
         "ray": ["1", "1", "1"],
         "exceptional": True,
@@ -73,7 +76,7 @@ def test_a_move_by_hand():
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
-@pytest.mark.parametrize("start", ["E8", "x^13+x^6*y^4+y^9", "x^3+y^4+z^5+w^6+x*y*z*w"])
+@pytest.mark.parametrize("start", ["x^13+x^6*y^4+y^9", "x^3+y^4+z^5+w^6+x*y*z*w"])
 def test_a_game_is_its_link(seat, start):
     """Whoever opens the link of a game sees the same, and the chart's rays give its monomials."""
     choose = random.Random(start + seat)
@@ -104,52 +107,41 @@ def test_large_exponents_stay_exact_and_end_the_game():
 
 
 def test_a_tree_shows_every_chart_over_the_start():
-    tree = answer(answers.tree_answer, start="E8", moves="012.2", host="zeillinger")
-    root, child = tree["charts"][:2]
-    assert root["factor"] == "z²"
+    tree = answer("tree", start="E8", moves="012.2", host="zeillinger")
+    assert tree["charts"][0]["factor"] == "z²"
     assert tree["complete"]
-    assert child["coordinates"] != root["coordinates"]
     # Every exceptional multiplicity is that of the ray over E8: the least of 2a, 3b, 5c.
     for chart in tree["charts"]:
         for divisor in chart["divisors"]:
             a, b, c = map(int, divisor["ray"])
             assert int(divisor["multiplicity"]) == min(2 * a, 3 * b, 5 * c)
+    for form in ("svg", "outline", "growing"):
+        assert answer("tree", start="A2", form=form).startswith("<svg")
 
 
-def test_hints_are_within_their_budget():
-    def hint(question, models):
-        return answers.hint_answer(question, models, 0.05, 500)
-
-    assert "at most 7 moves" in answer(hint, start="E8", seat="host", opponent="random")["hint"]
-    hard = "random(dim=6,points=40,max=60)"
-    assert "Zeillinger" in answer(hint, start=hard, seat="host", opponent="random")["hint"]
+def test_hints():
+    assert "at most 7 moves" in answer("hint", start="E8", seat="host")["hint"]
     with pytest.raises(ValueError, match="the game is over"):
-        answer(hint, start="x*y+x", seat="host")
+        answer("hint", start="x*y+x", seat="host")
 
 
 def test_pictures():
     plane = answer(start="x^2+y^3", seat="both", named="01")
-    assert plane["picture"].startswith("<svg")
+    assert plane["picture"] == answer("picture.svg", start="x^2+y^3", seat="both", named="01")
     assert plane["scene"] is None
     scene = answer(start="E8", seat="both")["scene"]
     assert all(point["vertex"] for point in scene["points"])
     (compact,) = [face for face in scene["faces"] if face["compact"]]
     assert len(compact["corners"]) == 3
-    # Around every face, each corner once, so that the area that it encloses is not 0.
-    for face in scene["faces"]:
-        assert len({tuple(corner) for corner in face["corners"]}) == len(face["corners"]) >= 3
     flat = answer(start="x^3+y^4+z^5+w^6", seat="both")
     assert flat["picture"] is flat["scene"] is None
     with pytest.raises(ValueError, match="2 or 3 axes"):
-        answers.picture_answer(read_question({"start": "x^3+y^4+z^5+w^6"}), {})
+        answer("picture.svg", start="x^3+y^4+z^5+w^6")
 
 
 def test_the_longest_question_is_answered():
     """At all limits at once: the text, the points, the axes, the moves."""
-    names = "abcdefghij"
-    start = "+".join(f"{name}^{power}" for power, name in enumerate(names, 90))
+    start = "+".join(f"{name}^{power}" for power, name in enumerate("abcdefghij", 90))
     assert len(start) < MAX_TEXT
     game = answer(start=start, seat="both", moves="01.0,23.2,45.4")
-    assert len(game["monomials"]) == 7
-    assert game["choices"] == []
-    assert game["to_play"] == "host"
+    assert (len(game["monomials"]), game["choices"], game["to_play"]) == (7, [], "host")

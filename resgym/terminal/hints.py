@@ -1,0 +1,68 @@
+"""What the solver advises a person, within seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from resgym.game.plain import Position, moved
+from resgym.players.plain import PLAIN_HOSTS
+from resgym.render.positions import counted, format_axes
+from resgym.solver.solve import solve
+
+HINT_SECONDS = 2.0
+"""Time that the solver gets for one hint."""
+
+MAX_POSITIONS = 200_000
+"""Largest table of the solver for one hint, about 80 MB."""
+
+
+def hint(
+    points: Position,
+    named: Sequence[int],
+    names: Sequence[str],
+    seconds: float = HINT_SECONDS,
+    max_positions: int = MAX_POSITIONS,
+) -> str:
+    """A best move in an unfinished position, or what could be proved about it.
+
+    Args:
+        points: the position.
+        named: the host's set, of which the agent is to choose; none if the host is to play.
+        names: of the axes.
+        seconds: of the solver.
+        max_positions: of the solver.
+    """
+    if named:
+        return _hint_for_agent(points, tuple(named), names, seconds, max_positions)
+    solution = solve(list(points), time_limit=seconds, max_positions=max_positions)
+    if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
+        axes, most = solution.tree.root.axes, counted(solution.value, "move")
+        return f"{format_axes(axes, names)} is best, the game then lasts at most {most}"
+    axes = PLAIN_HOSTS["zeillinger"](points)
+    return (
+        f"{format_axes(axes, names)}, as Zeillinger would play; the solver has proved in "
+        f"{seconds:g} s only that the game can be made to last at least "
+        f"{counted(solution.lower_bound, 'move')}"
+    )
+
+
+def _hint_for_agent(
+    points: Position, named: tuple[int, ...], names: Sequence[str], seconds: float, room: int
+) -> str:
+    share, room = seconds / len(named), room // len(named)
+    found = {
+        axis: solve(moved(points, named, axis), time_limit=share, max_positions=room)
+        for axis in named
+    }
+    best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
+    bound, exact = found[best].lower_bound, found[best].proved
+    told = all(solution.proved for axis, solution in found.items() if axis != best)
+    if bound == 0 and exact and told:
+        return "every axis ends the game"
+    count = f"{'' if exact else 'at least '}{counted(bound, 'move')}"
+    if told:
+        return f"{names[best]} is best, the game can then last {count} more"
+    return (
+        f"{names[best]}, after which the game can last {count} more; the solver had not the time "
+        "to compare all axes"
+    )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -20,7 +21,7 @@ from resgym.measure.rho import rho, rho_starts
 from resgym.players import Player, player_name, resolve_player
 from resgym.tables import text_table
 from sb3_ext.attack.ahead import Ahead
-from sb3_ext.attack.config import AttackConfig
+from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.attack.responder import fingerprint, seated, trained
 from sb3_ext.attack.strength import strength
 from sb3_ext.callbacks.rho_evaluation import player_of
@@ -30,10 +31,9 @@ from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.command_line import add_options, starts_setting
-from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, go
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import write_json
 from sb3_ext.runs.folder import RunFolder
-from sb3_ext.runs.stopping import Ended
 
 _PARTS = ("exact", "scripted", "trained")
 
@@ -56,14 +56,14 @@ examples:
 
     def __init__(self, config: AttackConfig, run: Run) -> None:
         super().__init__(config, run)
-        given, self._spec = run.given, config.game.spec()
-        self._player = seated(given.player, self._spec, getattr(given, "role", None))
-        self._name = getattr(given, "name", None) or player_name(given.player)
+        given, self._spec = vars(run.given), config.game.spec()
+        self._player = seated(given["player"], self._spec, given.get("role"))
+        self._name = given.get("name") or player_name(given["player"])
         self._print = fingerprint(self._player, self._spec)
-        self._parts = set(getattr(given, "parts", None) or _PARTS)
+        self._parts = set(given.get("parts") or _PARTS)
         if "unless-proved" in self._parts:
             self._parts.update(_PARTS)
-        self._actors = getattr(given, "actors", 0)
+        self._actors, self._timeout_s = given.get("actors", 0), given.get("timeout_s", 86_400.0)
         self._draws = self._print != fingerprint(self._player, self._spec, 1)
         if self._draws and self._parts == {"exact"}:
             raise ConfigError(f"player: got {self._name}; expected one that draws no numbers")
@@ -86,7 +86,7 @@ examples:
             "where the search settles every start"
         )
         add("--parts", nargs="+", choices=(*_PARTS, "unless-proved"), help=parts)
-        add_options(parser, "--starts", "--json", "--actors", "--timeout-s")
+        add_options(parser, "--starts", "--actors", "--timeout-s")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> AttackConfig:
@@ -110,24 +110,15 @@ examples:
     def run(self, pulse: Pulse) -> None:
         """Does what is not in the folder yet, part by part."""
         self._check_player()
-
-        def beat() -> None:
-            if not pulse(self.used, exact=False):
-                raise Ended
-
-        timeout = getattr(self.run_of.given, "timeout_s", 86_400.0)
-        try:
-            with spreading(self._actors, beat, timeout) as spread:
-                if "exact" in self._parts and self.config.exact is not None:
-                    self.found["exact"] = self._exact(spread)
-                if self._settled:
-                    return
-                if "scripted" in self._parts:
-                    self.found["scripted"] = self._part("scripted", lambda: self._scripted(spread))
-                if "trained" in self._parts:
-                    self._trainings(pulse, spread)
-        except Ended:
-            pass
+        with spreading(self._actors, lambda: beat(pulse, self.used), self._timeout_s) as spread:
+            if "exact" in self._parts and self.config.exact is not None:
+                self.found["exact"] = self._exact(spread, self.config.exact)
+            if self._settled:
+                return
+            if "scripted" in self._parts:
+                self.found["scripted"] = self._part("scripted", lambda: self._scripted(spread))
+            if "trained" in self._parts:
+                self._trainings(pulse, spread)
 
     @property
     def _settled(self) -> bool:
@@ -155,13 +146,12 @@ examples:
         write_json(file, made)
         return check_seal(made)
 
-    def _exact(self, spread: Spread) -> Any:
+    def _exact(self, spread: Spread, section: Exact) -> Any:
         """What a perfect responder reaches; None against a player that draws numbers."""
         if self._draws:
             self.run_of.say(f"no exact figure: {self._name} draws numbers")
             return None
-        section, game = self.config.exact, self.config.game
-        assert section is not None
+        game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
 
         def make() -> dict[str, Any]:
@@ -188,38 +178,36 @@ examples:
     def _trainings(self, pulse: Pulse, spread: Spread) -> None:
         folder, seeds = self.run_of.folder, self.config.seeds
         done = [seed for seed in seeds if folder and (folder / f"seed-{seed}.json").is_file()]
+        left = [seed for seed in seeds if seed not in done]
 
         def told(used: Used, *, exact: bool = True, **metrics: float) -> bool:
             if metrics:  # the mean over the seeds so far
                 found = metrics["rho/validation"]
                 self.run_of.say(f"update {used.updates}: worst so far {found:.4f}")
-                done = [each["best"]["rho"] for each in self.found["trained"].values()]
-                metrics["rho/validation"] = fmean([*done, found])
+                rhos = [each["best"]["rho"] for each in self.found["trained"].values()]
+                metrics["rho/validation"] = fmean([*rhos, found])
             return pulse(used, exact=exact, **metrics)
 
-        left = [seed for seed in seeds if seed not in done]
-        if self._actors:  # there only the ends are told
-            results = iter(spread(partial(_trained, self._player, self.config), left))
+        work = partial(_trained, self._player, self.config)
+        results: Iterator[Any] = (work(seed, told, self.used) for seed in left)
+        if self._actors:  # of these only the ends are told
+            results = iter(spread(work, left))
+
+        def make(seed: int) -> dict[str, Any]:
+            result, policy = next(results)
+            if folder:  # the network first: its figures say that it is there
+                save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
+            return result
+
         for seed in [*done, *left]:
-
-            def make(seed: int = seed) -> dict[str, Any]:
-                if self._actors:
-                    result, policy = next(results)
-                else:
-                    result, policy = _trained(self._player, self.config, seed, told, self.used)
-                if folder:  # the network first: its figures say that it is there
-                    save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
-                return result
-
-            found = self._part(f"seed-{seed}", make)
+            found = self._part(f"seed-{seed}", partial(make, seed))
             self.found["trained"][str(seed)] = found
             updates, timesteps, _ = self.used
             self.used = Used(updates + found["updates"], timesteps + found["transitions"])
             rhos = [each["test"]["rho"] for each in self.found["trained"].values()]
             self.run_of.say(f"seed {seed}: {found['test']['rho']:.4f}")
             score = {"rho/score": self._worst(rhos), "seeds": float(len(rhos))}
-            if not pulse(self.used, exact=False, **score):
-                raise Ended
+            beat(pulse, self.used, **score)
 
     def result(self) -> dict[str, Any]:
         """Everything that was found, with the worst responder and whether all seeds are done."""
@@ -248,8 +236,6 @@ examples:
         result = self.result()
         if self.run_of.folder:
             write_json(self.run_of.folder / "result.json", sealed(result))
-        if getattr(self.run_of.given, "json", False):
-            return json.dumps(result, indent=2)
         rows = [("responder", "rho", "95 % interval", "moves", "unfinished")]
         for name, each in result["responders"].items():
             low, high = each["interval_95"]
@@ -342,13 +328,9 @@ def exploit(
     """
     given = argparse.Namespace(player=player, role=role, parts=parts)
     config = AttackConfig.read(budget, settings)
-    if out is None:
-        job = Attack(config, Run(None, say, given))
+    with nullcontext() if out is None else RunFolder(out):
+        job = Attack(config, Run(None if out is None else Path(out), say, given))
         go(job)
-    else:
-        with RunFolder(out):
-            job = Attack(config, Run(Path(out), say, given))
-            go(job)
     return job.result()
 
 

@@ -14,7 +14,7 @@ from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.measure.rho import rho_starts
-from resgym.players import Player, agent_names, ask_player, host_names, resolve_player
+from resgym.players import Player, ask_player, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig
@@ -22,8 +22,7 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.driver import Pulse, Used
-from sb3_ext.runs.stopping import Ended
+from sb3_ext.runs.driver import Pulse, Used, beat
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.train.runs import transitions_for
 
@@ -36,23 +35,16 @@ def seated(player: Any, spec: GameSpec, role: Role | None = None) -> Player:
     Raises:
         ConfigError: the seat is not clear, or there is no such player for it.
     """
-    seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
-    if isinstance(player, str):
-        known = {"host": host_names(), "agent": agent_names()}
-        seats = tuple(seat for seat in seats if player in known[seat]) or seats
-    elif role is None and hasattr(player, "role") and not isinstance(player, type):
-        seats = (player.role,)
-    elif role is None and callable(player):
-        raise ConfigError("role: got none; expected host or agent, a function plays either")
     found: list[Player] = []
     reasons: list[str] = []
+    seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
     for seat in seats:  # a saved model plays the seat that it was trained for
         try:
-            found.append(resolve_player(player, seat, spec))
+            found.append(resolve_player(player, seat, spec, "player"))
         except ValueError as error:
-            reasons.append(str(error).removeprefix("opponent: "))
+            reasons.append(str(error))
     if not found:
-        raise ConfigError(f"player: {reasons[0]}")
+        raise ConfigError(min(reasons, key=lambda reason: "unknown" in reason))
     if len(found) == 2:
         raise ConfigError(f"role: got none; expected host or agent, {player!r} is both")
     return found[0]
@@ -81,19 +73,14 @@ class _Best(RhoEvaluation):
         self._pulse, self._before = pulse, before
         self.weights: dict[str, Any] = {}
 
-    def _beat(self, **metrics: float) -> None:
+    def after_train(self, **metrics: float) -> None:
+        """Called after every block of updates."""
         updates = self._before.updates + num_updates(self.model)
-        used = Used(updates, self._before.timesteps + self.num_timesteps)
-        if not self._pulse(used, exact=False, **metrics):
-            raise Ended
+        beat(self._pulse, Used(updates, self._before.timesteps + self.num_timesteps), **metrics)
 
     def _on_step(self) -> bool:
-        self._beat()
+        self.after_train()
         return super()._on_step()
-
-    def after_train(self) -> None:
-        """Called after every block of updates."""
-        self._beat()
 
     def evaluate(self) -> dict[str, float]:
         before = self.best_score
@@ -101,7 +88,7 @@ class _Best(RhoEvaluation):
         if self.best_score != before:
             self.weights = copy.deepcopy(self.model.policy.state_dict())
         assert self.best_score is not None
-        self._beat(**{"rho/validation": self.best_score})
+        self.after_train(**{"rho/validation": self.best_score})
         return results
 
 
@@ -118,24 +105,20 @@ def trained(
         Ended: the pulse said so.
         FloatingPointError: the training became NaN.
     """
-    model = _model(player, config, seed)
-    game = {**config.game.to_dict(), **config.validation.to_dict()}
-    best = _Best(pulse, before, [player], Every(updates=config.every), **game)
-    model.learn(transitions_for(model, config.updates), callback=best, log_interval=None)
-    model.policy.load_state_dict(best.weights)
-    return model, best
-
-
-def _model(player: Player, config: AttackConfig, seed: int) -> DDQN:
-    seat, arguments = "Agent" if player.role == "host" else "Host", config.game.to_dict()
-    section = dict(config.learner)
+    game, section = config.game.to_dict(), dict(config.learner)
+    measured = {**game, **config.validation.to_dict()}
+    best = _Best(pulse, before, [player], Every(updates=config.every), **measured)
+    seat = "Agent" if player.role == "host" else "Host"
     games = gymnasium.make_vec(
         f"resgym/Hironaka{seat}-v0",
         num_envs=section.pop("n_envs", 1),
         opponent=player,
         reward=config.reward,
-        max_episode_steps=arguments.pop("max_moves"),
-        **arguments,
+        max_episode_steps=game.pop("max_moves"),
+        **game,
     )
     with errors_named("learner", ConfigError):
-        return DDQN(f"{seat}Policy", TensorVecEnv(games), **section, seed=seed, device="cpu")
+        model = DDQN(f"{seat}Policy", TensorVecEnv(games), **section, seed=seed, device="cpu")
+    model.learn(transitions_for(model, config.updates), callback=best, log_interval=None)
+    model.policy.load_state_dict(best.weights)
+    return model, best

@@ -21,7 +21,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": 0,
         "help": "processes on a Ray cluster that do the work, one thread each (default 0: none)",
     },
-    "--json": {"action": "store_true", "help": "print the result as JSON"},
     "--no-progress": {"action": "store_true", "help": "no progress on stderr"},
     "--set": {
         "action": "append",
@@ -53,7 +52,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SECONDS",
         "help": "after which an actor that has not done its piece is replaced (default: a day)",
     },
-    "--workers": {"type": int, "default": 2, "help": "processes that label (default 2)"},
 }
 
 

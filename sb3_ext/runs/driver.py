@@ -10,7 +10,7 @@ import argparse
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, tor
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
-from sb3_ext.runs.stopping import StopRules, read_stop_rules
+from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
 
@@ -182,9 +182,16 @@ def refuse_another(
         refuse_another(found.get(key), about.get(key), may_change, what, inner)
 
 
+def beat(pulse: Pulse, used: Used, **metrics: float) -> None:
+    """A pulse where a checkpoint would not be exact; raises `Ended`, which a job leaves alone."""
+    if not pulse(used, exact=False, **metrics):
+        raise Ended
+
+
 def go(job: Job[Any], pulse: Pulse = lambda used, **more: True) -> str:
     """Runs a job from Python; returns its report."""
-    job.run(pulse)
+    with suppress(Ended):
+        job.run(pulse)
     return job.report()
 
 
@@ -259,7 +266,7 @@ class _Driver:
     def go(self, resumed: bool) -> int:
         self._enter(resumed)
         try:
-            with RunSignals(self._stop, self._want):
+            with RunSignals(self._stop, self._want), suppress(Ended):
                 self.job.run(self)
         except FloatingPointError as error:
             raise FloatingPointError(f"{error}; what was saved is in {self.place}") from None

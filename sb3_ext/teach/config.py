@@ -2,34 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
 from pydantic import Field, model_validator
 
+from resgym.players import Player, make_agent, make_host
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from resgym.solver.search import Objective
+from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
+    Fraction,
     Number,
     PositiveCount,
     PositiveNumber,
     Section,
     Size,
     Whole,
+    accepted_by,
+    checked,
 )
 from sb3_ext.networks.fields import schedule_field
-from sb3_ext.teach.positions import STUDENT, Round
+
+STUDENT = "student"
 
 
-class Test(Section):
-    """Random starts that a taught player is measured from at the end."""
+def _range(low: int, high: int) -> Any:
+    """Least and greatest value, both given, within bounds."""
 
-    starts: Count = Field(description="how many; 0: it is not measured")
-    points: PositiveCount = Field(description="of each")
-    max_value: PositiveCount = Field(description="largest coordinate")
-    positions: PositiveCount = Field(description="looked at for a start before it is given up")
+    def check(value: Any) -> Any:
+        counts = [check_count("", each, low) for each in value] if isinstance(value, list) else []
+        if len(counts) != 2 or not counts[0] <= counts[1] <= high:
+            raise ValueError(f" must be [least, greatest] within {low}..{high}, got {shown(value)}")
+        return counts
+
+    return checked(check)
+
+
+def _known(make: Callable[[str], Player]) -> Any:
+    """A validator for players of one seat by name, and for the one that is being taught."""
+    return accepted_by(lambda name: name == STUDENT or make(name))
+
+
+Points = Annotated[list[int], _range(2, 64)]
+Value = Annotated[int, Whole, Ge(1), Le(10**6)]
+
+
+class Family(Section):
+    """Positions of one kind."""
+
+    positions: Annotated[PositiveCount, Le(10**8)]
+    """how many different ones, up to shifts, factors and orders of points and axes"""
+    points: Points | None = None
+    """least and greatest number of points of a start"""
+    max_value: Annotated[list[Value], Len(1)] = Field([20])
+    """largest coordinates, one of which is drawn for a start"""
+    sparsity: Annotated[list[Fraction], Len(1)] = Field([0.0])
+    """chances that a coordinate is 0, one of which is drawn for a start"""
+    exponents: Annotated[list[int], _range(1, 10**6)] | None = None
+    """in place of points: least and greatest exponent of as many monomials as axes, the j-th a
+    power of x_j, alone or times another variable"""
+    alive: Points | None = None
+    """least and greatest number of points of a position that is kept"""
+    hosts: list[Annotated[str, _known(make_host)]] = Field([])
+    """players whose games from the starts are followed; ``student`` is who is taught"""
+    agents: list[Annotated[str, _known(make_agent)]] = Field([])
+    """of these games; none: every answer is followed"""
+    mixed: bool = False
+    """every move has its own host and agent, not every game"""
+    moves: Annotated[list[int], _range(0, 1000)] = Field([0, 0])
+    """positions after so many moves are kept, at least and at most"""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Family:
+        if (self.points is None) == (self.exponents is None):
+            raise ValueError(".points: give either points or exponents")
+        if (self.agents or self.moves[1]) and not self.hosts:
+            raise ValueError(".hosts: is missing; agents and moves belong to games")
+        return self
+
+    def most(self, dimension: int) -> list[int]:
+        """Least and greatest number of points of its positions."""
+        return self.alive or [2, self.points[1] if self.points else dimension]
 
 
 class TeachConfig(ConfigFile):
@@ -37,30 +94,36 @@ class TeachConfig(ConfigFile):
 
     folder: ClassVar[str] = "teach"
 
-    seat: Literal["host", "agent"] = Field(description="who is taught")
-    dimension: Annotated[int, Whole, Ge(2), Le(MAX_LABEL_DIMENSION)] = Field(
-        description="number of axes"
-    )
-    objective: Objective = Field("depth", description="what best moves make least")
-    budget: PositiveCount = Field(description="positions expanded before one is left out")
-    rounds: Annotated[list[Round], Len(1)] = Field(
-        description="families of positions, new ones for each round; student is the player so far"
-    )
-    algorithm: str = Field(description="networks and discount, a file in rl_zoo3's form")
-    updates: Count = Field(description="of each round; 0: the first positions alone are made")
-    batch_size: Size = Field(description="positions of an update")
-    learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)] = Field(
-        description="number or schedule, of each round"
-    )
-    temperature: PositiveNumber = Field(description="values are divided by it for the choice")
-    value_weight: Annotated[float, Number, Ge(0)] = Field(
-        description="of the value loss beside the choice; 0 for nodes or leaves"
-    )
-    augment: bool = Field(True, description="rename the axes of every position at random")
-    max_grad_norm: PositiveNumber = Field(description="the gradient is clipped to this norm")
-    every: PositiveCount = Field(description="updates between two measurements")
-    test: Test = Field(description="starts that the player is measured from")
-    seed: Count = Field(description="fixes everything")
+    seat: Literal["host", "agent"]
+    """who is taught"""
+    dimension: Annotated[int, Whole, Ge(2), Le(MAX_LABEL_DIMENSION)]
+    """number of axes"""
+    objective: Objective = "depth"
+    """what best moves make least"""
+    budget: PositiveCount
+    """positions expanded before one is left out"""
+    rounds: Annotated[list[Annotated[list[Family], Len(1)]], Len(1)]
+    """families of positions, new ones for each round; student is the player so far"""
+    algorithm: str
+    """networks and discount, a file in rl_zoo3's form"""
+    updates: Count
+    """of each round; 0: the first positions alone are made"""
+    batch_size: Size
+    """positions of an update"""
+    learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)]
+    """number or schedule, of each round"""
+    temperature: PositiveNumber
+    """values are divided by it for the choice"""
+    value_weight: Annotated[float, Number, Ge(0)]
+    """of the value loss beside the choice; 0 for nodes or leaves"""
+    augment: bool = True
+    """rename the axes of every position at random"""
+    max_grad_norm: PositiveNumber
+    """the gradient is clipped to this norm"""
+    every: PositiveCount
+    """updates between two measurements"""
+    seed: Count
+    """fixes everything"""
 
     @model_validator(mode="after")
     def _fits(self) -> TeachConfig:
@@ -70,8 +133,7 @@ class TeachConfig(ConfigFile):
                 "are no numbers of moves"
             )
         for family in (each for families in self.rounds for each in families):
-            if STUDENT in family.hosts + family.agents and STUDENT not in getattr(
-                family, f"{self.seat}s"
-            ):
+            own, others = family.hosts, family.agents
+            if STUDENT in (others if self.seat == "host" else own):
                 raise ValueError(f".rounds: {STUDENT}: got the other seat's; expected {self.seat}s")
         return self

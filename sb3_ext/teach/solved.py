@@ -58,6 +58,11 @@ class Drawn:
     def __iter__(self) -> Iterator[Tensor]:
         return iter(vars(self).values())
 
+    @property
+    def seat(self) -> str:
+        """Who is to move."""
+        return "agent" if self.coords.shape[1] else "host"
+
     def select(self, index: Tensor) -> Self:
         """The rows of an index, int64 [B] or bool [N]; the points cut to the rows in use."""
         width = max(self.count[index].tolist(), default=1)
@@ -77,11 +82,6 @@ class Solved(Drawn):
     optimal: Tensor
     value: Tensor
 
-    @property
-    def seat(self) -> str:
-        """Who is to move."""
-        return "agent" if self.coords.shape[1] else "host"
-
     def renamed(self, order: Tensor) -> Solved:
         """The same positions under other names of the axes: `order` numbers `axis_orders`."""
         orders, actions = axis_orders(self.points.shape[2])
@@ -94,8 +94,12 @@ class Solved(Drawn):
             optimal=self.optimal.gather(1, actions[order] if host else axes),
         )
 
-    def drawn(self, rows: int, source: torch.Generator, rename: bool = True) -> Solved:
+    def drawn(self, rows: int, seed: Sequence[int], rename: bool = True) -> Solved:
         """So many rows with replacement, the axes of each in an order that is drawn too."""
+        if not len(self):
+            raise ValueError("data: got no position; expected some to learn from")
+        word = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        source = torch.Generator().manual_seed(int(word >> np.uint64(1)))
         batch = self.select(torch.randint(len(self), (rows,), generator=source))
         orders = len(axis_orders(self.points.shape[2])[0])
         return batch.renamed(torch.randint(orders, (rows,), generator=source)) if rename else batch
@@ -140,15 +144,13 @@ class Solved(Drawn):
             try:
                 with safe_open(regular_file(file, "data"), "pt") as opened:
                     about = json.loads((opened.metadata() or {}).get("solved", "{}"))
-                    found = {name: opened.get_tensor(name) for name in cls.__dataclass_fields__}
+                    found = [opened.get_tensor(name) for name in cls.__dataclass_fields__]
             except SafetensorError as error:
                 raise ValueError(str(error)) from error
-            solved = cls(*(x if x.dtype == torch.bool else x.long() for x in found.values()))
-            if about.get("solver") != SOLVER_VERSION:
-                made = about.get("solver")
-                raise ValueError(f"solver: got version {made!r}; expected {SOLVER_VERSION}")
-            if about.get("digest") != solved.digest():
-                raise ValueError("digest: got another content than was written")
+            solved = cls(*(x if x.dtype == torch.bool else x.long() for x in found))
+            for name, own in (("solver", SOLVER_VERSION), ("digest", solved.digest())):
+                if about.get(name) != own:
+                    raise ValueError(f"{name}: got {about.get(name)!r}; expected {own!r}")
         return solved
 
 
@@ -175,13 +177,14 @@ def solve(objective: Objective, budget: int, drawn: Drawn) -> Solved:
 
     What it is enough for depends on the positions that are solved together, by one table.
     """
-    points, count, coords, held_out = drawn
+    points, count, coords, _ = drawn
     labeller = Labeller(points.shape[2], points.shape[1], objective, budget=budget)
     given = (points.numpy(), count.numpy())
-    labels = labeller.agent(*given, coords.numpy()) if coords.shape[1] else labeller.host(*given)
+    host = drawn.seat == "host"
+    labels = labeller.host(*given) if host else labeller.agent(*given, coords.numpy())
     optimal, value, status = map(torch.from_numpy, labels)
     good = status == SOLVED
-    return Solved(*(each[good] for each in (points, count, coords, held_out, optimal, value)))
+    return Solved(*(each[good] for each in (*drawn, optimal, value)))
 
 
 @cache
@@ -192,8 +195,7 @@ def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
         int64 [D!, D]: under order o the new axis j is the old axis ``axes[o, j]``; int64 [D!, A]:
         the new host action k is the old action ``actions[o, k]``. Shared: do not write to them.
     """
-    axes = torch.tensor(list(permutations(range(dimension))), dtype=torch.int64)
+    axes = torch.tensor(list(permutations(range(dimension))))
     table = host_action_table(dimension)
     # New axis j is in the new set where old axis order[j] is in the old one.
-    actions = [coords_to_action(table[:, order.argsort()]) for order in axes]
-    return axes, torch.stack(actions)
+    return axes, torch.stack([coords_to_action(table[:, order.argsort()]) for order in axes])

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
@@ -22,7 +21,7 @@ from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.teach.fit import check_seat, model_losses, seeded
+from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.solved import Solved, joined
 
 MAX_DEPTH = 25
@@ -68,11 +67,19 @@ class Teacher(BaseCallback, UpdateExtension):
         self._last: Tensor | None = None
 
     def _on_training_start(self) -> None:
-        if not isinstance(self.model, DDQN):
-            raise TypeError(f"model: Teacher works with DDQN, got {type(self.model).__name__}")
-        check_seat(self.data, self.model)
+        model: Any = self.model
+        if not isinstance(model, DDQN):
+            raise TypeError(f"model: Teacher works with DDQN, got {type(model).__name__}")
+        seat, points = seat_of(model)
+        rows, axes = points.shape
+        own, (_, most, dimension) = self.data.seat, self.data.points.shape
+        if (own, dimension) != (seat, axes) or most > rows:
+            raise ValueError(
+                f"data: got positions of {most} points in {dimension} axes for the {own}; expected "
+                f"at most {rows} in {axes} for the {seat}, as the policy has"
+            )
         self._on_training_end()  # an earlier call of learn may have ended with an error
-        self.model.extensions.append(self)
+        model.extensions.append(self)
 
     def _on_training_end(self) -> None:
         extensions = self.model.extensions  # type: ignore[attr-defined]
@@ -87,22 +94,10 @@ class Teacher(BaseCallback, UpdateExtension):
 
     def extra_loss(self, model: Any) -> Tensor:
         """The weighted loss of the positions of this update."""
-        source = seeded(self.seed, model.num_updates)
-        batch = self.data.drawn(self.batch_size, source, self.augment)
-        choice = model_losses(model, batch, "step", self.temperature).choice
+        batch = self.data.drawn(self.batch_size, (self.seed, model.num_updates), self.augment)
+        choice = model_losses(model, batch, self.temperature).choice
         self._last = choice.detach()
         return self.weight * choice
-
-    def state_dict(self) -> dict[str, Any]:
-        """What must be the same when the run goes on."""
-        names = ("augment", "batch_size", "seed", "temperature", "weight")
-        return {"data": self.data.digest(), **{name: getattr(self, name) for name in names}}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raises a ValueError, unless the state is that of a teacher of the same arguments."""
-        for name, own in self.state_dict().items():
-            if state.get(name) != own:
-                raise ValueError(f"{name}: got {own}; expected {state.get(name)}, as before")
 
 
 class Margins(RhoEvaluation):
@@ -139,7 +134,7 @@ class Margins(RhoEvaluation):
         super().__init__(list(targets), every, **arguments)
         self.targets, self.deeper = dict(targets), check_count("deeper", deeper, low=0)
         self.average = check_number("average", average, low=0, high=1)
-        self._averaged: list[Tensor] = []
+        self._averaged: dict[str, Tensor] = {}
         self._steps = 0
         self._found: dict[str, Any] = {}
 
@@ -148,29 +143,31 @@ class Margins(RhoEvaluation):
             raise ValueError("targets: got those of an agent; expected a host's")
         super()._on_training_start()
 
-    def _online(self) -> list[Tensor]:
-        return [each.data for each in self.model.policy.q_net.parameters()]  # type: ignore[union-attr, operator]
+    def _online(self) -> dict[str, Tensor]:
+        q_net: Any = self.model.policy.q_net
+        return {name: weights.data for name, weights in q_net.named_parameters()}
 
     def _on_step(self) -> bool:
         if self.average:
             online = self._online()
-            self._averaged = self._averaged or [weights.clone() for weights in online]
+            self._averaged = self._averaged or {name: w.clone() for name, w in online.items()}
             self._steps += 1
             stays = min(self.average, (1 + self._steps) / (10 + self._steps))
-            torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
+            for name, weights in self._averaged.items():
+                weights.lerp_(online[name], 1.0 - stays)
         return super()._on_step()
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
-        online = self._online() if self._averaged else []
-        kept = [weights.clone() for weights in online]
-        for weights, averaged in zip(online, self._averaged, strict=True):
-            weights.copy_(averaged)
+        online = self._online()
+        kept = {name: weights.clone() for name, weights in online.items()}
         try:
+            for name, weights in self._averaged.items():
+                online[name].copy_(weights)
             return super().evaluate()
         finally:
-            for weights, own in zip(online, kept, strict=True):
-                weights.copy_(own)
+            for name, weights in kept.items():
+                online[name].copy_(weights)
 
     def _score(self, results: dict[str, float]) -> float:
         margin = min(results[name] / target for name, target in self.targets.items())
@@ -184,14 +181,12 @@ class Margins(RhoEvaluation):
 
     def state_dict(self) -> dict[str, Any]:
         """That of `RhoEvaluation`, and the average."""
-        averaged = {str(number): weights for number, weights in enumerate(self._averaged)}
-        return {**super().state_dict(), "averaged": averaged, "steps": self._steps}
+        return {**super().state_dict(), "averaged": self._averaged, "steps": self._steps}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on with what `state_dict` gave."""
         super().load_state_dict(state)
-        saved = state["averaged"]
-        self._averaged = [saved[str(number)].clone() for number in range(len(saved))]
+        self._averaged = {name: weights.clone() for name, weights in state["averaged"].items()}
         self._steps = int(state["steps"])
 
 

@@ -130,6 +130,5 @@ def config(folder: Path, seat: str = "host", extractor: str = "point_pairs") -> 
         "value_weight": 0.3,
         "max_grad_norm": 10.0,
         "every": 10,
-        "test": {"starts": 0, "points": 4, "max_value": 4, "positions": 500},
         "seed": 0,
     }

@@ -15,7 +15,8 @@ from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
 from sb3_ext.config.sections import read_section
 from sb3_ext.teach import positions
-from sb3_ext.teach.positions import Family, draw
+from sb3_ext.teach.config import Family
+from sb3_ext.teach.positions import draw
 
 TABLE = action_axes(3)
 STARTS = {"positions": 10**6, "points": [3, 6], "max_value": [4]}

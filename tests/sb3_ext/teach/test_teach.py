@@ -22,11 +22,13 @@ from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.teach.labelled import config
 
 
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(positions, "BATCH_ROWS", 400)
-    monkeypatch.setattr(positions, "WALKED_ROWS", 20)
-    monkeypatch.setattr(teach, "PIECE", 16)
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "BATCH_ROWS", 400)
+        patch.setattr(positions, "WALKED_ROWS", 20)
+        patch.setattr(teach, "PIECE", 16)
+        yield
 
 
 def run(folder: Path, *more: str, seat: str = "host", **changes: Any) -> int:
@@ -41,51 +43,40 @@ def networks(folder: Path) -> Any:
     return read_checkpoint(folder / "out" / "checkpoints")[1]["policy"]
 
 
+def history(folder: Path) -> Any:
+    return json.loads((folder / "out" / "results.json").read_text())["history"]
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run from the beginning to its end, with its measurements."""
+    """A run from the beginning to its end."""
     folder = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(positions, "BATCH_ROWS", 400)
-        patch.setattr(positions, "WALKED_ROWS", 20)
-        patch.setattr(teach, "PIECE", 16)
-        assert run(folder, test={**config(folder)["test"], "starts": 4}) == 0
+    assert run(folder) == 0
     return folder
 
 
 def test_a_run_is_a_player_and_a_beginning(whole):
-    results = json.loads((whole / "out" / "results.json").read_text())
-    assert results["updates"] == 40
-    assert [entry["update"] for entry in results["history"]] == [10, 20, 30, 40]
-    assert results["exact"]["starts"] == 4
-    assert 0 <= results["strength"] <= 1
-    assert results["right"]["share"] == results["history"][-1]["teach/right"]
+    assert [entry["update"] for entry in history(whole)] == [10, 20, 30, 40]
     player = load_player(whole / "out", "host")
     assert resgym.resolution_tree("A2", player, max_depth=8).depth
     other = teach.Teach(TeachConfig.read({**config(whole), "seed": 5}), Run()).model
     init_from(other, whole / "out")
     assert same(weights(other), networks(whole))
     first, second = (
-        Solved.load(whole / "out/solved-0.safetensors"),
-        whole / "out/solved-1.safetensors",
+        {tuple(row) for row in Solved.load(whole / f"out/solved-{n}.safetensors").points.flatten(1)}
+        for n in (0, 1)
     )
     assert len(first) > 50
-    assert set(map(tuple, first.points.flatten(1).tolist())).isdisjoint(
-        map(tuple, Solved.load(second).points.flatten(1).tolist())
-    )
+    assert first.isdisjoint(second)
 
 
-@pytest.mark.parametrize("stop", ["max_updates=7", "max_updates=20", "max_updates=31"])
-def test_a_stopped_run_goes_on_bit_for_bit(stop, whole, tmp_path):
-    test = {**config(tmp_path)["test"], "starts": 0}
-    assert run(tmp_path, "--stop", stop, test=test) == 0
-    assert list_checkpoints(tmp_path / "out/checkpoints")[0].name.endswith(stop[12:].zfill(3))
-    assert run(tmp_path, test=test) == 0
+@pytest.mark.parametrize("updates", [7, 20, 31])
+def test_a_stopped_run_goes_on_bit_for_bit(updates, whole, tmp_path):
+    assert run(tmp_path, "--stop", f"max_updates={updates}") == 0
+    assert list_checkpoints(tmp_path / "out/checkpoints")[0].name.endswith(f"{updates:03d}")
+    assert run(tmp_path) == 0
     assert same(networks(tmp_path), networks(whole))
-    history = [
-        json.loads((x / "out/results.json").read_text())["history"] for x in (tmp_path, whole)
-    ]
-    assert history[0] == history[1]
+    assert history(tmp_path) == history(whole)
 
 
 def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
@@ -112,9 +103,6 @@ def test_other_positions_than_before_are_refused(tmp_path, capsys):
     data.select(torch.arange(len(data)) > 0).save(file)
     assert run(tmp_path) == 2
     assert "holds other positions" in capsys.readouterr().err
-    file.unlink()
-    assert run(tmp_path) == 2
-    assert "solved-0.safetensors is missing" in capsys.readouterr().err
     assert run(tmp_path, "--set", "temperature=0.5") == 2
     assert "holds a run with another temperature" in capsys.readouterr().err
 
@@ -134,24 +122,21 @@ def test_the_seed_decides_and_every_part_matters(tmp_path):
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize(
-    ("seat", "extractor", "demanded"),
-    [("host", "point_pairs", 0.7), ("agent", "point_pairs", 0.75)],
-)
-def test_it_learns_positions_it_has_not_seen(seat, extractor, demanded, tmp_path):
+@pytest.mark.parametrize(("seat", "demanded"), [("host", 0.7), ("agent", 0.75)])
+def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypatch):
     """Against the control, who is taught the moves of other positions."""
-    shares = []
-    for mixed in (False, True):
-        given = config(tmp_path, seat, extractor)
-        start = {**given["rounds"][0][0], "positions": 400}
-        given |= {"rounds": [[start]], "updates": 150, "batch_size": 128, "every": 150}
-        job = teach.Teach(TeachConfig.read(given), Run())
-        if mixed:
-            learn = job._learn
-            job._learn = lambda data, learn=learn: learn(shuffled(data))  # type: ignore[method-assign]
+    given = config(tmp_path, seat)
+    start = {**given["rounds"][0][0], "positions": 400}
+    given |= {"rounds": [[start]], "updates": 150, "batch_size": 128, "every": 150}
+
+    def share() -> float:
+        job = teach.Teach(TeachConfig.read(given), Run(common=tmp_path))
         go(job)
-        shares.append(job.history[-1]["teach/right"])
-    assert shares[1] < demanded < shares[0]
+        return job.history[-1]["teach/right"]
+
+    taught, drawn = share(), Solved.drawn
+    monkeypatch.setattr(Solved, "drawn", lambda data, *more: drawn(shuffled(data), *more))
+    assert share() < demanded < taught
 
 
 def shuffled(data: Solved) -> Solved:
@@ -165,18 +150,15 @@ def shuffled(data: Solved) -> Solved:
     return Solved(*fields, data.optimal[order], data.value[order])
 
 
-def test_agents_and_small_trees(tmp_path):
-    nodes = {"objective": "nodes", "value_weight": 0.0}
-    test = {**config(tmp_path)["test"], "starts": 4}
-    assert run(tmp_path, seat="agent", test=test) == 0
-    results = json.loads((tmp_path / "out/results.json").read_text())
-    assert set(results["moves"]) == {"taught", "zeillinger", "spivakovsky"}
-    (tmp_path / "nodes").mkdir()
-    assert run(tmp_path / "nodes", "--stop", "max_updates=5", **nodes) == 0
-    data = Solved.load(tmp_path / "nodes/out/solved-0.safetensors")
+def test_small_trees_may_be_taught_in_place_of_short_games(tmp_path):
+    assert run(tmp_path, "--stop", "max_updates=2", objective="nodes", value_weight=0.0) == 0
+    data = Solved.load(tmp_path / "out/solved-0.safetensors")
     row = int(data.value.argmax())
     points = data.points[row, : data.count[row]].tolist()
     assert int(data.value[row]) == resgym.solve(points, "nodes").value
+
+
+OTHER_SEAT = {"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": ["student"]}
 
 
 @pytest.mark.parametrize(
@@ -186,13 +168,12 @@ def test_agents_and_small_trees(tmp_path):
         ({"dimension": 6}, "dimension must be at most 5"),
         ({"rounds": []}, "rounds must be at least 1 long"),
         ({"rounds": [[{"positions": 3, "points": [2, 40]}]]}, "expected at most 20"),
-        ({"rounds": [[{"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": ["student"],
-                       "moves": [0, 1]}]]}, "student: got the other seat's"),
+        ({"rounds": [[{**OTHER_SEAT, "moves": [0, 1]}]]}, "student: got the other seat's"),
         ({"objective": "nodes"}, "value_weight: got 0.3; expected 0"),
         ({"algorithm": "nowhere"}, "algorithm: there is no file 'nowhere'"),
         ({"learning_rate": "fast"}, "learning_rate"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_one_line_and_leaves_nothing(changes, message, tmp_path, capsys):
     assert run(tmp_path, **changes) == 2
     (line,) = capsys.readouterr().err.splitlines()

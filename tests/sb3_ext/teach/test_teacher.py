@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import CallbackList
 
 import resgym
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import CheckpointError, read_checkpoint
+from sb3_ext.checkpoints.checkpoint import read_checkpoint
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
@@ -40,7 +40,7 @@ def test_the_teacher_adds_its_loss(seat, files):
     model, data = make(seat), small(seat)
     data = data.select(~data.held_out)
     values = model.q_net(data.observed(5)).detach()
-    expected = 0.5 * float(losses(values, data, "step", 0.9, 0.3).choice)
+    expected = 0.5 * float(losses(values, data, 0.9, 0.3).choice)
     # 4000 draws of about a hundred positions.
     assert float(taught.extra_loss(model).detach()) == pytest.approx(expected, rel=0.05)
 
@@ -79,12 +79,10 @@ def test_resuming_with_a_teacher_is_exact(tmp_path, files):
         other = make()
         other.learn(480, others)
         assert not same(weights(other), weights(whole))
-    with pytest.raises(CheckpointError, match=r"weight: got 0\.2; expected 0\.1"):
-        resume(make(), tmp_path, CallbackList(callbacks(weight=0.2)))
 
 
 def test_what_does_not_fit_is_refused(files):
-    with pytest.raises(ValueError, match="data: seat: got agent; expected host"):
+    with pytest.raises(ValueError, match=r"data: got .* for the agent; expected .* for the host"):
         make().learn(80, Teacher(files["agent"]))
     with pytest.raises(ValueError, match=r"^weight must lie in \(0, inf\), got 0.0$"):
         Teacher(files["host"], weight=0.0)
@@ -123,7 +121,7 @@ def test_the_average_is_measured_and_training_does_not_notice(tmp_path, monkeypa
 
     class Noted(Margins):
         def _on_step(self) -> bool:
-            seen.append([each.clone() for each in self._online()])
+            seen.append([each.clone() for each in self._online().values()])
             return super()._on_step()
 
     def run(average: float, folder: Path) -> tuple[DDQN, Margins]:

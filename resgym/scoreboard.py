@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import resgym
 from resgym.files import output_file, write_file
@@ -28,7 +27,7 @@ from resgym.game.state import GameState
 from resgym.measure.optimum import answers_alike, optimum
 from resgym.measure.rho import RhoResult, rho_bounds, rho_starts
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
-from resgym.players import Player, player_name, resolve_player
+from resgym.players import player_name, resolve_player
 from resgym.tables import markdown_table, percent, spread, text_table
 from resgym.trust import regular_file
 
@@ -68,9 +67,8 @@ class Figure:
         cls, low: RhoResult, high: RhoResult, optimum: tuple[float, float] | None = None
     ) -> Figure:
         """The figure of two results; ``optimum``: the least and the greatest moves of all games."""
-        rho = (low.rho, high.rho)
+        rho, moves = (low.rho, high.rho), (high.mean_length, low.mean_length)
         share = optimum and (rho[0] * optimum[0] / low.games, rho[1] * optimum[1] / low.games)
-        moves = (high.mean_length, low.mean_length)
         return cls(rho, (low.interval[0], high.interval[1]), moves, share)
 
     def cells(self) -> tuple[str, str, str]:
@@ -119,21 +117,20 @@ class Row:
         Raises:
             AttributeError, KeyError, TypeError, ValueError: they are no row.
         """
-        made = {}
+        figures = {}
+        for name in ("worst", *AGENTS):
+            if plain[name] is not None or name != "worst":
+                parts = {key: part and tuple(map(float, part)) for key, part in plain[name].items()}
+                figures[name] = Figure(**parts)
+                figures[name].cells()
+        row = cls(**{**plain, **figures})
         for field in fields(cls):
-            value = plain[field.name]
-            if "Figure" in str(field.type) and (value is not None or field.name != "worst"):
-                value = Figure(**{name: part and _pair(part) for name, part in value.items()})
-                value.cells()
-            elif value is not None and type(value).__name__ != field.type:
-                raise TypeError(f"{field.name} must be {field.type}, got {value!r:.80}")
-            made[field.name] = value
-        return cls(**made)
-
-
-def _pair(values: Sequence[float]) -> tuple[float, float]:
-    low, high = map(float, values)
-    return low, high
+            if (
+                field.type in ("int", "str")
+                and type(getattr(row, field.name)).__name__ != field.type
+            ):
+                raise TypeError(f"{field.name} must be {field.type}")
+        return row
 
 
 @lru_cache
@@ -141,22 +138,6 @@ def _starts(points: int, number: int) -> tuple[GameState, str]:
     """The starts, and their digest."""
     starts = rho_starts(GameSpec(max_num_points=points), number, SEED)
     return starts, hashlib.sha256(json.dumps(starts.point_lists()).encode()).hexdigest()
-
-
-def _walked(player: Player, points: int, number: int) -> tuple[Tensor, Tensor]:
-    starts, _ = _starts(points, number)
-    parts = [
-        worst_case_moves(
-            player,
-            starts.select(slice(first, first + STARTS_TOGETHER)),
-            GameSpec(max_num_points=points),
-            MAX_MOVES,
-            MAX_POSITIONS,
-        )
-        for first in range(0, number, STARTS_TOGETHER)
-    ]
-    moves, given_up = map(torch.cat, zip(*parts, strict=True))
-    return moves, given_up
 
 
 @lru_cache
@@ -188,14 +169,20 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
     Raises:
         ValueError, TypeError: there is no such host, or it cannot play these positions.
     """
-    player = resolve_player(host, "host", GameSpec(max_num_points=points))
+    spec = GameSpec(max_num_points=points)
+    player = resolve_player(host, "host", spec)
     starts, digest = _starts(points, number)
     cut = given_up = 0
     worst = None
     alike = answers_alike(player, starts)
     least, with_first = optima(points, number)
     if alike:
-        moves, unsettled = _walked(player, points, number)
+        limits = MAX_MOVES, MAX_POSITIONS
+        parts = [
+            worst_case_moves(player, starts.select(part), spec, *limits)
+            for part in torch.arange(number).split(STARTS_TOGETHER)
+        ]
+        moves, unsettled = map(torch.cat, zip(*parts, strict=True))
         cut, given_up = int((moves > MAX_MOVES).sum()), int(unsettled.sum())
         most = torch.full_like(moves, MAX_MOVES)
         worst = Figure.of(*rho_bounds(moves, unsettled, most, MAX_MOVES), least)
@@ -203,19 +190,9 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
     first, drawn = (
         resgym.rho(player, agent, max_num_points=points, **game) for agent in AGENTS
     )  # of the same seed, so from the same starts
-    return Row(
-        host=name or player_name(host),
-        points=points,
-        starts=number,
-        seed=SEED,
-        starts_sha256=digest,
-        version=resgym.__version__,
-        cut=cut,
-        given_up=given_up,
-        worst=worst,
-        choose_first=Figure.of(first, first, with_first),
-        random=Figure.of(drawn, drawn),
-    )
+    figures = worst, Figure.of(first, first, with_first), Figure.of(drawn, drawn)
+    about = name or player_name(host), points, number, SEED, digest, resgym.__version__
+    return Row(*about, cut, given_up, *figures)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -279,8 +256,7 @@ def run(args: argparse.Namespace) -> None:
     for page in args.page:  # what is wrong is told before the work
         _marked_text(page)
     if args.action:
-        for points in args.points or POINTS:
-            resolve_player(args.model, "host", GameSpec(max_num_points=points))
+        resolve_player(args.model, "host", GameSpec())
         for points in args.points or POINTS:
             print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
             row = measure(args.model, points, name=args.name)
@@ -291,9 +267,9 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
-        tables = {points: [row for row in rows if row.points == points] for points in POINTS}
-        for points, some in tables.items():
-            print(f"{points} points\n{text_table([HEADINGS, *map(_cells, some)])}\n")
+        for points in POINTS:
+            some = [_cells(row) for row in rows if row.points == points]
+            print(f"{points} points\n{text_table([HEADINGS, *some])}\n")
     for page in args.page:
         write_file(page, filled(_marked_text(page), rows))
 

@@ -44,7 +44,6 @@ WITH_REASON = {
 NOT_YET = {
     "resgym/cli.py: _parser",
     "resgym/measure/bench.py: bench",
-    "resgym/measure/plots.py: plot_table",
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
     "sb3_ext/cluster/collector.py: RayCollector.__init__",

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,18 +54,6 @@ class Curve:
     band: Sequence[tuple[float, float]] = ()
 
 
-def plain_axes(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of so many inches with axes that have a light grid and no frame around it."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.grid(color="#e6eaee", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
 def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
     """`output_file` for a plot: .png, .svg or .pdf; None for none.
 
@@ -87,52 +76,24 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     Raises:
         ValueError: the file cannot be written, see `plot_file`, or matplotlib is not installed.
     """
-    results = [[table.results[host][agent] for agent in table.agents] for host in table.hosts]
-    any_cut = any(result.unfinished for row in results for result in row)
-    return plot_table(
-        [[result.rho for result in row] for row in results],
-        table.hosts,
-        table.agents,
-        path,
-        texts=[[f"{each.rho:.3f}{'*' if each.unfinished else ''}" for each in r] for r in results],
-        xlabel="agent\n* some games were cut" if any_cut else "agent",
-        ylabel="host",
-        title="rho: games finished per move",
-    )
-
-
-def plot_table(
-    values: Sequence[Sequence[float]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    path: str | os.PathLike[str] | None = None,
-    *,
-    texts: Sequence[Sequence[str]],
-    xlabel: str,
-    ylabel: str,
-    title: str,
-    bottom: float = 0.0,
-    width: float = 1.1,
-) -> Figure:
-    """Values as cells with texts in them, shaded from ``bottom`` on, ``width`` inches wide.
-
-    Returns and raises as `plot_rho_table`.
-    """
     target = plot_file(path)
-    from matplotlib.figure import Figure
-
-    size = (1.6 + 0.09 * max(map(len, rows)) + width * len(columns), 1.5 + 0.5 * len(rows))
-    figure = Figure(figsize=(max(size[0], 4.2), max(size[1], 2.4)), layout="constrained")
-    axes = figure.add_subplot()
-    top = max(max(row) for row in values) or 1.0
+    rows, columns = table.hosts, table.agents
+    results = [[table.results[host][agent] for agent in columns] for host in rows]
+    width = 1.6 + 0.09 * max(map(len, rows)) + 1.1 * len(columns)
+    figure, axes = _figure(max(width, 4.2), max(1.5 + 0.5 * len(rows), 2.4))
+    values = [[each.rho for each in row] for row in results]
+    top = max(map(max, values)) or 1.0
     lines: Any = {"edgecolors": "white", "linewidth": 2}  # between the cells
-    image = axes.pcolormesh(values, cmap="Blues", vmin=bottom, vmax=top, **lines)
+    image = axes.pcolormesh(values, cmap="Blues", vmin=0.0, vmax=top, **lines)
     axes.invert_yaxis()
-    for row, line in enumerate(values):
-        for column, value in enumerate(line):
-            colour = "white" if value - bottom > 0.55 * (top - bottom) else "#1d2733"
-            place, text = (column + 0.5, row + 0.5), texts[row][column]
-            axes.text(*place, text, ha="center", va="center", color=colour)
+    cut = ""
+    for row, column in product(range(len(rows)), range(len(columns))):
+        each = results[row][column]
+        colour = "white" if each.rho > 0.55 * top else "#1d2733"
+        star = "*" if each.unfinished else ""
+        cut = cut or (star and "\n* some games were cut")
+        place = column + 0.5, row + 0.5
+        axes.text(*place, f"{each.rho:.3f}{star}", ha="center", va="center", color=colour)
     slanted: Any = {}
     if max(map(len, columns)) > 13:
         slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
@@ -140,10 +101,10 @@ def plot_table(
     axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    figure.suptitle(title, fontsize="medium")
+    axes.set(xlabel=f"agent{cut}", ylabel="host")
+    figure.suptitle("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
-    save_figure(figure, target)
+    _save(figure, target)
     return figure
 
 
@@ -183,7 +144,10 @@ def plot_curves(
 
     entries = len(curves) + len(levels or {})
     beside = entries > LEGEND_INSIDE
-    figure, axes = plain_axes(9.5 if beside else 7.0, 4.2)
+    figure, axes = _figure(9.5 if beside else 7.0, 4.2)
+    axes.grid(color="#e6eaee", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     for number, curve in enumerate(curves):
         # A single measurement has no line; many have no need of markers.
         marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
@@ -203,11 +167,19 @@ def plot_curves(
         figure.legend(loc="outside right upper", **legend)
     else:
         axes.legend(loc="best", **legend)
-    save_figure(figure, target)
+    _save(figure, target)
     return figure
 
 
-def save_figure(figure: Figure, target: Path | None) -> None:
+def _figure(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure of so many inches with axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _save(figure: Figure, target: Path | None) -> None:
     """Writes a figure in the format of the file's ending, if there is a file."""
     if target is None:
         return

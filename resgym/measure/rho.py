@@ -157,37 +157,38 @@ def rho(
     seed = check_integer("seed", seed, 0)
     spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
     resolved = resolve_device(device)
-    host_player = resolve_player(host, "host", spec, "host")
-    agent_player = resolve_player(agent, "agent", spec, "agent")
+    players = (
+        resolve_player(host, "host", spec, "host"),
+        resolve_player(agent, "agent", spec, "agent"),
+    )
     if points is not None and starts is not None:
         raise ValueError("starts: give a set to draw from, or points to take in turn, not both")
     given = None if points is None else state_from_points(points, spec, resolved)
     drawn = resolve_starts(starts, spec, resolved)
+
+    def begins(row: torch.Tensor) -> GameState:
+        if given is not None:
+            return given.select(row % given.num_games)
+        return start_positions(spec, _random_of_games(row, seed).at(0, Stream.START), drawn)
+
     played = []
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
         if progress is not None:
-            pairing = f"{player_name(host_player)} against {player_name(agent_player)}"
-            progress(f"{pairing}: {first} of {games} games")
+            names = " against ".join(map(player_name, players))
+            progress(f"{names}: {first} of {games} games")
         row = torch.arange(first, min(first + batch, games), device=resolved)
+        hosts, agents = (rows_of(each, row) for each in players)
         rng = _random_of_games(row, seed)
-        if given is None:
-            begin = start_positions(spec, rng.at(0, Stream.START), drawn)
-        else:
-            begin = given.select(row % given.num_games)
-        hosts, agents = rows_of(host_player, row), rows_of(agent_player, row)
-        played.append(play_lengths(hosts, agents, begin, spec, rng, max_moves, backend))
+        played.append(play_lengths(hosts, agents, begins(row), spec, rng, max_moves, backend))
     result = rho_of_games(*map(torch.cat, zip(*played, strict=True)))
     if optimum is True:
         from resgym.measure.optimum import optimum as find  # needs the solver's players
 
         if progress is not None:
-            progress(f"the shortest games against {player_name(agent_player)}")
-        if given is None:
-            begins = rho_starts(spec, games, seed, drawn)
-        else:
-            begins = given.select(torch.arange(games, device=resolved) % given.num_games)
-        found = find(agent_player, begins, spec, max_moves)
+            progress(f"the shortest games against {player_name(players[1])}")
+        every = torch.arange(games, device=resolved)
+        found = find(players[1], begins(every), spec, max_moves)
         optimum = found and found.rho
     return replace(result, optimum=optimum or None)
 

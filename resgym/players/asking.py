@@ -47,8 +47,6 @@ def ask_player(
         ValueError: it has a wrong shape or device, or an illegal entry, or the player wrote to what
             it was handed.
     """
-    if type(player) is MixedPlayer:
-        return player.act(state, coords, rng, rows)
     own = player if rows is None else rows_of(player, rows)
     handed = (state.points, state.count, *(() if coords is None else (coords,)))
     before = stamps(*handed)
@@ -57,18 +55,31 @@ def ask_player(
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*handed) != before:
         raise ValueError(f"{who} must not write to the tensors that it is handed")
-    check_form(answer, state, who)
-    if devices.is_host_memory(state.device):
-        check_answer(answer, state, coords, who, rows)
+    looking = devices.is_host_memory(state.device)
+    legal = check_answer(answer, state, coords, who, rows, looking=looking)
+    if looking:
         return answer.to(torch.int64)
-    answer = answer.to(torch.int64)
     permitted = state.legal_sets() if coords is None else coords
     lowest = 0 if permitted is None else permitted.to(torch.uint8).argmax(1)
-    return torch.where(_legal(answer, state, coords), answer, lowest)
+    return torch.where(legal, answer.to(torch.int64), lowest)
 
 
-def check_form(answer: Any, state: GameState, who: str) -> None:
-    """Raises TypeError or ValueError if an answer is no dense tensor of N integers there."""
+def check_answer(
+    answer: Any,
+    state: GameState,
+    coords: Tensor | None,
+    who: str,
+    rows: Tensor | None = None,
+    *,
+    looking: bool = True,
+) -> Tensor:
+    """Bool [N]: which entries are legal; all of them, or a ValueError, if it is ``looking``.
+
+    The arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
+
+    Raises:
+        TypeError, ValueError: it is no dense tensor of N integers there.
+    """
     if not isinstance(answer, Tensor):
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
     if answer.device != state.device:
@@ -77,40 +88,21 @@ def check_form(answer: Any, state: GameState, who: str) -> None:
         raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-
-
-def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
-    """Bool [N]: which of the answers int64 [N] are legal."""
-    dimension = state.points.shape[2]
-    if coords is None:
-        number = state.num_host_actions
-        known = (answer >= 0) & (answer < number)
-        sets = state.legal_sets()
-        if sets is None:
-            return known
-        return known & sets.gather(1, answer.clamp(0, number - 1)[:, None])[:, 0]
-    axis = answer.clamp(0, dimension - 1)
-    return coords.gather(1, axis[:, None])[:, 0] & (axis == answer)
-
-
-def check_answer(
-    answer: Tensor, state: GameState, coords: Tensor | None, who: str, rows: Tensor | None = None
-) -> None:
-    """Raises ValueError if an answer [N] has an illegal entry (looks at the values).
-
-    The arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
-    """
-    legal = _legal(answer.to(torch.int64), state, coords)
-    if bool(legal.all()):
-        return
-    place = int((~legal).nonzero()[0])
-    row = place if rows is None else int(rows[place])
-    allowed: Any = f"0..{state.num_host_actions - 1}"
+    number = state.num_host_actions if coords is None else state.points.shape[2]
+    exact = answer.to(torch.int64)
+    legal = (exact >= 0) & (exact < number)
     permitted = state.legal_sets() if coords is None else coords
     if permitted is not None:
-        allowed = permitted[place].nonzero()[:, 0].tolist()
-    given = int(answer.cpu().numpy()[place])  # torch refuses to read large unsigned numbers
-    raise ValueError(f"{who} answered {given} in row {row}, allowed are {allowed}")
+        legal &= permitted.gather(1, exact.clamp(0, number - 1)[:, None])[:, 0]
+    if looking and not bool(legal.all()):
+        place = int((~legal).nonzero()[0])
+        row = place if rows is None else int(rows[place])
+        allowed: Any = f"0..{number - 1}"
+        if permitted is not None:
+            allowed = permitted[place].nonzero()[:, 0].tolist()
+        given = int(answer.cpu().numpy()[place])  # torch refuses to read large unsigned numbers
+        raise ValueError(f"{who} answered {given} in row {row}, allowed are {allowed}")
+    return legal
 
 
 def ask_players(
@@ -200,18 +192,16 @@ class MixedPlayer:
         mixed.assignment = self.assignment.to(index.device)[index]
         return mixed
 
-    def act(
-        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None = None
-    ) -> Tensor:
-        """Answers each row by its player; the arguments are those of `ask_player`.
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """Answers each row by its player.
 
         Raises:
             TypeError, ValueError: the number of games is not that of the assignment, which was
                 written to and is out of range, or an answer is none (see `ask_player`).
         """
-        if self.assignment.device != state.device:
-            self.assignment = self.assignment.to(state.device)
-        own = self.assignment if rows is None else self.assignment[rows]
-        if len(own) != state.num_games:
-            raise ValueError(f"assignment is for {len(own)} games, got {state.num_games}")
-        return ask_players(self.players, own, state, coords, rng, rows)
+        self.assignment = self.assignment.to(state.device)
+        if len(self.assignment) != state.num_games:
+            raise ValueError(
+                f"assignment is for {len(self.assignment)} games, got {state.num_games}"
+            )
+        return ask_players(self.players, self.assignment, state, coords, rng)

@@ -7,6 +7,7 @@ polynomial it comes from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import sub
 from typing import Any
 
 from resgym.game.actions import action_axes
@@ -24,8 +25,7 @@ class OrderedRule:
 
     def start(self, points: Iterable[tuple[int, ...]]) -> Position:
         """The points of a start that matter."""
-        kept = self._kept(points)
-        return self._moved_by(kept, self._lowest(kept))
+        return self._shifted(self._kept(points))[0]
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """The position after a move; None if a coordinate would pass 2^59."""
@@ -70,17 +70,15 @@ class OrderedRule:
             kept = [point for point in kept if point in vertices]
         return kept
 
-    def _lowest(self, points: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    def _shifted(
+        self, kept: list[tuple[int, ...]], marked: tuple[int, ...] = ()
+    ) -> tuple[Position, tuple[int, ...]]:
+        """The points, and one more, as they lie once they are repositioned."""
         if not self.spec.reposition:
-            return (0,) * self.spec.dimension
-        return tuple(map(min, zip(*points, strict=True)))
-
-    def _moved_by(
-        self, points: Iterable[tuple[int, ...]], lowest: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], ...]:
-        if not any(lowest):
-            return tuple(points)
-        return tuple(tuple(a - b for a, b in zip(each, lowest, strict=True)) for each in points)
+            return tuple(kept), marked
+        lowest = tuple(map(min, zip(*kept, strict=True)))
+        moved = [tuple(map(sub, point, lowest)) for point in (*kept, marked)]
+        return tuple(moved[:-1]), moved[-1]
 
 
 class OrderedPolyhedra(OrderedRule):
@@ -161,10 +159,10 @@ class OrderedThom(OrderedRule):
         self, points: list[tuple[int, ...]], weights: tuple[int, ...], marked: tuple[int, ...]
     ) -> WeightedPosition:
         kept = self._kept(points)
-        lowest = self._lowest(kept)
-        position = WeightedPosition(self._moved_by(kept, lowest))
+        shifted, last = self._shifted(kept, marked)
+        position = WeightedPosition(shifted)
         position.weights = weights
-        position.marked = self._moved_by([marked], lowest)[0] if marked in kept else None
+        position.marked = last if marked in kept else None
         return position
 
 

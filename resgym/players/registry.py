@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import difflib
-import importlib
 import importlib.metadata
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -117,9 +117,8 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     if name in _FACTORIES[role]:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
-        module, _, attribute = LAZY[role][name].partition(":")
         try:
-            factory: Factory = getattr(importlib.import_module(module), attribute)
+            factory: Factory = pkgutil.resolve_name(LAZY[role][name])
         except ModuleNotFoundError as error:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
@@ -129,13 +128,6 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}{_file_of(name)}")
-
-
-def _parameters(factory: Factory) -> Mapping[str, inspect.Parameter]:
-    try:
-        return inspect.signature(factory).parameters
-    except ValueError:  # some built-in callables have no signature
-        return {}
 
 
 def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
@@ -159,7 +151,7 @@ def _make(
         raise TypeError(f"{field} must be a name, got {name!r} ({type(name).__name__})")
     name, written = _read(name, field)
     factory = _factory(role, name, field)
-    parameters = _parameters(factory)
+    parameters = inspect.signature(factory).parameters
     given = {"spec": spec} if spec is not None and "spec" in parameters else {}
     arguments = {**given, **written, **arguments}
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -167,10 +159,7 @@ def _make(
         if not takes_any and key not in parameters:
             allowed = sorted(parameters) or "none"
             raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
-    player = factory(**arguments)
-    if not isinstance(player, Player) or player.role != role:
-        wanted = "an agent" if role == "agent" else "a host"
-        raise TypeError(f"the factory of {role} {name!r} must build {wanted}, got {player!r}")
+    player = _checked_player(factory(**arguments), role, f"the factory of {role} {name!r}")
     _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
+from resgym.game.actions import action_axes, coords_to_action
 from resgym.game.plain import Position, canonical, moved, prune, reduced
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_integer
@@ -76,17 +76,36 @@ class _OptimalPlayer:
     def _fallback(self) -> Player:
         return resolve_player(self.fallback, self.role)
 
-    def _filled(
-        self, answers: list[int], state: GameState, coords: Tensor | None, rng: RowRandom
-    ) -> Tensor:
-        """The answers int64 [N], with those of the fallback where they are -1."""
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        named = action_axes(state.points.shape[2])
+        if self.role == "host":
+            sets = [self._set(reduced(prune(points))) for points in state.point_lists()]
+            answers = [-1 if axes is None else named.index(axes) for axes in sets]
+        else:
+            numbers = coords_to_action(given_sets(coords)).tolist()
+            positions = zip(state.point_lists(), numbers, strict=True)
+            answers = [self._worst_axis(tuple(points), named[n]) for points, n in positions]
         answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
         open_rows = (answer < 0).nonzero()[:, 0]
         if len(open_rows):
-            sets = None if coords is None else coords[open_rows]
-            rows = state.select(open_rows), sets, rng.select(open_rows)
+            given = None if coords is None else coords[open_rows]
+            rows = state.select(open_rows), given, rng.select(open_rows)
             answer[open_rows] = self._fallback.act(*rows)
         return answer
+
+    def _set(self, points: Position) -> Axes | None:
+        return _best_set(points, self.objective, self.budget)
+
+    def _worst_axis(self, points: Position, axes: Axes) -> int:
+        """The axis of the largest value, or -1 if what is proved does not tell."""
+        bounds = {
+            axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
+            for axis in axes
+        }
+        worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
+        told = all(bounds[axis][1] for axis in axes if axis != worst)
+        return worst if told else -1
 
 
 @dataclass(frozen=True)
@@ -108,16 +127,6 @@ class OptimalHost(_OptimalPlayer):
     role: ClassVar[Role] = "host"
     invariant: ClassVar[str] = "shift"
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
-        sets = [self._set(reduced(prune(points))) for points in state.point_lists()]
-        answers = [-1 if axes is None else numbers[axes] for axes in sets]
-        return self._filled(answers, state, None, rng)
-
-    def _set(self, points: Position) -> Axes | None:
-        return _best_set(points, self.objective, self.budget)
-
 
 @dataclass(frozen=True)
 class OptimalAgent(_OptimalPlayer):
@@ -130,25 +139,6 @@ class OptimalAgent(_OptimalPlayer):
     fallback: Any = "greedy_points"
     role: ClassVar[Role] = "agent"
     invariant: ClassVar[str] = "shift"
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        coords = given_sets(coords)
-        answers = []
-        for points, chosen in zip(state.point_lists(), coords.tolist(), strict=True):
-            axes = tuple(axis for axis, flag in enumerate(chosen) if flag)
-            answers.append(self._worst_axis(tuple(points), axes))
-        return self._filled(answers, state, coords, rng)
-
-    def _worst_axis(self, points: Position, axes: Axes) -> int:
-        """The axis of the largest value, or -1 if what is proved does not tell."""
-        bounds = {
-            axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
-            for axis in axes
-        }
-        worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
-        told = all(bounds[axis][1] for axis in axes if axis != worst)
-        return worst if told else -1
 
 
 def _slack_left(points: Position, slack: int) -> int:

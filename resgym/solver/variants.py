@@ -61,20 +61,18 @@ class _Search:
 
     def cost(self, points: Position, axes: Axes, limit: int) -> int | None:
         """The value after a set, the move counted, or None if it is more than a limit."""
-        following = [self.rule.after(points, axes, k) for k in self.rule.answers(points, axes)]
-        total = 0
-        # Whatever comes after costs at least what a finished position does.
-        later = self.goal.finished * (len(following) - 1) if self.goal.by_sum else 0
-        for each in following:
-            if each is None:
+        answers, (finished, move, by_sum), total = self.rule.answers(points, axes), self.goal, 0
+        for later, axis in zip(reversed(range(len(answers))), answers, strict=True):
+            following = self.rule.after(points, axes, axis)
+            if following is None:
                 raise _Stopped("overflow")
-            spent = self.goal.move + later + (total if self.goal.by_sum else 0)
-            value = self.within(each, limit - spent)
+            # Whatever comes after costs at least what a finished position does.
+            spent = move + (total + later * finished if by_sum else 0)
+            value = self.within(following, limit - spent)
             if value is None:
                 return None
-            total = total + value if self.goal.by_sum else max(total, value)
-            later -= self.goal.finished if later else 0
-        return self.goal.move + total
+            total = total + value if by_sum else max(total, value)
+        return move + total
 
 
 def solve_variant(
@@ -115,9 +113,8 @@ def solve_variant(
         return [best(chart.points) for chart in charts]
 
     def best(points: Position) -> Axes:
-        room = limit
-        while (least := search.within(points, room)) is None:
-            room += 1
+        least = search.within(points, limit)
+        assert least is not None
         return next(a for a in rule.sets(points) if search.cost(points, a, least) is not None)
 
     title = f"optimal tree of rule {spec.rule}, {objective}: {position.pretty()}"

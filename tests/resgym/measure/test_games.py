@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import torch
 
@@ -98,25 +96,6 @@ def test_a_recorded_game_is_legal_move_by_move():
             assert record.positions[number + 1] == expected
         assert record.finished == rule.is_finished(record.positions[-1])
         assert all(not rule.is_finished(points) for points in record.positions[:-1])
-
-
-def test_the_seed_decides_a_recorded_game():
-    start = state_from_points(EXAMPLE, SPEC)
-    games = [record_game("random", "random", start, SPEC, seed=seed).axes for seed in (1, 1, 2)]
-    assert games[0] == games[1] != games[2]
-
-
-def test_a_recorded_game_in_words():
-    start = state_from_points([(2, 0, 0), (0, 3, 0)], SPEC)
-    record = record_game("all_coord", "choose_last", start, SPEC)
-    text = str(record)
-    assert text.startswith("start\nx  y  z\n2  0  0   x^2\n0  3  0   y^3\n2 points;")
-    assert "move 1: host {x, y, z}, agent z: z becomes x + y + z" in text
-    plain = json.loads(json.dumps(record.to_dict()))
-    assert plain["host"] == [list(axes) for axes in record.axes]
-    assert plain["positions"][0] == [[2, 0, 0], [0, 3, 0]]
-    assert plain["moves"] == len(record.axes)
-    assert plain["finished"] is record.finished
 
 
 def test_a_recorded_game_stops_at_the_limit_and_before_an_overflow():

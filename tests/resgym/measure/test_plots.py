@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import os
 from pathlib import Path
@@ -14,7 +13,7 @@ from PIL import Image
 from resgym.cli import main
 from resgym.files import write_file
 from resgym.measure.plots import Curve, plot_curves, plot_rho_table
-from resgym.measure.rho import CrossPlay, RhoResult, cross_play
+from resgym.measure.rho import CrossPlay, RhoResult
 
 
 def result(value: float) -> RhoResult:
@@ -53,15 +52,6 @@ def test_a_table_shows_every_number_at_its_place():
     assert not pyplot.get_fignums()
 
 
-def test_cut_games_are_marked():
-    table = cross_play(["random", "zeillinger"], ["choose_first"], games=30, max_moves=4)
-    found = cells(plot_rho_table(table))
-    for row, host in enumerate(table.hosts):
-        result = table.results[host]["choose_first"]
-        assert found[row, 0] == f"{result.rho:.3f}{'*' if result.unfinished else ''}"
-    assert any(text.endswith("*") for text in found.values())
-
-
 def test_curves_and_levels_are_drawn():
     curves = [Curve("one", [0, 10, 20], [0.1, math.nan, 0.3]), Curve("two", [5], [0.2])]
     figure = plot_curves(curves, levels={"zeillinger": 0.08}, ylabel="rho", title="t")
@@ -98,16 +88,6 @@ def test_bad_curves(curves, message):
         plot_curves(curves)
 
 
-@pytest.mark.parametrize(
-    ("ending", "begins"), [("PNG", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
-)
-def test_files_of_plots(ending, begins, tmp_path):
-    path = tmp_path / f"table.{ending}"
-    plot_rho_table(TABLE, path)
-    assert path.read_bytes().startswith(begins)
-    assert os.listdir(tmp_path) == [path.name]
-
-
 def test_the_command_draws_its_table(tmp_path, capsys):
     path = tmp_path / "table.png"
     arguments = ["--hosts", "random", "--agents", "random", "--games", "20", "--plot", str(path)]
@@ -126,16 +106,6 @@ def test_a_plot_without_matplotlib_is_refused_before_the_games(tmp_path, capsys,
     assert capsys.readouterr().err == (
         "resgym cross-play: --plot needs matplotlib, which is not installed: resgym[plots]\n"
     )
-
-
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*a\.txt'$"):
-        write_file(tmp_path / "a.txt", "new")
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("when", ["fsync", "replace"])

@@ -13,7 +13,7 @@ from resgym.envs import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.measure.rho import cross_play, rho, rho_starts
-from resgym.players import MixedPlayer, make_agent, make_host, player_name
+from resgym.players import MixedPlayer, make_host
 from tests.reference import players, rule
 from tests.resgym.backends import every_backend, get
 
@@ -37,17 +37,12 @@ CELLS = [
 
 @pytest.mark.parametrize(("host", "agent", "expected"), CELLS)
 def test_scripted_play(host, agent, expected):
-    result = rho(host, agent, games=20_000)
-    tolerance = 0.0002 if expected < 0.001 else 0.03 * expected
+    result = rho(host, agent, games=5_000)
+    tolerance = 0.0004 if expected < 0.001 else 0.06 * expected
     assert result.rho == pytest.approx(expected, abs=tolerance)
     # The interval agrees with the table, whose own error is as large.
     low, high = result.interval
     assert low - (high - low) <= expected <= high + (high - low)
-
-
-def test_zeillinger_ends_nearly_every_game_and_all_coord_nearly_none():
-    assert rho("zeillinger", "choose_first", games=2000).unfinished < 20
-    assert rho("all_coord", "choose_first", games=2000).unfinished > 1600
 
 
 @every_backend
@@ -90,20 +85,21 @@ def test_given_starts_are_repeated_in_turn():
     assert rho("all_coord", "choose_last", games=3, dimension=2, points=starts[0]).moves == 6
 
 
-def test_no_move_at_all():
-    result = rho("random", "random", games=5, points=[(1, 2, 3)])
-    assert (result.rho, result.moves, result.unfinished, result.games) == (0.0, 0, 0, 5)
-    assert result.interval == (0.0, 0.0)
-    assert result.histogram == [5]
-
-
-def test_unfinished_games_count_their_moves_but_no_success():
-    # {x, y, z} answered by x for ever.
+def test_fields_by_hand():
+    """No move; {x, y, z} answered by x for ever; rho = 3/5 with residuals 2/5, 2/5, -4/5."""
+    none = rho("random", "random", games=5, points=[(1, 2, 3)])
+    assert (none.rho, none.moves, none.interval, none.histogram) == (0.0, 0, (0.0, 0.0), [5])
     points = [(0, 1, 0), (0, 0, 1)]
-    result = rho("all_coord", "choose_first", games=4, points=points, max_moves=30)
-    assert (result.rho, result.moves, result.unfinished, result.overflowed) == (0.0, 120, 4, 0)
-    assert result.histogram == []
-    assert result.mean_length == 30.0
+    cut = rho("all_coord", "choose_first", games=4, points=points, max_moves=30)
+    assert (cut.rho, cut.moves, cut.unfinished, cut.mean_length) == (0.0, 120, 4, 30.0)
+    won = torch.tensor([True] * 3)
+    result = rho_module.rho_of_games(torch.tensor([1, 1, 3]), won, ~won)
+    half = 1.96 * math.sqrt(0.16 + 0.16 + 0.64) / 5
+    assert (result.rho, result.histogram) == (0.6, [0, 2, 0, 1])
+    assert result.interval == pytest.approx((0.6 - half, 0.6 + half))
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert (plain["rho"], plain["interval_95"]) == (result.rho, list(result.interval))
+    assert str(result).startswith("rho 0.6000 (95 % interval ")
 
 
 def test_games_that_would_overflow_are_stopped():
@@ -127,14 +123,6 @@ def _constant(role: str, answer: int):
     return Constant()
 
 
-@every_backend
-def test_every_backend_measures_the_same(backend):
-    sizes = {"games": 500, "dimension": 4, "max_num_points": 7, "seed": 3}
-    assert rho("random", "random", backend=backend, **sizes) == rho(
-        "random", "random", backend="torch", **sizes
-    )
-
-
 def test_a_game_is_the_same_in_any_number_of_games_and_any_batch(monkeypatch):
     lengths = {}
     for batch in (8192, 7, 1):
@@ -145,13 +133,6 @@ def test_a_game_is_the_same_in_any_number_of_games_and_any_batch(monkeypatch):
     whole = rho("random", "random", games=30)
     monkeypatch.setattr(rho_module, "_BATCH", 4)
     assert rho("random", "random", games=30) == whole
-
-
-def test_the_seed_decides():
-    first = rho("random", "random", games=200, seed=1)
-    assert rho("random", "random", games=200, seed=1) == first
-    assert rho("random", "random", games=200, seed=2) != first
-    assert rho("random", "random", games=200, seed=2**80) != first
 
 
 def test_starts_are_not_those_of_an_environment_with_the_same_seed():
@@ -168,34 +149,12 @@ def test_starts_are_not_those_of_an_environment_with_the_same_seed():
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
-    truth = rho("random", "random", games=60_000, seed=99).rho
-    results = [rho("random", "random", games=150, seed=seed) for seed in range(150)]
+    truth = rho("random", "random", games=20_000, seed=99).rho
+    results = [rho("random", "random", games=100, seed=seed) for seed in range(100)]
     inside = sum(low <= truth <= high for low, high in (r.interval for r in results))
-    # 95 % of 150 is 142.5 with a standard deviation of 2.7.
-    assert 131 <= inside <= 150
+    # 95 of 100, with a standard deviation of 2.2.
+    assert 87 <= inside <= 100
     assert all(low < result.rho < high for result in results for low, high in [result.interval])
-
-
-def test_the_interval_by_hand():
-    """Two games of one move and one of three, all won: rho = 3/5, residuals 2/5, 2/5, -4/5."""
-    result = rho_module.rho_of_games(
-        torch.tensor([1, 1, 3]), torch.tensor([True] * 3), torch.tensor([False] * 3)
-    )
-    half = 1.96 * math.sqrt(0.16 + 0.16 + 0.64) / 5
-    assert result.rho == 0.6
-    assert result.interval == pytest.approx((0.6 - half, 0.6 + half))
-    assert result.histogram == [0, 2, 0, 1]
-
-
-@pytest.mark.parametrize("dimension", [2, 5, 10])
-def test_other_sizes(dimension):
-    result = rho(
-        "random", "random", games=60, dimension=dimension, max_num_points=5, max_value=4,
-        reposition=True,
-    )  # fmt: skip
-    assert result.games == 60
-    assert sum(result.histogram) + result.unfinished == 60
-    assert sum(k * n for k, n in enumerate(result.histogram)) <= result.moves
 
 
 def test_a_mixture_plays_each_game_by_its_own_player(monkeypatch):
@@ -211,50 +170,25 @@ def test_a_mixture_plays_each_game_by_its_own_player(monkeypatch):
         assert both.unfinished == alone[0].unfinished + alone[1].unfinished
 
 
-def test_players_in_every_form():
-    expected = rho("zeillinger", "choose_first", games=100)
-    host, agent = make_host("zeillinger"), make_agent("choose_first")
-    assert rho(host, agent, games=100) == expected
-    assert rho(host.act, agent.act, games=100) == expected
-
-
 def test_cross_play_is_a_table_of_rho():
     table = cross_play(["random", "zeillinger"], ["choose_first", "random"], games=80, seed=4)
     assert (table.hosts, table.agents) == (["random", "zeillinger"], ["choose_first", "random"])
     for host in table.hosts:
         for agent in table.agents:
             assert table.results[host][agent] == rho(host, agent, games=80, seed=4)
+    host = make_host("all_coord")
+    names = ["random", "random", host, host.act]
+    named = cross_play(names, {"first": "choose_first"}, games=4, max_moves=5)
+    assert (named.hosts, named.agents) == (["random", "random'", "AllCoordHost", "act"], ["first"])
+    for wrong, kind in (("random", TypeError), ([], ValueError), (["nobody"], ValueError)):
+        with pytest.raises(kind, match=r"hosts must|got 'nobody'"):
+            cross_play(wrong, ["random"], games=5)
     lines = str(table).splitlines()
     assert lines[0].split() == ["host", "choose_first", "random"]
     assert lines[2].split()[0] == "zeillinger"
     assert float(lines[2].split()[1]) == round(table.results["zeillinger"]["choose_first"].rho, 4)
     plain = json.loads(json.dumps(table.to_dict()))
     assert plain["random"]["random"]["moves"] == table.results["random"]["random"].moves
-
-
-def test_cross_play_names_its_players():
-    def mine(state, coords, rng):
-        return torch.zeros_like(state.count)
-
-    hosts = ["random", "random", make_host("all_coord"), mine]
-    table = cross_play(hosts, {"first": "choose_first"}, games=4, max_moves=5)
-    assert table.hosts == ["random", "random'", "AllCoordHost", "mine"]
-    assert table.agents == ["first"]
-    assert player_name("runs/best/model.zip") == "model"
-
-
-def test_results_as_text_and_plain_data():
-    result = rho("zeillinger", "random", games=60)
-    plain = json.loads(json.dumps(result.to_dict()))
-    assert plain["rho"] == result.rho
-    assert plain["interval_95"] == list(result.interval)
-    assert plain["histogram"] == result.histogram
-    assert sorted(plain) == sorted(
-        ["rho", "interval_95", "games", "moves", "mean_length", "unfinished", "overflowed",
-         "histogram"]
-    )  # fmt: skip
-    assert str(result).startswith(f"rho {result.rho:.4f} (95 % interval ")
-    assert "60 games" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -280,20 +214,6 @@ def test_bad_arguments(arguments, kind, message):
     with pytest.raises(kind, match=message) as caught:
         rho(**{"host": "random", "agent": "random", "games": 5, **arguments})
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("hosts", "agents", "kind", "message"),
-    [
-        ("random", ["random"], TypeError, "^hosts must be a list .* dict, got 'random'$"),
-        (["random"], [], ValueError, "^agents must have at least one player, got none$"),
-        (["nobody"], ["random"], ValueError, "got 'nobody'"),
-        (5, ["random"], TypeError, "^hosts must be a list"),
-    ],
-)
-def test_bad_tables(hosts, agents, kind, message):
-    with pytest.raises(kind, match=message):
-        cross_play(hosts, agents, games=5)
 
 
 def test_games_won_and_the_shortest_and_the_longest():

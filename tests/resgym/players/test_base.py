@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -31,22 +33,6 @@ def test_a_function_plays() -> None:
     answer = ask_player(host, state, None, rng)
     assert answer.dtype == torch.int64
     assert torch.equal(answer, state.count % 4)
-
-
-def test_a_function_player_needs_a_function_and_a_role() -> None:
-    with pytest.raises(TypeError, match="function must be callable, got 3"):
-        CallablePlayer(3, "host")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="role must be 'host' or 'agent', got 'both'"):
-        CallablePlayer(lambda s, c, r: s.count, "both")  # type: ignore[arg-type]
-
-
-def test_each_row_is_answered_by_its_player() -> None:
-    state, rng = _position()
-    hosts = [make_host(name) for name in ("zeillinger", "random", "spivakovsky")]
-    assignment = torch.tensor([0, 1, 2, 1] * 3)
-    answer = MixedPlayer(hosts, assignment).act(state, None, rng)
-    alone = torch.stack([host.act(state, None, rng) for host in hosts])
-    assert torch.equal(answer, alone.gather(0, assignment[None])[0])
 
 
 def test_players_see_only_their_rows() -> None:
@@ -89,20 +75,27 @@ def test_rows_of_a_mixture_are_the_mixture_of_the_rows() -> None:
     assert rows_of(plain, torch.tensor([1])) is plain
 
 
-def test_a_wrong_mixture_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("roles", "assignment", "message"),
+    [
+        ([], [], "players must have at least one player"),
+        (["host", "agent"], [0, 1], r"players must have one role, got \['agent', 'host'\]"),
+        (["host"], [0, 1], r"assignment must be in 0\.\.0 \(players\), got 1"),
+        (["host"], [0, -1], "got -1"),
+        (["host"], [0.5], r"assignment must hold integers, got torch\.float32"),
+        (["host"], [[0]], r"assignment must have shape \(N,\)"),
+        (["host"], [0, 0, 0], "assignment is for 3 games, got 12"),
+    ],
+)
+def test_a_wrong_mixture_is_refused(roles: list[str], assignment: Any, message: str) -> None:
+    make = {"host": make_host, "agent": make_agent}
     state, rng = _position()
-    host, agent = make_host("random"), make_agent("random")
-    with pytest.raises(ValueError, match="players must have at least one player"):
-        MixedPlayer([], [])
-    with pytest.raises(ValueError, match=r"players must have one role, got \['agent', 'host'\]"):
-        MixedPlayer([host, agent], [0, 1])
-    with pytest.raises(ValueError, match=r"assignment must be in 0\.\.0 \(players\), got 1"):
-        MixedPlayer([host], [0, 1])
-    with pytest.raises(ValueError, match="got -1"):
-        MixedPlayer([host], [0, -1])
-    with pytest.raises(TypeError, match=r"assignment must hold integers, got torch\.float32"):
-        MixedPlayer([host], [0.5])
-    with pytest.raises(ValueError, match=r"assignment must have shape \(N,\)"):
-        MixedPlayer([host], torch.zeros(2, 2, dtype=torch.int64))
-    with pytest.raises(ValueError, match="assignment is for 3 games, got 12"):
-        MixedPlayer([host, host], [0, 0, 1]).act(state, None, rng)
+    with pytest.raises((TypeError, ValueError), match=message):
+        MixedPlayer([make[role]("random") for role in roles], assignment).act(state, None, rng)
+
+
+def test_a_function_player_needs_a_function_and_a_role() -> None:
+    with pytest.raises(TypeError, match="function must be callable, got 3"):
+        CallablePlayer(3, "host")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="role must be 'host' or 'agent', got 'both'"):
+        CallablePlayer(lambda s, c, r: s.count, "both")  # type: ignore[arg-type]

@@ -31,10 +31,10 @@ HOSTS = [player for player in PLAYERS if player.role == "host"]
 AGENTS = [player for player in PLAYERS if player.role == "agent"]
 
 
-@pytest.mark.parametrize("dimension", [2, 3, 6])
+@pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("player", PLAYERS, ids=repr)
 def test_scripted_players_keep_the_contract(player: Player, dimension: int) -> None:
-    check_player(player, dimension=dimension, num_games=24)
+    check_player(player, dimension=dimension, num_games=12)
 
 
 def test_combined_players_keep_the_contract() -> None:
@@ -82,71 +82,45 @@ def _raises_when_finished(state: GameState, coords: Tensor | None, rng: RowRando
     return torch.zeros_like(state.count)
 
 
-BROKEN_HOSTS: dict[str, tuple[Callable[..., Any], str]] = {
-    "no tensor": (lambda s, c, r: s.count.tolist(), "must return a tensor, got list"),
-    "int32": (
-        lambda s, c, r: torch.zeros_like(s.count).int(),
-        "must return int64, got torch.int32",
-    ),
-    "float": (lambda s, c, r: torch.zeros_like(s.count).float(), "must return int64"),
-    "a column": (lambda s, c, r: torch.zeros_like(s.count)[:, None], r"must return shape \(64,\)"),
-    "one number": (lambda s, c, r: torch.zeros_like(s.count)[:1], r"must return shape \(64,\)"),
-    "other device": (lambda s, c, r: s.count.to("meta"), "must answer on cpu, got meta"),
-    "too large": (lambda s, c, r: torch.full_like(s.count, 4), r"answered 4 .* allowed are 0\.\.3"),
-    "negative": (lambda s, c, r: torch.full_like(s.count, -1), "answered -1"),
-    "rarely illegal": (lambda s, c, r: 4 * (s.count == 1).long(), "answered 4 in row 0"),
-    "memory": (_memory(), "answers differently when it is asked again"),
-    "torch's generator": (
-        lambda s, c, r: torch.randint(4, s.count.shape),
-        "draws from torch's global generator",
-    ),
-    "batch position": (
-        lambda s, c, r: torch.arange(len(s.count)) % 4,
-        "answers differently when it has its rows reordered",
-    ),
-    "batch size": (
-        lambda s, c, r: torch.full_like(s.count, len(s.count) % 64 % 4 or len(s.count) % 3),
-        "answers differently when it gets half the rows",
-    ),
-    "alone": (
-        lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 1)),
-        "answers differently when it gets a row alone",
-    ),
-    "batch statistics": (
-        lambda s, c, r: torch.full_like(s.count, int(s.points.max()) % 4),
-        "answers differently when it gets",
-    ),
-    "writes": (_writes_points, "writes to state.points"),
-    "raises": (_raises_when_finished, "raised IndexError: no pair of points"),
-}
+BROKEN: list[tuple[str, Callable[..., Any], str]] = [
+    ("host", lambda s, c, r: s.count.tolist(), "must return a tensor, got list"),
+    ("host", lambda s, c, r: torch.zeros_like(s.count).float(), "must return integers"),
+    ("host", lambda s, c, r: torch.zeros_like(s.count)[:, None], r"must return shape \(64,\)"),
+    ("host", lambda s, c, r: s.count.to("meta"), "must answer on cpu, got meta"),
+    ("host", lambda s, c, r: torch.full_like(s.count, 4), r"answered 4 .* allowed are 0\.\.3"),
+    ("host", lambda s, c, r: torch.full_like(s.count, -1), "answered -1"),
+    ("host", lambda s, c, r: 4 * (s.count == 1).long(), "answered 4 in row 0"),
+    ("host", _memory(), "differently when it is asked again"),
+    ("host", lambda s, c, r: torch.randint(4, s.count.shape), "global generator"),
+    ("host", lambda s, c, r: torch.arange(len(s.count)) % 4, "has its rows reordered"),
+    ("host", lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 32)), "half the rows"),
+    ("host", lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 1)), "row 0 alone"),
+    ("host", _writes_points, "writes to what it is handed"),
+    ("host", _raises_when_finished, "raised IndexError: no pair of points"),
+    ("agent", lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
+    ("agent", lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
+    ("agent", _writes_coords, "writes to what it is handed"),
+]
 
 
-BROKEN_AGENTS: dict[str, tuple[Callable[..., Any], str]] = {
-    "outside the set": (lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
-    "too large": (lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
-    "writes": (_writes_coords, "writes to coords"),
-}
-
-
-BROKEN = [("host", fault) for fault in BROKEN_HOSTS] + [("agent", each) for each in BROKEN_AGENTS]
-
-
-@pytest.mark.parametrize(("role", "fault"), BROKEN)
-def test_broken_players_are_refused(role: str, fault: str) -> None:
-    act, message = (BROKEN_HOSTS if role == "host" else BROKEN_AGENTS)[fault]
+@pytest.mark.parametrize(("role", "act", "message"), BROKEN)
+def test_broken_players_are_refused(role: str, act: Any, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_player(Broken(role, act))
 
 
-def test_what_is_no_player_is_refused() -> None:
-    with pytest.raises(AssertionError, match="role must be 'host' or 'agent', got 'judge'"):
-        check_player(Broken("judge", lambda s, c, r: s.count))
-    with pytest.raises(AssertionError, match="role must be"):
-        check_player(object())  # type: ignore[arg-type]
-    with pytest.raises(AssertionError, match="must have a method act"):
-        check_player(Broken("host", None))  # type: ignore[arg-type]
-    with pytest.raises(AssertionError, match="got the class Broken"):
-        check_player(Broken)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        (Broken("judge", lambda s, c, r: s.count), "role must be 'host' or 'agent', got 'judge'"),
+        (object(), "role must be"),
+        (Broken("host", None), "must have a method act"),  # type: ignore[arg-type]
+        (Broken, "got the class Broken"),
+    ],
+)
+def test_what_is_no_player_is_refused(player: Any, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_player(player)
 
 
 def test_the_checks_own_arguments_are_checked() -> None:

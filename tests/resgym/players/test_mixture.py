@@ -38,14 +38,6 @@ def test_every_run_of_games_has_the_shares(rows: int) -> None:
                 assert abs(int((part == number).sum()) - share * length) < 4
 
 
-@pytest.mark.parametrize("rows", [1, 2, 256])
-def test_every_row_meets_everybody(rows: int) -> None:
-    mixture = make_mixture({"random": 1, "choose_first": 1, "choose_last": 1}, "agent")
-    met = torch.stack([mixture.seats(torch.full((rows,), e)) for e in range(60)])
-    for number in range(3):
-        assert bool(((met == number).sum(0) > 5).all())
-
-
 def test_the_sequence_is_that_of_the_golden_ratio() -> None:
     """Against plain arithmetic with fractions of k / phi, for small k."""
     golden = (5**0.5 - 1) / 2

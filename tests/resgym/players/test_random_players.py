@@ -9,7 +9,7 @@ from resgym.game import GameSpec, Stream, action_axes, host_action_table, random
 from resgym.players import make_agent, make_host
 from tests.resgym.kernels.operations import rows
 
-NUM_GAMES = 60_000
+NUM_GAMES = 20_000
 
 
 def _assert_uniform(counts: torch.Tensor) -> None:
@@ -20,7 +20,7 @@ def _assert_uniform(counts: torch.Tensor) -> None:
     assert statistic < freedom + 6 * (2 * freedom) ** 0.5 + 6, counts.tolist()
 
 
-@pytest.mark.parametrize("dimension", [2, 3, 5])
+@pytest.mark.parametrize("dimension", [2, 4])
 @pytest.mark.parametrize("name", ["random", "random_pair"])
 def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> None:
     rng = rows(NUM_GAMES, 0, Stream.HOST)
@@ -33,7 +33,7 @@ def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> 
     _assert_uniform(counts[allowed])
 
 
-@pytest.mark.parametrize("dimension", [3, 5])
+@pytest.mark.parametrize("dimension", [3])
 def test_random_agent_is_uniform_over_the_hosts_set(dimension: int) -> None:
     rng = rows(NUM_GAMES, 0, Stream.HOST)
     state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))

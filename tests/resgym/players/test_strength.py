@@ -8,7 +8,7 @@ import torch
 from resgym.game import GameSpec, RowRandom, host_action_table, move, random_starts
 from resgym.players import agent_names, make_agent, make_host
 
-NUM_GAMES = 256
+NUM_GAMES = 64
 SCRIPTED_AGENTS = [name for name in agent_names() if name != "optimal"]
 
 

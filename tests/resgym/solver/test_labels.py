@@ -9,12 +9,12 @@ import pytest
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, moved, prune
-from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.polynomials.singularities import random_family
 from resgym.solver import kernels
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
+from resgym.solver.labels import SOLVED, TOO_LARGE, Labeller
 from resgym.solver.search import Search
 from resgym.solver.solve import solve
-from tests.resgym.solver.positions import LEAST, OBJECTIVES, batch, drawn
+from tests.resgym.solver.positions import OBJECTIVES, batch, drawn
 
 pytest.importorskip("numba")
 
@@ -40,13 +40,6 @@ def test_both_seats_against_the_solver(objective):
             single += len(worst) < len(axes)
         assert optimal.tolist() == [cost == value for cost in costs]
     assert single > 5
-
-
-@pytest.mark.parametrize("objective", LEAST)
-def test_singularities(objective):
-    positions = [tuple(prune(singularity(name))) for name in singularity_names()]
-    labels = Labeller(3, 3, objective).host(*batch(positions, 3))
-    assert labels.value.tolist() == LEAST[objective]
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 5])
@@ -98,19 +91,6 @@ def test_equal_hashes_do_no_harm(monkeypatch):
     for place, value in zip(positions, expected.value, strict=True):
         search.allow(10**6)
         assert search.value(search.numbers(place)[0]) == value
-
-
-def test_what_the_budget_is_not_enough_for_is_told():
-    positions = drawn(50, 7, 3, 5, 8)
-    points, count = batch(positions, 5)
-    labels = Labeller(3, 5, budget=20).host(points, count)
-    out = labels.status == OUT_OF_BUDGET
-    assert 0 < out.sum() < 50
-    assert not labels.optimal[out].any()
-    assert not labels.value[out].any()
-    assert labels.optimal[~out].any(1).all()
-    more = Labeller(3, 5).host(points, count)
-    assert (more.value[~out] == labels.value[~out]).all()
 
 
 def test_huge_coordinates_are_told():

@@ -56,17 +56,6 @@ def test_the_agent_forces_the_optimum(points):
         assert resolution_tree(points, host, agent=other).depth <= value
 
 
-def test_the_agents_answer_is_worst_for_the_host():
-    agent = make_agent("optimal", budget=100_000)
-    for points in STARTS[:4]:
-        state = state_from_points([list(points)], GameSpec(3))
-        for action, axes in enumerate(action_axes(3)):
-            coords = host_action_table(3)[action : action + 1]
-            chosen = int(agent.act(state, coords, rng(1)))
-            values = [solve(move(points, axes, axis)).value for axis in axes]
-            assert values[axes.index(chosen)] == max(values)
-
-
 def test_without_budget_the_fallback_answers():
     states = state_from_points([list(points) for points in STARTS], GameSpec(3))
     host, zeillinger = make_host("optimal", budget=1), make_host("zeillinger")
@@ -86,14 +75,6 @@ def test_without_budget_the_fallback_answers():
     assert answers.eq(expected).float().mean() >= 0.5
 
 
-def test_the_answer_does_not_depend_on_what_was_asked_before():
-    spec = GameSpec(3)
-    questions = [state_from_points([list(points)], spec) for points in STARTS]
-    answers = [make_host("optimal", budget=30).act(q, None, rng(1)) for q in questions]
-    back = [make_host("optimal", budget=30).act(q, None, rng(1)) for q in reversed(questions)]
-    assert answers == list(reversed(back))
-
-
 @pytest.mark.parametrize("make", [make_host, make_agent])
 def test_bad_arguments_are_named(make):
     with pytest.raises(
@@ -104,15 +85,18 @@ def test_bad_arguments_are_named(make):
         make("optimal", budget=0)
     with pytest.raises(ValueError, match="'nobody'"):
         make("optimal", fallback="nobody")
+    for name, least in (("slack", 0), ("lookahead", 1)):
+        with pytest.raises(ValueError, match=f"{name} must be at least {least}, got {least - 1}"):
+            make_host("safe", **{name: least - 1})
 
 
-@pytest.mark.parametrize("slack", [0, 1, 3])
+@pytest.mark.parametrize("slack", [0, 2])
 @pytest.mark.parametrize(
-    ("dimension", "points", "top"), [(2, 8, 30), (3, 20, 20), (3, 6, 9), (4, 5, 4)]
+    ("dimension", "points", "top"), [(2, 8, 30), (3, 12, 12), (3, 6, 9), (4, 5, 3)]
 )
 def test_the_worst_case_of_a_safe_host_is_as_promised(dimension, points, top, slack):
     host = make_host("safe", slack=slack, agents=["random", "choose_last"])
-    for position in drawn(6, slack, dimension, points, top):
+    for position in drawn(4, slack, dimension, points, top):
         least, worst = solve(position).value, solve(position, host=host).value
         assert worst <= least + (slack if len(position) > 3 else 0)
 
@@ -168,11 +152,3 @@ def test_slack_is_spent():
     host, starts = make_host("safe", slack=4), rho_starts(GameSpec(), 3, 2).point_lists()
     above = [solve(points, host=host).value - solve(points).value for points in starts]
     assert 0 < max(above) <= 4
-
-
-def test_bad_arguments_of_a_safe_host_are_named():
-    for name, least in (("slack", 0), ("lookahead", 1)):
-        with pytest.raises(ValueError, match=f"{name} must be at least {least}, got {least - 1}"):
-            make_host("safe", **{name: least - 1})
-    with pytest.raises(ValueError, match="'nobody'"):
-        make_host("safe", agents=["random", "nobody"])

@@ -185,20 +185,6 @@ def three_rates(content: dict[str, Any]) -> list[str]:
     return titled("Three rates", head, rows)
 
 
-def collection_table(content: dict[str, Any]) -> list[str]:
-    """What training spends on neither the environment nor updates."""
-    rows = [
-        [
-            *(str(case["dimension"]), str(case["points"]), f"{case['games']:,}", label(case)),
-            *(str(case["threads"]), f"{100 * case['collection_share']:.1f} %"),
-        ]
-        for case in content["cases"]
-        if "collection_share" in case
-    ]
-    title = "Collection: part of the training loop that is neither the environment nor updates"
-    return titled(title, ["d", "P", "games", "subject", "threads", "share"], rows, ["subject"])
-
-
 def thread_table(content: dict[str, Any]) -> list[str]:
     """What more threads bring, for subjects that were measured with several numbers of them."""
     rows: dict[tuple[Any, ...], dict[int, Case]] = {}
@@ -264,7 +250,6 @@ def section(content: dict[str, Any]) -> str:
     lines += three_rates(content)
     for rate in TITLES:
         lines += table(content, rate)
-    lines += collection_table(content)
     lines += thread_table(content)
     return "\n".join(lines).rstrip() + "\n"
 

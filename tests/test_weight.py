@@ -48,7 +48,6 @@ NOT_YET = {
     "resgym/trees/growth.py: resolution_tree",
     "sb3_ext/cluster/collector.py: RayCollector.__init__",
     "sb3_ext/testing.py: smoke_pipeline",
-    "sb3_ext/train/quickstart.py: run",
 }
 
 

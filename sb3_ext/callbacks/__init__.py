@@ -35,15 +35,13 @@ __all__ = [
 CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)
 """Callbacks whose arguments are plain data; your own by ``CALLBACKS.register("mine", Mine)``."""
 
-_KINDS: dict[str, type[BaseCallback]] = {
-    "action_counts": ActionCounts,
-    "curriculum": Curriculum,
-    "layer_statistics": LayerStatistics,
-    "rho_evaluation": RhoEvaluation,
-    "sample_games": SampleGames,
-    "stop_conditions": StopConditions,
-    "system_statistics": SystemStatistics,
-    "timers": Timers,
-}
-for _name, _kind in _KINDS.items():
-    CALLBACKS.register(_name, _kind)
+CALLBACKS.update(
+    action_counts=ActionCounts,
+    curriculum=Curriculum,
+    layer_statistics=LayerStatistics,
+    rho_evaluation=RhoEvaluation,
+    sample_games=SampleGames,
+    stop_conditions=StopConditions,
+    system_statistics=SystemStatistics,
+    timers=Timers,
+)

@@ -23,8 +23,7 @@ class LastLogged(KVWriter):
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
         """Takes what is written to a log."""
-        numbers = {k: float(v) for k, v in key_values.items() if hasattr(v, "__float__")}
-        self.values.update(numbers)
+        self.values |= {k: float(v) for k, v in key_values.items() if hasattr(v, "__float__")}
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -100,13 +99,12 @@ class StopBy(ByConditions):
 
     def used(self) -> dict[str, float]:
         """How much of each budget was used."""
-        now = {
+        return {
             "max_updates": num_updates(self.model),
             "max_timesteps": self.model.num_timesteps,
             "max_episodes": self._episodes,
             "max_seconds": self.rules.seconds,
         }
-        return {name: float(now[name]) for name in self.rules.budgets}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -195,7 +193,7 @@ class Curriculum(ByConditions):
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
         super().__init__(verbose)
-        if isinstance(stages, (str, Mapping)) or not isinstance(stages, Sequence) or not stages:
+        if not isinstance(stages, list) or not stages:
             raise ValueError(f"stages must be a list of at least one mapping, got {stages!r}")
         self.settings: list[dict[str, Any]] = []
         self.until: list[list[Condition]] = []
@@ -204,8 +202,9 @@ class Curriculum(ByConditions):
             if not isinstance(stage, Mapping) or ("until" in stage) == last:
                 need = "without" if last else "with a condition"
                 raise ValueError(f"{where} must be a mapping {need} 'until', got {stage!r}")
-            until = [] if last else parse_conditions(stage["until"], f"{where}.until")
-            self.settings.append({key: v for key, v in stage.items() if key != "until"})
+            settings = dict(stage)
+            until = [] if last else parse_conditions(settings.pop("until"), f"{where}.until")
+            self.settings.append(settings)
             self.until.append(until)
         self.stage = 0
         self.changes: list[dict[str, int]] = []

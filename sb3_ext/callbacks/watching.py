@@ -95,8 +95,8 @@ def layer_statistics(policy: Any) -> dict[str, float]:
     """What `LayerStatistics` logs, by key; waits for the device once."""
     found: dict[str, Tensor] = {}
     for name, parameter in policy.named_parameters():
-        if parameter.grad is not None:
-            for kind, tensor in (("weight", parameter.detach()), ("gradient", parameter.grad)):
+        for kind, tensor in (("weight", parameter.detach()), ("gradient", parameter.grad)):
+            if parameter.grad is not None:
                 found[f"layers/{name}/{kind}_mean"] = tensor.mean()
                 # Of all entries, so that one entry alone has a deviation too: 0.
                 found[f"layers/{name}/{kind}_std"] = tensor.std(correction=0)
@@ -137,15 +137,13 @@ class SystemStatistics(PeriodicCallback):
         (used, began), self._before = self._before, (time.process_time(), time.monotonic())
         passed = max(self._before[1] - began, 1e-9)
         found = {"processors": (self._before[0] - used) / passed}
-        with suppress(OSError):
-            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-            found["memory_mb"] = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-        with suppress(ImportError):
+        with suppress(AttributeError, ImportError, OSError):
             import resource
 
             found["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        with suppress(AttributeError, OSError):
             found["load"] = os.getloadavg()[0]
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+            found["memory_mb"] = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
         if self.model.device.type == "cuda":
             found["gpu_memory_mb"] = torch.cuda.memory_allocated(self.model.device) / 2**20
             found["gpu_peak_memory_mb"] = torch.cuda.max_memory_allocated(self.model.device) / 2**20
@@ -181,9 +179,7 @@ class Timers(PeriodicCallback):
         self._on_training_start()
 
     def _on_training_start(self) -> None:
-        self._slow: Counter[str] = Counter()
-        self._seconds: Counter[str] = Counter()  # since the last log
-        self._times: Counter[str] = Counter()
+        self._slow, self._seconds, self._times = (Counter[str]() for _ in range(3))
         self._mark: float | None = None  # when a rollout began or ended last
 
     @contextmanager

@@ -54,15 +54,15 @@ BUFFERS: Mapping[str, type] = {
 }
 """Replay buffers that a file may name."""
 COUNTS = {
-    "batch_size": (1, 2**20),
-    "buffer_size": (1, 2**36),  # more are terabytes
-    "frame_stack": (1, 2**10),
-    "n_envs": (1, 2**20),
-    "n_epochs": (1, LARGEST_COUNT),
-    "n_steps": (1, 2**20),
-    "n_timesteps": (1, LARGEST_COUNT),
+    "batch_size": 2**20,
+    "buffer_size": 2**36,  # more are terabytes
+    "frame_stack": 2**10,
+    "n_envs": 2**20,
+    "n_epochs": LARGEST_COUNT,
+    "n_steps": 2**20,
+    "n_timesteps": LARGEST_COUNT,
 }
-"""Least and greatest of what is counted; sizes of what is held in memory at once end at 2^20."""
+"""The greatest of what is counted; sizes of what is held in memory at once end at 2^20."""
 
 
 def read_sections(path: Path) -> dict[str, Any]:
@@ -71,6 +71,15 @@ def read_sections(path: Path) -> dict[str, Any]:
     if not all(isinstance(section, Mapping) for section in data.values()):
         raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")
     return {str(name): dict(section) for name, section in data.items()}
+
+
+def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
+    """The section of an environment, or ``default``, after its place for messages."""
+    sections = read_sections(path)
+    for name in (env_id, "default"):
+        if name in sections:
+            return f"{path}, {name}", sections[name]
+    raise ConfigError(f"{path}: no section {env_id!r} and no 'default'")
 
 
 def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str) -> None:
@@ -87,24 +96,31 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         for key, value in values.items():
             _check_value(key, value)
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
-        _check_callbacks(values.get("callback", []))
+        for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
+            with errors_named(f"callback[{place}].{name}", ConfigError):
+                _check_callback(name, arguments)
         with errors_named("collector", ConfigError):
             check_arguments(RayCollector, values.get("collector", {}))
 
 
-def _check_callbacks(named: Any) -> None:
-    """Checks names and arguments of the callbacks that are known without an import."""
-    for place, each in enumerate(named if isinstance(named, list) else [named]):
-        for name, arguments in (each if isinstance(each, Mapping) else {each: {}}).items():
-            with errors_named(f"callback[{place}].{name}", ConfigError):
-                kind: Any = None
-                if "." not in str(name):
-                    kind = CALLBACKS.resolve(name)
-                else:
-                    with suppress(ValueError):  # of a module that the command line names
-                        kind = known_class(str(name))
-                if kind is not None:
-                    check_arguments(kind, arguments or {})
+def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Names of callbacks, each with its arguments, from rl_zoo3's several forms."""
+    entries = [] if given is None else given if isinstance(given, list) else [given]
+    return [
+        (str(name), arguments or {})
+        for each in entries
+        for name, arguments in (each if isinstance(each, Mapping) else {each: None}).items()
+    ]
+
+
+def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
+    kind: Any = None
+    if "." not in name:
+        kind = CALLBACKS.resolve(name)
+    with suppress(ValueError):  # of a module that the command line names
+        kind = kind or known_class(name)
+    if kind is not None:
+        check_arguments(kind, arguments)
 
 
 def _check_value(key: str, value: Any) -> None:
@@ -121,10 +137,8 @@ def _check_value(key: str, value: Any) -> None:
         check_number(key, value, 0, 1)
     if key == "normalize" and not isinstance(value, (bool, Mapping)):
         raise ConfigError(f"normalize must be true, false or a mapping, got {shown(value)}")
-    if key in COUNTS:
-        low, high = COUNTS[key]
-        if check_count(key, value, low) > high:
-            raise ConfigError(f"{key} must be at most {high}, got {value}")
+    if key in COUNTS and check_count(key, value) > COUNTS[key]:
+        raise ConfigError(f"{key} must be at most {COUNTS[key]}, got {value}")
     if key == "train_freq":
         steps, unit = value if isinstance(value, list) and len(value) == 2 else (value, "step")
         check_count(key, steps)
@@ -135,29 +149,17 @@ def _check_value(key: str, value: Any) -> None:
 
 
 def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
-    """The keys of a section with classes for names, where rl_zoo3 would evaluate or not find them.
+    """A copy of a section with classes for names, where rl_zoo3 would evaluate or not find them.
 
-    Returns:
-        A copy; callbacks, wrappers and policies stay dotted names, which rl_zoo3 imports.
+    Wrappers and policies stay dotted names, which rl_zoo3 imports. The policies of our algorithms
+    read the names of extractor and activation_fn themselves.
     """
     result = copy.deepcopy(dict(values))
     if result.get("replay_buffer_class") is not None:
         result["replay_buffer_class"] = BUFFERS[result["replay_buffer_class"]]
-    if "policy_kwargs" in result:
-        result["policy_kwargs"] = resolve_extractor(result["policy_kwargs"], algorithm)
-    return result
-
-
-def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
-    """Policy arguments with classes for the names of extractor and activation_fn, as SB3 has them.
-
-    The policies of our algorithms read the names themselves.
-    """
-    kwargs = dict(policy_kwargs)
-    if issubclass(algorithm, DDQN):
-        return kwargs
+    kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
     if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
-    return kwargs
+    return result

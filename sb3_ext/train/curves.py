@@ -3,17 +3,20 @@
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
 each evaluation over its starts, where the run kept it, or with ``--mean`` the range of the runs.
-Rewards in monitor files are
-shown by ``python -m sb3_ext plot_train``.
+Rewards in monitor files are shown by ``python -m sb3_ext plot_train``.
 """
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import math
 import os
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +25,12 @@ import numpy as np
 
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
 FILES = ("rho.json", "evaluations.jsonl")
+_NO_BAND = (math.nan, math.nan)
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
@@ -34,24 +39,21 @@ def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) ->
     Entries of the two-player trainer have ``step`` and ``values`` in place of ``updates`` and
     ``rho``. Curves of rho have bands where there is ``interval_95``.
     """
-    found: dict[str, list[tuple[float, float, tuple[float, float] | None]]] = {}
+    found: dict[str, tuple[list[float], list[float], list[tuple[float, float]]]] = {}
     for entry in history:
-        values = entry.get("rho", entry.get("values", {}))
+        values, bands = entry.get("rho", entry.get("values", {})), entry.get("interval_95", {})
         if share:
-            values = {name: low for name, (low, _) in entry.get("share", {}).items()}
-        intervals = {} if share else entry.get("interval_95", {})
-        place = float(entry.get("updates", entry.get("step")))
+            values, bands = {name: low for name, (low, _) in entry.get("share", {}).items()}, {}
         for name, value in values.items():
-            found.setdefault(name, []).append((place, float(value), intervals.get(name)))
-    curves = []
-    for name, points in found.items():
-        x, y, ends = zip(*points, strict=True)
-        band = [
-            (math.nan, math.nan) if each is None else (float(each[0]), float(each[1]))
-            for each in ends
-        ]
-        curves.append(Curve(name, list(x), list(y), band if any(ends) else []))
-    return curves
+            x, y, band = found.setdefault(name, ([], [], []))
+            x.append(float(entry.get("updates", entry.get("step"))))
+            y.append(float(value))
+            low, high = bands.get(name, _NO_BAND)
+            band.append((float(low), float(high)))
+    return [
+        Curve(name, x, y, band if np.isfinite(band).any() else [])
+        for name, (x, y, band) in found.items()
+    ]
 
 
 def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
@@ -83,36 +85,42 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     return curves
 
 
-def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
-    """Those of several runs begin with what tells their paths apart."""
-    if len(runs) == 1:
-        return read_curves(runs[0], share)
+def curves_of(runs: Sequence[Path], share: bool = False, mean: bool = False) -> list[Curve]:
+    """Those of several runs, whose labels begin with what tells their paths apart.
+
+    Args:
+        runs: folders.
+        share: as of `read_curves`.
+        mean: the mean of the runs by name, where all were measured, with the band from least to
+            largest; they differ in their seeds.
+
+    Raises:
+        ValueError: a folder has no measurements, or for the mean they have none in common.
+    """
+    found = {run: read_curves(run, share) for run in runs}
+    if mean:
+        return _means([{curve.label: curve for curve in curves} for curves in found.values()])
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
         replace(curve, label=f"{run.resolve().relative_to(above).as_posix()}: {curve.label}")
-        for run in runs
-        for curve in read_curves(run, share)
+        if len(runs) > 1
+        else curve
+        for run, curves in found.items()
+        for curve in curves
     ]
 
 
-def _mean_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
-    """The mean of the runs by name, where all were measured, with the band from least to largest.
-
-    Raises:
-        ValueError: there is no name or no place that all runs have.
-    """
-    found = [{curve.label: curve for curve in read_curves(run, share)} for run in runs]
-    curves = []
-    for name in found[0]:
-        own = [dict(zip(each[name].x, each[name].y, strict=True)) for each in found if name in each]
-        places = sorted(set.intersection(*map(set, own)))
-        if len(own) == len(runs) and places:
+def _means(found: Sequence[Mapping[str, Curve]]) -> list[Curve]:
+    means = []
+    for name in [each for each in found[0] if all(each in curves for curves in found)]:
+        own = [dict(zip(curves[name].x, curves[name].y, strict=True)) for curves in found]
+        if places := sorted(set.intersection(*map(set, own))):
             y = np.array([[values[place] for place in places] for values in own])
             band = list(zip(y.min(0).tolist(), y.max(0).tolist(), strict=True))
-            curves.append(Curve(name, places, y.mean(0).tolist(), band))
-    if not curves:
+            means.append(Curve(name, places, y.mean(0).tolist(), band))
+    if not means:
         raise ValueError("mean: the runs have no measurement of the same name at the same update")
-    return curves
+    return means
 
 
 @command("curves", failed=FAILED)
@@ -136,7 +144,45 @@ def main(arguments: Sequence[str]) -> int:
         about = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
     if args.mean:
         about["band"] = f"mean of {len(args.runs)} runs; bands: least to largest"
-    curves = (_mean_curves if args.mean else _all_curves)(args.runs, args.share)
-    plot_curves(curves, target, title=args.title, **about)
+    plot_curves(curves_of(args.runs, args.share, args.mean), target, title=args.title, **about)
     print(f"written to {target}")
+    return 0
+
+
+@command("plot_train", failed=FAILED)
+def plot_train(arguments: Sequence[str]) -> int:
+    """rl_zoo3's learning curves of monitor files, with its options.
+
+    ``-o FILE`` writes the picture to a file (its ending says the form) and opens no window.
+    """
+    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    own.add_argument("-o", "--output", type=Path)
+    given, rest = own.parse_known_args(arguments)
+    import matplotlib
+
+    if given.output is not None:
+        matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from rl_zoo3.plots.plot_train import plot_train as draw
+
+    told = io.StringIO()
+    sys.argv[1:] = rest
+    try:
+        with warnings.catch_warnings(), redirect_stderr(told):
+            warnings.simplefilter("ignore")  # of a window that nobody can see
+            draw()
+        if not pyplot.gca().lines:
+            raise ValueError("nothing to plot: no run has as many finished episodes as -w says")
+        if given.output is not None:
+            pyplot.savefig(given.output)
+            print(f"written to {given.output}")
+        elif pyplot.get_backend().lower() == "agg":
+            raise ValueError("there is no display: give -o FILE to write the picture to a file")
+    except SystemExit as end:
+        if end.code:
+            raise ValueError(told.getvalue().splitlines()[-1].partition("error: ")[2]) from None
+    except REFUSALS as error:
+        raise ValueError(str(error)) from error
+    finally:
+        pyplot.close("all")
     return 0

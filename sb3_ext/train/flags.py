@@ -16,7 +16,6 @@ from resgym.game.devices import resolve_device
 from resgym.trust import add_trust
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.numerics import SWITCHES
@@ -71,14 +70,6 @@ def told(read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 @told
-def path_text(text: str) -> str:
-    """A path that is not empty."""
-    if not text:
-        raise ValueError("must be a path, got ''")
-    return text
-
-
-@told
 def device_name(text: str) -> str:
     """A device that is here, or auto."""
     return text if text == "auto" else str(resolve_device(text))
@@ -86,7 +77,7 @@ def device_name(text: str) -> str:
 
 @told
 def _config(text: str) -> str:
-    return str(find_config(text, field="conf-file")) if text else path_text(text)
+    return str(find_config(text, field="conf-file"))
 
 
 def _truth(text: str) -> bool:
@@ -111,7 +102,7 @@ _FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("--eval-episodes", _SIZE, 200, "episodes of an evaluation"),
     ("--n-eval-envs", _SIZE, 50, "environments that play them at once"),
     ("--save-freq", whole(1, LARGEST_COUNT, -1), -1, "steps between rl_model_*.zip, -1: none"),
-    ("-f --log-folder", path_text, "logs", "folder of the runs"),
+    ("-f --log-folder", Path, "logs", "folder of the runs"),
     ("--seed", whole(0, 2**32 - 1, -1), -1, "fixes the run (-1: drawn)"),
     ("--device", device_name, "auto", "cpu, cuda, ..."),
     ("--n-trials", whole(1), 500, "of a search, for each process"),
@@ -186,43 +177,42 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-KEPT = (
-    *("algo", "checkpoint_updates", "device", "env", "env_kwargs", "eval_env_kwargs"),
-    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
-    *("save_freq", "save_replay_buffer", "seed", "tensorboard_log", "verbose", *SWITCHES),
+NUMBERS = (
+    *("algo", "checkpoint_updates", "device", "env", "eval_episodes", "eval_freq"),
+    *("log_interval", "n_eval_envs", "n_timesteps", "num_threads", "save_freq", "seed"),
+    *("tensorboard_log", "verbose"),
 )
+KEPT: Mapping[str, Any] = {
+    **dict.fromkeys(NUMBERS, (int, str)),
+    **dict.fromkeys(("env_kwargs", "eval_env_kwargs"), Mapping),
+    **dict.fromkeys(("save_replay_buffer", *SWITCHES), bool),
+}
 """What a run that goes on keeps of its command line, where that says nothing else."""
 
 
-def saved_arguments(run: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+def arguments_of(run: Path) -> Path:
+    """The file of arguments in the folder of a run; a ValueError if it is none."""
+    found = sorted(run.glob("*/args.yml"))
+    if len(found) != 1:
+        raise ValueError(f"must be the folder of a run, but {run} has no */args.yml")
+    return found[0]
+
+
+def saved_arguments(run: Path) -> dict[str, Any]:
     """What a run was started with, for `ArgumentParser.set_defaults`.
 
     Raises:
         ValueError: there is no file of arguments, or it holds what no command line has.
     """
-    found = sorted(run.glob("*/args.yml"))
-    if not found:
-        raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
-    saved: Mapping[str, Any] = read_mapping(found[0])
-    known = {each.dest: each for each in parser._actions}
-    kept: dict[str, Any] = {}
-    with errors_of(f"resume: {found[0]}", ValueError):
-        for name, value in saved.items():
-            if name not in {*known, "ranks", "command"}:
-                raise ValueError(unknown_word("argument", name, known))
-            if name not in KEPT or value is None:
-                continue
-            action = known[name]
-            if isinstance(action, StoreYaml):
-                fits = isinstance(value, Mapping)
-            elif isinstance(action, argparse._StoreTrueAction):
-                fits = isinstance(value, bool)
-            else:
-                fits, value = isinstance(value, (int, str)), str(value)
-            if not fits:
-                raise ValueError(f"{name}: got {shown(value)}; expected what --help says")
-            kept[name] = value
+    with errors_of("resume", ValueError):
+        saved = read_mapping(arguments_of(run))
+        kept = {name: saved[name] for name in KEPT if saved.get(name) is not None}
         for name in ("algo", "env"):
             if name not in kept:
-                raise ValueError(f"{name}: is missing")
+                raise ValueError(f"{run}: {name}: is missing in args.yml")
+        for name, value in kept.items():
+            if not isinstance(value, KEPT[name]):
+                raise ValueError(f"{run}: {name}: got {shown(value)}; expected what --help says")
+            if name in NUMBERS:  # read as if it stood on the command line
+                kept[name] = str(value)
     return kept

@@ -23,17 +23,14 @@ from stable_baselines3.common.utils import ConstantSchedule
 from resgym.players import ScoringPlayer
 from resgym.trust import check_pickle, regular_file
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import (
-    CheckpointError,
-    read_checkpoint,
-)
+from sb3_ext.checkpoints.checkpoint import CheckpointError, read_checkpoint
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn import DDQN
-from sb3_ext.train.saved_run import SavedRun, is_run
+from sb3_ext.train.saved_run import SavedRun
 
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
@@ -74,8 +71,11 @@ def load_policy(
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
-        run = is_run(path.parent)
-        policy = SavedRun(path.parent).policy(path, device) if run else _policy_of_zip(path, device)
+        if [*path.parent.glob("*/args.yml")]:
+            run = SavedRun(path.parent)
+            policy = run.model(path, run.make_env(1), device).policy
+        else:
+            policy = _policy_of_zip(path, device)
     elif not path.exists():
         raise ValueError(f"{path}: there is no such file")
     else:
@@ -118,18 +118,30 @@ _NOT_READ: dict[str, Any] = {
 }
 
 
+_ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
+    "sb3_contrib.common.maskable.policies": MaskablePPO,
+    "sb3_contrib.common.recurrent.policies": RecurrentPPO,
+    "sb3_contrib.qrdqn.policies": QRDQN,
+    "stable_baselines3.common.policies": A2C,
+    "stable_baselines3.dqn.policies": DQN,
+}
+"""The algorithm of a file by the module of its policy; nothing is unpickled to find it."""
+
+
 def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     check_pickle(path)
     try:
         with zipfile.ZipFile(path) as archive:
             fields = json.loads(archive.read("data"))
-        policy_module = str(fields["policy_class"]["__module__"])
+        module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: is no model of stable-baselines3") from error
-    algorithm = _algorithm_of(fields, policy_module)
+    algorithm = DDQN if "double_q" in fields else _ALGORITHMS.get(module)
+    if algorithm is A2C and "clip_range" in fields:
+        algorithm = PPO
     if algorithm is None:
         raise ValueError(
-            f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO"
+            f"{path}: its policy is of {module}; DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO"
             " and RecurrentPPO can be loaded"
         )
     try:
@@ -138,20 +150,3 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
         raise ValueError(f"{path}: cannot be loaded: {one_line(error)}") from error
     model.policy.set_training_mode(False)
     return model.policy
-
-
-_ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
-    "sb3_contrib.common.maskable": MaskablePPO,
-    "sb3_contrib.common.recurrent": RecurrentPPO,
-    "sb3_contrib.qrdqn": QRDQN,
-    "stable_baselines3.dqn": DQN,
-}
-
-
-def _algorithm_of(fields: Any, policy_module: str) -> type[BaseAlgorithm] | None:
-    """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
-    if "double_q" in fields:
-        return DDQN
-    if policy_module == "stable_baselines3.common.policies":
-        return PPO if "clip_range" in fields else A2C
-    return _ALGORITHMS.get(policy_module.rpartition(".")[0])

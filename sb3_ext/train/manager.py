@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -26,22 +27,25 @@ import rl_zoo3.exp_manager
 import yaml
 from stable_baselines3.common.callbacks import (
     BaseCallback,
+    CallbackList,
     CheckpointCallback,
-    ProgressBarCallback,
 )
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import family
-from sb3_ext.callbacks import CALLBACKS
+from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.effects import placed
-from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
+from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Collector
 from sb3_ext.replay.buffers import reserve_memory
@@ -49,15 +53,22 @@ from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
 from sb3_ext.schedules.binding import bind_schedules, of_progress
+from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.train.config_files import check_hyperparameters, read_sections, with_classes
-from sb3_ext.train.runs import attach
-from sb3_ext.train.saved_run import STATISTICS, batched, save_statistics
+from sb3_ext.train.config_files import (
+    check_hyperparameters,
+    named_with_arguments,
+    section_of,
+    with_classes,
+)
+from sb3_ext.train.normalize import save_statistics
+from sb3_ext.train.runs import Progress, RunLines
 
 SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
-SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std", "exploration_rate")
+RULE = "invalid_action"
 GIVEN = ("device", "seed", "tensorboard_log", "verbose")  # by the command line, not by the file
 ALONE_ONLY = (
     *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
@@ -76,7 +87,7 @@ NAMES = {
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
-    """One command of `train`.
+    """One command of `train`, or what it has left.
 
     Args:
         args: of `sb3_ext.train.flags.make_parser`.
@@ -105,69 +116,62 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
         self.vec_env_class: Any = partial(batched, self.vec_env_class)
         self._schedules: dict[str, Schedule] = {}
+        self._named: dict[str, Any] = {}
         if args.resume is not None:
             self.save_path = str(args.resume)
-            self.params_path = f"{self.save_path}/{self.env_name}"
-            self.config = f"{self.params_path}/config.yml"
+            self.config = f"{self.save_path}/{self.env_name}/config.yml"
         elif args.conf_file is None:
-            self.config = str(self._shipped())
+            name = family(self.algorithm) or self.algo
+            self.config = str(find_config(f"{name}.yml", field="algo", shipped=True))
         if ranks.rank > 0:
             self.verbose, self.tensorboard_log = 0, None
 
     def _check_ranks(self, args: argparse.Namespace) -> None:
         if not self.ours:
             raise ValueError(f"algo: only ddqn learns on several ranks, got {args.algo}")
-        for name in ALONE_ONLY:
-            if getattr(args, name):
-                option = name.replace("_", "-")
-                raise ValueError(f"{option}: works without torchrun, got {self.ranks.size} ranks")
+        for name in filter(vars(args).get, ALONE_ONLY):
+            option = name.replace("_", "-")
+            raise ValueError(f"{option}: works without torchrun, got {self.ranks.size} ranks")
         args.device, args.ranks = local_device(args.device), self.ranks.size
         args.seed = self.ranks.exchange(args.seed)[0]
 
-    def _shipped(self) -> Path:
-        name = family(self.algorithm) or self.algo
-        shipped = [each for each in shipped_configs() if "/" not in each]
-        if name not in shipped:
-            raise ValueError(
-                f"algo: must be one that has hyperparameters here, {', '.join(shipped)}, "
-                f"or come with a file of them (-conf FILE), got {self.algo}"
-            )
-        return find_config(f"{name}.yml", shipped=True)
-
     def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Reads and checks the section of the environment, or ``default``."""
-        path, name = Path(self.config), self.env_name.gym_id
+        path, args = Path(self.config), self.args
         if path.suffix not in (".yml", ".yaml"):
-            raise ValueError(f"conf-file: must be a YAML file, got {self.config}")
-        resumed = self.args.resume is not None
-        # The file of a run is the section of its environment alone.
-        sections = {name: dict(read_mapping(path))} if resumed else read_sections(path)
-        section = name if name in sections else "default"
-        if section not in sections:
-            raise ValueError(f"{path}: no section {name!r} and no 'default'")
-        given = {**sections[section], **(self.custom_hyperparams or {})}
-        if self.args.actors is not None:
-            given["collector"] = {**(given.get("collector") or {}), "actors": self.args.actors}
+            raise ValueError(f"conf-file: must be a YAML file, got {path}")
+        if args.resume is not None:  # the file of a run is the section of its environment alone
+            where, section = str(path), dict(read_mapping(path))
+        else:
+            where, section = section_of(path, self.env_name.gym_id)
+        given = {**section, **(self.custom_hyperparams or {})}
+        if args.actors is not None:
+            given["collector"] = {**(given.get("collector") or {}), "actors": args.actors}
         env_kwargs = self.env_kwargs or given.get("env_kwargs", {})  # as in rl_zoo3: not merged
-        if self.args.starts is not None:
-            env_kwargs = {**env_kwargs, "starts": self.args.starts}
+        if args.starts is not None:
+            env_kwargs = {**env_kwargs, "starts": args.starts}
         if env_kwargs or "env_kwargs" in given:
             self.env_kwargs = given["env_kwargs"] = env_kwargs
-        where = f"{path}, {section}"
-        check_hyperparameters(given, self.algorithm, where)
+        try:
+            check_hyperparameters(given, self.algorithm, where)
+        except ConfigError:
+            if self.custom_hyperparams:
+                check_hyperparameters(section, self.algorithm, where)
+                check_hyperparameters(given, self.algorithm, "-params")  # the file is sound
+            raise
         for key in (each for each in GIVEN if each in given):
             raise ValueError(f"{where}: {key} is given by the option --{key.replace('_', '-')}")
         if self.trial_id is not None and self.storage and self.study_name:
             given |= self.load_trial(self.storage, self.study_name, self.trial_id)
         saved = dict(sorted(given.items()))
-        if self.verbose > 0 and not resumed:
+        if self.verbose > 0 and args.resume is None:
             print(f"{where}: {saved}")
         return with_classes(given, self.algorithm), saved
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.ours:  # reads every form of a schedule itself
             return hyperparams
-        for key in (each for each in (*SCHEDULED, "exploration_rate") if each in hyperparams):
+        for key in (each for each in SCHEDULED if each in hyperparams):
             value = hyperparams[key]
             if isinstance(value, (int, float)) and key != "exploration_rate":
                 hyperparams[key] = value if value < 0 else ConstantSchedule(float(value))
@@ -202,61 +206,72 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 raise ValueError(f"collector: works with ddqn, got {self.algo}")
             arguments = {"env_kwargs": self.env_kwargs, **collector}
             made = RayCollector(self.env_name.gym_id, **arguments)
-            if self.ranks.size > 1 and made.actors:
+            if self.ranks.size == 1:
+                self.collector = made
+            elif made.actors:
                 raise ValueError(f"actors: must be 0 with several ranks, got {made.actors}")
-            self.collector = None if self.ranks.size > 1 else made
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs
         return result
 
     def setup_experiment(self) -> Any:
-        """Builds environment and model; a run that is refused leaves nothing in its folder."""
+        """Builds environment and model."""
         if self.args.resume is not None and list_checkpoints(self.args.resume):
             self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
-        with self._discarding(lambda: True):
-            try:
-                result = super().setup_experiment()
-                if result is not None:
-                    self._attach(result[0])
-            except SETTING_UP as error:
-                if isinstance(error, (TypeError, ValueError)):
-                    raise
-                raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
-        return result
-
-    @contextmanager
-    def _discarding(self, unused: Callable[[], bool]) -> Any:
-        """Takes a new folder away where the block fails and nothing in it is worth keeping."""
         try:
-            yield
-        except BaseException:
-            if self.folder is not None and unused():
-                self.folder.discard()
-            raise
+            result = super().setup_experiment()
+            if result is not None:
+                self._attach(result[0])
+        except SETTING_UP as error:
+            if isinstance(error, (TypeError, ValueError)):
+                raise
+            raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
+        return result
 
     def _attach(self, model: Any) -> None:
         """Makes ready for `learn`."""
-        self._check_evaluations(model)
+        args, legal, env = self.args, getattr(model, "legal_actions", None), model.get_env()
+        unmasked = self.eval_freq > 0 and getattr(legal, "source", "") == "environment"
+        # Said now, rather than at the first evaluation.
+        if unmasked and env.has_attr(RULE) and "error" in env.get_attr(RULE):
+            raise ValueError(
+                f"eval-freq: must be -1 for {self.env_name.gym_id}, or its env_kwargs {RULE} "
+                "another than 'error': only the environment knows its legal actions, and "
+                "evaluations do not ask it"
+            )
         if self._schedules:
             bind_schedules(model, **self._schedules)
         self.callbacks += self.watching
-        places = (self.args.resume, self.args.init_from)
-        every = self.args.checkpoint_updates
-        attach(model, self.callbacks, Path(self.save_path), *places, every, self.ranks)
+        if self.ours:
+            self._attach_checkpoints(model)
+        elif (args.resume, args.init_from) != (None, None):
+            raise ValueError(
+                f"resume and init-from work with ddqn, got {type(model).__name__}; "
+                "rl_zoo3's own -i continues others"
+            )
         reserve_memory(model)
 
-    def _check_evaluations(self, model: Any) -> None:
-        """Finds now what would end the run at its first evaluation."""
-        legal_actions, env = getattr(model, "legal_actions", None), model.get_env()
-        if self.eval_freq <= 0 or getattr(legal_actions, "source", "") != "environment":
-            return
-        if env.has_attr("invalid_action") and env.get_attr("invalid_action")[0] == "error":
-            raise ValueError(
-                f"eval-freq: must be -1 for {self.env_name.gym_id}, or its env_kwargs"
-                " invalid_action another than 'error': only the environment knows its legal"
-                " actions, and evaluations do not ask it"
-            )
+    def _attach_checkpoints(self, model: DDQN) -> None:
+        """Adds what writes them, and puts the one that was asked for into model and callbacks."""
+        args, folder = self.args, Path(self.save_path)
+        if self.log_interval < -1:
+            model.log_interval_seconds = model.log_interval_updates = None
+        model.join(self.ranks)
+        if self.ranks.rank == 0:
+            self.callbacks.append(RunLines(folder, resumed=args.resume is not None))
+        if args.checkpoint_updates:
+            every = Every(updates=args.checkpoint_updates)
+            self.callbacks += [Signals(verbose=1), Checkpoints(folder, every)]
+        if args.resume is not None and list_checkpoints(args.resume):
+            path = resume(model, args.resume, CallbackList(self.callbacks))
+            for each in self.callbacks:  # SB3's own act at multiples of their calls
+                each.n_calls = model.num_timesteps // (model.n_envs * self.ranks.size)
+            print(f"going on from {path}, {model.num_timesteps} transitions")
+        elif args.resume is not None:
+            print(f"{args.resume} has no checkpoint yet: the run begins anew")
+        elif args.init_from is not None:
+            print(f"networks of {init_from(model, args.init_from)}")
 
     def create_log_folder(self) -> None:
         """Makes the run's folder, which all ranks write their checkpoints to."""
@@ -282,15 +297,18 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                     self.folder = self.held.enter_context(folder)
                     return
 
+    def make_wrappers(self) -> None:
+        """Those of the file, with paths inside the run's folder."""
+        self._named = placed(self._named, Path(self.save_path))
+        self.env_wrapper = rl_zoo3.utils.get_wrapper_class(self._named)
+        self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(self._named, "vec_env_wrapper")
+
     def create_callbacks(self) -> None:
-        """Those of the file, with paths inside the run's folder, and of the command line."""
-        named = placed(self._named, Path(self.save_path))
-        if "callback" in named:
-            named["callback"] = _dotted(named["callback"])
-        self.callbacks = rl_zoo3.utils.get_callback_list(named)
-        self.specified_callbacks = named.get("callback", [])
-        self.env_wrapper = rl_zoo3.utils.get_wrapper_class(named)
-        self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(named, "vec_env_wrapper")
+        """Wrappers and callbacks of the file, and callbacks of the command line."""
+        self.make_wrappers()
+        named = named_with_arguments(self._named.get("callback"))
+        self.specified_callbacks = [{_dotted(name): arguments} for name, arguments in named]
+        self.callbacks = rl_zoo3.utils.get_callback_list({"callback": self.specified_callbacks})
         for each in self.callbacks if self.ranks.size > 1 else ():
             if type(each) not in map(CALLBACKS.get, WATCHING):
                 raise ValueError(
@@ -301,7 +319,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             self.callbacks = []
             return
         if self.show_progress:
-            self.callbacks.append(_Progress(self.ranks.size))
+            self.callbacks.append(Progress(self.ranks.size))
         if self.save_freq > 0:
             every = max(self.save_freq // self.n_envs, 1)
             self.callbacks.append(CheckpointCallback(every, self.save_path, "rl_model", verbose=1))
@@ -319,7 +337,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def create_envs(self, n_envs: int, eval_env: bool = False, no_log: bool = False) -> Any:
         """For training, the rows of this rank."""
         if not eval_env:
-            n_envs = self.ranks.share("n_envs", n_envs) if self.ranks.size > 1 else n_envs
+            n_envs = self.ranks.share("n_envs", n_envs)
             no_log = no_log or self.ranks.rank > 0
         return super().create_envs(n_envs, eval_env, no_log)
 
@@ -330,23 +348,24 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return VecNormalize(env, **{**self.normalize_kwargs, **off}) if self.normalize else env
 
     def learn(self, model: Any) -> None:
-        """Trains, after a resume the part that is left; a run that never began leaves nothing."""
+        """Trains, after a resume the part that is left."""
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if self.args.resume is not None:
             # rl_zoo3 has no way to say that the counters go on.
-            self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
+            self.n_timesteps -= model.num_timesteps
+            if self.n_timesteps <= 0:
+                print(f"{self.save_path} is finished; -n takes a greater number of transitions")
+                return
             more["reset_num_timesteps"] = False
         as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
-        # Such as a cluster that is not there, before anything was played.
-        with self._discarding(lambda: not model.num_timesteps):
-            super().learn(as_told)
+        super().learn(as_told)
 
     def save_trained_model(self, model: Any) -> None:
         """Writes the model, once, and what `SavedRun` needs beside it."""
         if self.ranks.rank == 0:
             super().save_trained_model(model)
             if self.normalize:
-                save_statistics(model.get_vec_normalize_env(), Path(self.params_path, STATISTICS))
+                save_statistics(model.get_vec_normalize_env(), Path(self.params_path))
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data (no `super`)."""
@@ -355,46 +374,27 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.args.resume is None:
             origin = provenance(self.seed)
             about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
-            plain = (str, int, float, list, dict, type(None))
-            arguments = {
-                key: value if type(value) in (*plain, bool) else str(value)
-                for key, value in vars(self.args).items()
-            }
             hyperparams = dict(saved_hyperparams)
             if "collector" in hyperparams:  # an address is for the command line alone
                 collector = {k: v for k, v in hyperparams["collector"].items() if k != "address"}
                 hyperparams["collector"] = collector
-            files = {"config": hyperparams, "args": arguments, "versions": about}
+            files = {"config": hyperparams, "args": vars(self.args), "versions": about}
             for name, content in files.items():
-                Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(content))
+                plain = json.loads(json.dumps(content, default=str))
+                Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(plain))
             Path(self.params_path, "command.txt").write_text(shlex.join(sys.orig_argv))
         print(f"Log path: {self.save_path}")
 
 
-class _Progress(ProgressBarCallback):
-    """Counts the transitions of all ranks."""
-
-    def __init__(self, ranks: int) -> None:
-        super().__init__()
-        self._ranks = ranks
-
-    def _on_step(self) -> bool:
-        self.pbar.update(self.training_env.num_envs * self._ranks)
-        return True
+def _dotted(name: str) -> str:
+    """The dotted name of a callback, which rl_zoo3 imports anew for every trial of a search."""
+    kind = CALLBACKS.get(name)
+    return name if kind is None else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _dotted(named: Any) -> list[Any]:
-    """Callbacks of a file with the classes' dotted names for those of the registry."""
-
-    def path(name: str) -> str:
-        if "." in name or ":" in name:
-            return name
-        kind = CALLBACKS.resolve(name)
-        return f"{kind.__module__}.{kind.__qualname__}"
-
-    return [
-        {path(str(name)): kwargs for name, kwargs in each.items()}
-        if isinstance(each, dict)
-        else path(str(each))
-        for each in (named if isinstance(named, list) else [named])
-    ]
+def batched(single: Any, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
+    """One environment of tensors in place of many single ones, where it can be had."""
+    try:
+        return TensorVecEnv(env_fns)
+    except Exception:  # needs others, or is broken: single environments will say why
+        return single(env_fns, **more)  # type: ignore[no-any-return]

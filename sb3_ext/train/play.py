@@ -14,13 +14,13 @@ from huggingface_sb3 import EnvironmentName
 from rl_zoo3.utils import get_model_path
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize, VecVideoRecorder
+from stable_baselines3.common.vec_env import VecEnv, VecVideoRecorder, unwrap_vec_normalize
 from tqdm import tqdm
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.runs.command import command
-from sb3_ext.train.flags import REFUSED, StoreYaml, device_name, path_text, whole
+from sb3_ext.train.flags import REFUSED, StoreYaml, device_name, whole
 from sb3_ext.train.saved_run import SavedRun
 from sb3_ext.train.search_spaces import check_algorithm
 
@@ -29,13 +29,8 @@ from sb3_ext.train.search_spaces import check_algorithm
 def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = _parser("enjoy", "Plays a model that python -m sb3_ext.train has trained.")
-    add = parser.add_argument
-    add(
-        "--num-threads",
-        type=whole(1, 1024, -1),
-        default=-1,
-        help="threads of torch (default: as many as it has)",
-    )
+    add, text = parser.add_argument, "threads of torch (default: as many as it has)"
+    add("--num-threads", type=whole(1, 1024, -1), default=-1, help=text)
     add("--verbose", type=whole(0, 2), default=1, help="0 prints nothing of episodes (default 1)")
     add("--device", type=device_name, default="auto", help="where the networks are (default auto)")
     add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
@@ -47,16 +42,15 @@ def enjoy(arguments: Sequence[str]) -> int:
     run, path, _ = _saved(args)
     shown = {} if args.no_render else {"render_mode": "human"}
     env = run.make_env(args.n_envs, args.seed, args.reward_log, **shown)
-    if isinstance(env, VecNormalize):
-        env.norm_reward = args.norm_reward
+    if (statistics := unwrap_vec_normalize(env)) is not None:
+        statistics.norm_reward = args.norm_reward
     model = run.model(path, env, args.device)
-    episode = np.zeros(2)  # return and length, of the first row
-    episodes = []
+    episode, episodes = np.zeros(2), []  # return and length, of the first row
     steps = _play(model, env, args)
     for rewards, dones in tqdm(steps, total=args.n_timesteps, disable=not args.progress):
         if not args.no_render:
             env.render("human")
-        episode += rewards[0], 1
+        episode = episode + np.array([rewards[0], 1])
         if dones[0]:
             if args.verbose > 0:
                 print(f"Episode Reward: {episode[0]:.2f}\nEpisode Length {episode[1]:.0f}")
@@ -89,34 +83,33 @@ def record_video(arguments: Sequence[str]) -> int:
     return 0
 
 
+_FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
+    ("-f --folder", Path, Path("logs"), "folder of the runs"),
+    ("-n --n-timesteps", whole(1), 1000, "steps"),
+    ("--n-envs", whole(1, 2**20), 1, "environments at once"),
+    ("--exp-id", whole(0), 0, "number of the run; 0 is the newest"),
+    ("--seed", whole(0, 2**32 - 1), 0, "fixes the games"),
+)
+_ON_OFF = {
+    "--no-render": "show nothing",
+    "--deterministic": "take the best action (the default)",
+    "--stochastic": "draw actions as while training",
+    "--load-best": "the best model of the run, not the last",
+    "--load-last-checkpoint": "the newest rl_model_*_steps.zip",
+}
+
+
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
     add = parser.add_argument
     add("--algo", required=True, help="algorithm")
     add("--env", type=EnvironmentName, required=True, help="id of the environment")
-    add(
-        "-f",
-        "--folder",
-        type=path_text,
-        default="logs",
-        help="folder of the runs (default %(default)s)",
-    )
-    add("-n", "--n-timesteps", type=whole(1), default=1000, help="steps (default %(default)s)")
-    add(
-        "--n-envs",
-        type=whole(1, 2**20),
-        default=1,
-        help="environments at once (default %(default)s)",
-    )
-    add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")
-    add("--seed", type=whole(0, 2**32 - 1), default=0, help="fixes the games (default %(default)s)")
-    add("--no-render", action="store_true", help="show nothing")
-    add("--deterministic", action="store_true", help="take the best action (the default)")
-    add("--stochastic", action="store_true", help="draw actions as while training")
-    add("--load-best", action="store_true", help="the best model of the run, not the last")
+    for names, kind, default, text in _FLAGS:
+        add(*names.split(), type=kind, default=default, help=f"{text} (default %(default)s)")
+    for names, text in _ON_OFF.items():
+        add(names, action="store_true", help=text)
     text = "the model after so many steps"
     add("--load-checkpoint", type=whole(1), metavar="STEPS", help=text)
-    add("--load-last-checkpoint", action="store_true", help="the newest rl_model_*_steps.zip")
     text = "arguments of the environment as key:value"
     add("--env-kwargs", nargs="+", action=StoreYaml, default={}, help=text)
     text = "modules that register environments, imported first"
@@ -144,10 +137,9 @@ def _play(
     """Rewards and ends of so many steps of all environments; Ctrl-C ends them."""
     observations: Any = env.reset()
     state, starts = None, np.ones(env.num_envs, dtype=bool)
-    deterministic = not args.stochastic
     try:
         for _ in range(args.n_timesteps):
-            actions, state = model.predict(observations, state, starts, deterministic)
+            actions, state = model.predict(observations, state, starts, not args.stochastic)
             observations, rewards, starts, _ = env.step(actions)
             yield rewards, starts
     except KeyboardInterrupt:

@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.command import command
@@ -27,54 +27,33 @@ from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.schedules.schedules import Linear
+from sb3_ext.train.config_files import section_of
 from sb3_ext.train.curves import history_curves
 from sb3_ext.train.runs import transitions_for
 
-NUM_ENVS = 256
 QUICKSTART_UPDATES = 2_000
+GAME = "resgym/HironakaHost-v0"
 OPPONENT = "choose_first"
 SCRIPTED_HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 AGENTS = ("choose_first", "choose_last", "random")
 
 
-def make_model(updates: int, seed: int, opponent: str = OPPONENT, n_steps: int = 3) -> DDQN:
-    """The quickstart's learner: double Q, a small permutation-invariant network, -1 per move.
-
-    Returns of three moves, with a target network that follows soon, reach in 1,000 updates what one
-    move and a network with another layer of 256 units and one of 128 reach in 5,000.
+def make_model(updates: int, seed: int, opponent: str = OPPONENT, **changes: Any) -> DDQN:
+    """The quickstart's learner: that of `configs/ddqn.yml`, with schedules of another length.
 
     Args:
         updates: gradient updates that the learning-rate schedule spans.
         seed: of the environment, the network and the exploration.
         opponent: an agent by name.
-        n_steps: moves whose rewards are summed; 1 learns more against an agent that draws.
+        changes: arguments of `DDQN`; ``n_steps=1`` learns more against an agent that draws.
     """
-    env = gymnasium.make_vec(
-        "resgym/HironakaHost-v0", num_envs=NUM_ENVS, opponent=opponent, reward="step"
-    )
-    return DDQN(
-        "HostPolicy",
-        TensorVecEnv(env),
-        learning_rate=Linear(2.0e-3, 1.0e-5, steps=updates),
-        exploration_rate=Linear(0.5, 0.02, steps=max(1, updates // 3)),
-        buffer_size=200_000,
-        learning_starts=10_000,
-        batch_size=512,
-        gamma=0.99,
-        train_freq=1,
-        gradient_steps=2,
-        n_steps=n_steps,
-        target_update_interval=100,
-        tau=1.0,
-        max_grad_norm=10.0,
-        policy_kwargs={
-            "extractor": "point_set",
-            "features_extractor_kwargs": {"head_net": []},
-            "net_arch": [64],
-        },
-        seed=seed,
-    )
+    _, section = section_of(find_config("ddqn.yml", shipped=True), GAME)
+    games = {**section.pop("env_kwargs"), "opponent": opponent}
+    env = gymnasium.make_vec(GAME, num_envs=section.pop("n_envs"), **games)
+    del section["n_timesteps"]
+    section["learning_rate"]["steps"] = updates
+    section["exploration_rate"]["steps"] = max(1, updates // 3)
+    return DDQN(env=TensorVecEnv(env), seed=seed, **{**section, **changes})
 
 
 @command("quickstart", failed=FAILED)
@@ -104,14 +83,9 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     ``progress`` shows a bar. Returns what ``summary.json`` holds.
     """
     out.mkdir(parents=True, exist_ok=True)
-    model = make_model(updates, seed)
+    model, every = make_model(updates, seed), Every(updates=max(1, updates // 10))
     evaluation = RhoEvaluation(
-        [OPPONENT],
-        Every(updates=max(1, updates // 10)),
-        games=min(games, 1000),
-        seed=1,
-        at_start=True,
-        save_path=out,
+        [OPPONENT], every, games=min(games, 1000), seed=1, at_start=True, save_path=out
     )
     print(
         f"training a host against {OPPONENT}: dimension 3, 20 points, values 0..20, "
@@ -128,12 +102,11 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     )
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
     table = cross_play(hosts, list(AGENTS), games=games, seed=2, optimum=True)
-    print(table)
     training_seconds = evaluation.history[-1]["training_seconds"]
-    print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
+    print(f"{table}\n\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
     rho = {
-        host: {agent: table.results[host][agent].rho for agent in table.agents}
-        for host in table.hosts
+        host: {agent: result.rho for agent, result in results.items()}
+        for host, results in table.results.items()
     }
     summary = {
         "opponent": OPPONENT,
@@ -146,24 +119,23 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         **provenance(seed),
     }
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    written = ["model", "summary.json"]
+    _plot(out / "curve.png", evaluation, rho)
+    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=seed)
+    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
+    print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")
+    return summary
+
+
+def _plot(file: Path, evaluation: RhoEvaluation, rho: dict[str, dict[str, float]]) -> None:
+    best = evaluation.optima[OPPONENT]  # from the starts of the curve
+    levels = {name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")}
     try:
-        best = evaluation.optima[OPPONENT]  # from the starts of the curve
-        (curve,) = history_curves(evaluation.history)
         plot_curves(
-            [replace(curve, label="trained host")],
-            out / "curve.png",
-            levels={
-                **({"optimum": best[1]} if best else {}),
-                **{name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
-            },
+            history_curves(evaluation.history),
+            file,
+            levels={**({"optimum": best[1]} if best else {}), **levels},
             ylabel=f"rho against {OPPONENT}",
             title="Games finished per move while the host learns",
         )
-        written.append("curve.png")
     except ValueError as error:  # without matplotlib
-        print(f"no curve.png: {error}", file=sys.stderr)
-    (game,) = sample_games(player_of(model), OPPONENT, games=1, seed=seed)
-    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
-    print(f"{', '.join(written)} and game.txt are in {out}")
-    return summary
+        print(f"no {file.name}: {error}", file=sys.stderr)

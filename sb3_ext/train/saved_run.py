@@ -9,35 +9,27 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import rl_zoo3
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.checkpoints.durable_files import rename_durably
 from sb3_ext.checkpoints.format import errors_named
-from sb3_ext.config.effects import placed
+from sb3_ext.config.checks import one_line
 from sb3_ext.config.reading import read_mapping
-from sb3_ext.ddqn import DDQN
-from sb3_ext.train.config_files import check_hyperparameters, with_classes
-from sb3_ext.train.search_spaces import known_algorithms
+from sb3_ext.train.flags import arguments_of, make_parser
+from sb3_ext.train.manager import Manager
+from sb3_ext.train.normalize import load_statistics
+from sb3_ext.train.search_spaces import check_algorithm
 
-STATISTICS = "vecnormalize.safetensors"
-_PLAYING = ("dueling", "mask_source", "policy", "policy_kwargs", "use_sde")
+_PLAYING = ("policy", "policy_kwargs", "use_sde")
+_PLAYING_DDQN = (*_PLAYING, "dueling", "mask_source")
 """Arguments of an algorithm that a model needs to play."""
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a folder is that of a run of `train`."""
-    return len(list(folder.glob("*/args.yml"))) == 1
 
 
 class SavedRun:
@@ -47,56 +39,37 @@ class SavedRun:
         folder: of the run, such as ``logs/ddqn/resgym-HironakaHost-v0_1``.
         env_kwargs: of the command line, which win over those of the run.
 
-    Attributes:
-        hyperparameters: the section of the run, checked, with objects for names.
-
     Raises:
         ValueError: the folder is of no run, or holds what a file may not ask for.
     """
 
     def __init__(self, folder: Path, env_kwargs: Mapping[str, Any] | None = None) -> None:
-        self.folder = folder
-        found = sorted(folder.glob("*/args.yml"))
-        if len(found) != 1:
-            raise ValueError(f"{folder}: has no */args.yml, so it is not the folder of a run")
-        self.settings = found[0].parent
-        saved = read_mapping(found[0])
-        with errors_named(str(found[0]), ValueError):
-            self.env_id = str(saved["env"])
-            named = [saved["algo"]] if ":" in saved["algo"] else []
-            self.algorithm: type[BaseAlgorithm] = known_algorithms(*named)[saved["algo"]]
-            given = saved.get("env_kwargs") or {}
-            if self.env_id not in gymnasium.registry:
-                raise ValueError(f"env: got {self.env_id!r}; expected the id of an environment")
-        section = read_mapping(self.settings / "config.yml")
-        check_hyperparameters(section, self.algorithm, str(self.settings / "config.yml"))
-        self.hyperparameters = with_classes(placed(section, folder), self.algorithm)
-        self.env_kwargs = {**self.hyperparameters.get("env_kwargs", {}), **given}
-        self.env_kwargs |= env_kwargs or {}
+        self.folder, file = folder, arguments_of(folder)
+        saved = read_mapping(file)
+        with errors_named(str(file), ValueError):
+            if saved["env"] not in gymnasium.registry:
+                raise ValueError(f"env: got {saved['env']!r}; expected the id of an environment")
+            words = [f"--algo={check_algorithm(saved['algo'])}", f"--env={saved['env']}"]
+        args = make_parser().parse_args(words)
+        args.resume, args.verbose = folder, 0
+        self._manager = Manager(args)
+        hyperparameters, _ = self._manager.read_hyperparameters()
+        hyperparameters.pop("collector", None)
+        self._arguments = self._manager._preprocess_hyperparams(hyperparameters)[0]
+        self._manager.make_wrappers()
+        self._manager.env_kwargs = {**self._manager.env_kwargs, **(env_kwargs or {})}
 
     def make_env(
         self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
     ) -> VecEnv:
         """So many environments with the run's wrappers and statistics; ``more`` are of `make`."""
-        values = self.hyperparameters
-        env = rl_zoo3.utils.create_test_env(
-            self.env_id,
-            n_envs=n_envs,
-            seed=seed,
-            log_dir=None if log_dir is None else str(log_dir),
-            should_render=False,
-            hyperparams={key: values[key] for key in ("env_wrapper",) if key in values},
-            env_kwargs={**self.env_kwargs, **more},
-            vec_env_cls=partial(batched, DummyVecEnv),  # type: ignore[arg-type]
-        )
-        if wrap := rl_zoo3.utils.get_wrapper_class(values, "vec_env_wrapper"):
-            env = wrap(env)  # type: ignore[arg-type, assignment]
-        if normalize := values.get("normalize"):
-            env = VecNormalize(env, **(normalize if isinstance(normalize, dict) else {}))
-            env.training = env.norm_reward = False
-            load_statistics(env, self.settings / STATISTICS)
-        if values.get("frame_stack"):
-            env = VecFrameStack(env, values["frame_stack"])
+        manager: Any = self._manager
+        manager.seed, manager.save_path = seed, log_dir
+        manager.env_kwargs = {**manager.env_kwargs, **more}
+        env: VecEnv = manager.create_envs(n_envs, no_log=log_dir is None)
+        if (statistics := unwrap_vec_normalize(env)) is not None:
+            statistics.training = statistics.norm_reward = False
+            load_statistics(statistics, self.folder / manager.env_name)
         return env
 
     def model(self, path: Path, env: VecEnv, device: torch.device | str = "cpu") -> BaseAlgorithm:
@@ -105,34 +78,16 @@ class SavedRun:
         Raises:
             ValueError: the file is damaged, of another kind, or does not fit the configuration.
         """
-        values = {key: self.hyperparameters[key] for key in _PLAYING if key in self.hyperparameters}
-        make: Any = self.algorithm
+        make: Any = self._manager.algorithm
+        needed = _PLAYING_DDQN if self._manager.ours else _PLAYING
+        values = {key: self._arguments[key] for key in needed if key in self._arguments}
         if issubclass(make, OffPolicyAlgorithm):
             values["buffer_size"] = 1
-        if not issubclass(make, DDQN):
-            for name in ("dueling", "mask_source"):
-                values.pop(name, None)
         with errors_named(f"{path}: cannot be loaded", ValueError):
             model: BaseAlgorithm = make(env=env, device=device, **values)
             model.policy.load_state_dict(read_weights(path, model.device))
         model.policy.set_training_mode(False)
         return model
-
-    @cached_property
-    def _env(self) -> VecEnv:
-        return self.make_env(1)
-
-    def policy(self, path: Path, device: torch.device | str = "cpu") -> Any:
-        """The policy of a ``.zip`` of the run; errors as of `model`."""
-        return self.model(path, self._env, device).policy
-
-
-def batched(single: Any, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
-    """One environment of tensors in place of many single ones, where it can be had."""
-    try:
-        return TensorVecEnv(env_fns)
-    except Exception:  # needs others, or is broken: single environments will say why
-        return single(env_fns, **more)  # type: ignore[no-any-return]
 
 
 def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
@@ -141,74 +96,22 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
     Raises:
         ValueError: the file is damaged, or unpacks to more than it holds.
     """
+    what = "is damaged, or no .zip of stable-baselines3"
     try:
         with zipfile.ZipFile(path) as archive:
-            content = _stored(archive, "policy.pth")
+            _check_stored(archive.getinfo("policy.pth"))
+            content = archive.read("policy.pth")
+        what = "policy.pth: holds something else than weights"
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             for each in inner.infolist():
                 _check_stored(each)
         weights = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        return dict(weights)
     except Exception as error:  # whatever a damaged file raises
-        raise ValueError(f"is no model of stable-baselines3 ({type(error).__name__})") from error
-    if not isinstance(weights, dict):
-        raise ValueError("policy.pth: holds no weights")
-    return weights
-
-
-def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
-    _check_stored(archive.getinfo(name))
-    return archive.read(name)
+        raise ValueError(f"{what} ({type(error).__name__}: {one_line(error)[:100]})") from error
 
 
 def _check_stored(entry: zipfile.ZipInfo) -> None:
     """SB3 and torch store without compression; what is compressed may unpack to any size."""
     if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
         raise ValueError(f"{entry.filename}: is compressed")
-
-
-def save_statistics(env: VecNormalize, path: Path) -> None:
-    """Writes the running means of a `VecNormalize` as tensors."""
-    from safetensors.torch import save_file
-
-    aside = path.with_suffix(".new")
-    save_file(_tensors(env), aside)
-    rename_durably(aside, path)
-
-
-def load_statistics(env: VecNormalize, path: Path) -> None:
-    """Puts back what `save_statistics` wrote.
-
-    Raises:
-        ValueError: the file is missing, damaged, or of other observations.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    with errors_named(str(path), ValueError):
-        if not path.is_file():
-            raise ValueError("is missing: statistics of VecNormalize")
-        try:
-            found, wanted = load_file(path), _tensors(env)
-        except SafetensorError as error:
-            raise ValueError(f"is damaged: {error}") from None
-        shapes = {name: each.shape for name, each in wanted.items()}
-        if {name: each.shape for name, each in found.items()} != shapes:
-            raise ValueError("is of other observations")
-    for name, kept in _kept(env).items():
-        for field in ("mean", "var", "count"):
-            value = found[f"{name}.{field}"].numpy()
-            setattr(kept, field, float(value) if field == "count" else value)
-
-
-def _kept(env: VecNormalize) -> dict[str, Any]:
-    own = getattr(env, "obs_rms", None)
-    entries = own if isinstance(own, dict) else {} if own is None else {"": own}
-    return {"return": env.ret_rms, **{f"observation.{key}": each for key, each in entries.items()}}
-
-
-def _tensors(env: VecNormalize) -> dict[str, torch.Tensor]:
-    return {
-        f"{name}.{field}": torch.as_tensor(getattr(kept, field), dtype=torch.float64).clone()
-        for name, kept in _kept(env).items()
-        for field in ("mean", "var", "count")
-    }

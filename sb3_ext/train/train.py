@@ -27,14 +27,14 @@ from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
 from sb3_ext.config.reading import ConfigFile, apply_settings, find_config
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.config.sections import errors_of
 from sb3_ext.runs.command import command
 from sb3_ext.runs.driver import Job, Pulse, Used
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
-from sb3_ext.train.config_files import check_hyperparameters, read_sections
+from sb3_ext.train.config_files import check_hyperparameters, section_of
 from sb3_ext.train.flags import REFUSED, make_parser, saved_arguments
 from sb3_ext.train.manager import Manager
 from sb3_ext.train.search_spaces import check_algorithm, known_algorithms
@@ -93,7 +93,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         if path is not None and not path.is_dir():
             raise ValueError(f"{option.replace('_', '-')}: no such folder {path}")
     if args.resume is not None:
-        parser.set_defaults(**saved_arguments(args.resume, parser))
+        parser.set_defaults(**saved_arguments(args.resume))
         args = parser.parse_args(arguments)
     with errors_of("gym-packages", ValueError):
         import_modules(args.gym_packages)
@@ -117,16 +117,23 @@ def _run(args: argparse.Namespace, ranks: Ranks, watching: Sequence[BaseCallback
     print(f"Seed: {args.seed}")
     tracked = _track(args) if args.track else None
     manager = Manager(args, ranks, watching, f"_{uuid4()}" if args.uuid else "")
+    model = None
     with manager.held:
-        made = manager.setup_experiment()
-        if made is None:
-            manager.hyperparameters_optimization()
-            return
-        model, args.saved_hyperparams = made
-        if tracked is not None:
-            tracked.config.setdefaults(vars(args))
-        manager.learn(model)
-        manager.save_trained_model(model)
+        try:
+            made = manager.setup_experiment()
+            if made is None:
+                manager.hyperparameters_optimization()
+                return
+            model, args.saved_hyperparams = made
+            if tracked is not None:
+                tracked.config.setdefaults(vars(args))
+            manager.learn(model)
+            manager.save_trained_model(model)
+        except BaseException:
+            # What is refused, or ends before anything was played, leaves nothing.
+            if manager.folder is not None and not getattr(model, "num_timesteps", 0):
+                manager.folder.discard()
+            raise
 
 
 def _track(args: argparse.Namespace) -> Any:
@@ -174,14 +181,10 @@ class Train(Job[TrainConfig]):
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainConfig:
         """The section of the environment, or ``default``, with the settings."""
-        sections, known = read_sections(find_config(given.config)), known_algorithms()
-        section = sections.get(given.env, sections.get("default"))
-        if section is None:
-            raise ConfigError(f"env: {given.config} has no section {given.env!r} and no 'default'")
-        if given.algo not in known:
-            raise ConfigError(f"algo: {unknown_word('algorithm', given.algo, known)}")
+        where, section = section_of(find_config(given.config), given.env)
         section = apply_settings(section, given.settings)
-        check_hyperparameters(section, known[given.algo], given.env)
+        algorithm = known_algorithms()[check_algorithm(given.algo)]
+        check_hyperparameters(section, algorithm, where)
         return TrainConfig(algo=given.algo, env=given.env, section=section)
 
     def identity(self) -> dict[str, Any]:

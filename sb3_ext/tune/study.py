@@ -28,16 +28,16 @@ from sb3_ext.config.sections import (
 )
 
 SAMPLERS: Registry[type[BaseSampler]] = Registry("sampler")
-SAMPLERS.register("random", optuna.samplers.RandomSampler)
-SAMPLERS.register("tpe", optuna.samplers.TPESampler)
-
 PRUNERS: Registry[type[BasePruner]] = Registry("pruner")
-PRUNERS.register("halving", optuna.pruners.SuccessiveHalvingPruner)
-PRUNERS.register("hyperband", optuna.pruners.HyperbandPruner)
-PRUNERS.register("median", optuna.pruners.MedianPruner)
-PRUNERS.register("none", optuna.pruners.NopPruner)
-PRUNERS.register("percentile", optuna.pruners.PercentilePruner)
-PRUNERS.register("threshold", optuna.pruners.ThresholdPruner)
+SAMPLERS.update(random=optuna.samplers.RandomSampler, tpe=optuna.samplers.TPESampler)
+PRUNERS.update(
+    halving=optuna.pruners.SuccessiveHalvingPruner,
+    hyperband=optuna.pruners.HyperbandPruner,
+    median=optuna.pruners.MedianPruner,
+    none=optuna.pruners.NopPruner,
+    percentile=optuna.pruners.PercentilePruner,
+    threshold=optuna.pruners.ThresholdPruner,
+)
 
 _Bound = Annotated[Any, checked(lambda value: (check_number("", value), value)[1])]
 """A number as it is written: whole ones stay whole."""
@@ -61,28 +61,18 @@ class Range(Section):
             raise ValueError(f".step must be above 0 and at most high - low, got {self.step}")
         return self
 
-    @property
-    def first(self) -> Any:
-        """A value that is allowed."""
-        return self.low
-
     def suggest(self, trial: Any, name: str) -> Any:
         """The value of a trial."""
-        bounds = (self.low, self.high)
-        if all(isinstance(each, int) for each in (*bounds, self.step or 1)):
-            return trial.suggest_int(name, *bounds, log=self.log, step=self.step or 1)
-        return trial.suggest_float(name, *bounds, log=self.log, step=self.step)
+        whole = all(isinstance(each, int) for each in (self.low, self.high, self.step or 1))
+        draw = trial.suggest_int if whole else trial.suggest_float
+        more = {} if self.step is None else {"step": self.step}
+        return draw(name, self.low, self.high, log=self.log, **more)
 
 
 class Choices(Section):
     """One of several values; lists and mappings are shown and kept as JSON."""
 
     choices: Annotated[list[Any], Len(2)]
-
-    @property
-    def first(self) -> Any:
-        """A value that is allowed."""
-        return self.choices[0]
 
     def suggest(self, trial: Any, name: str) -> Any:
         """The value of a trial."""
@@ -146,6 +136,13 @@ class StudyConfig(ConfigFile):
         if "seed" in self.sampler:
             raise ValueError(".sampler.seed: is the key seed of the study")
         return self
+
+    def first(self) -> dict[str, Any]:
+        """The searched keys with values that are allowed."""
+        return {
+            key: each.low if isinstance(each, Range) else each.choices[0]
+            for key, each in self.search.items()
+        }
 
     def suggest(self, trial: Any) -> dict[str, Any]:
         """The searched keys of a trial; those of a finished one are the same again."""

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
@@ -27,10 +27,9 @@ import yaml
 from filelock import FileLock
 from optuna.exceptions import OptunaError, TrialPruned, UpdateFinishedTrialError
 from optuna.importance import PedAnovaImportanceEvaluator
-from optuna.storages import RDBStorage, fail_stale_trials
+from optuna.storages import RDBStorage, RetryFailedTrialCallback, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
 
-from resgym.tables import text_table
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.arguments import REFUSALS, from_data
@@ -48,12 +47,6 @@ SILENT_INTERVALS = 6
 RETRIES = 3
 """A trial whose workers died more often than this is left."""
 _LOOK_SECONDS = 0.3
-
-_Retry: Any = getattr(
-    optuna.storages,
-    "RetryHeartbeatStaleTrialCallback",  # its name since Optuna 4.9
-    getattr(optuna.storages, "RetryFailedTrialCallback", None),
-)
 
 
 class _Left(Exception):
@@ -86,13 +79,11 @@ examples:
 
     def __init__(self, config: StudyConfig, run: Run) -> None:
         super().__init__(config, run)
-        check_count("workers", run.given.workers)
-        check_count("heartbeat", run.given.heartbeat)
-        first = {name: each.first for name, each in config.search.items()}
+        for name in ("workers", "heartbeat"):
+            check_count(name, getattr(run.given, name))
         # A key that does not exist or a wrong type is found now, not in every trial.
         with errors_of("target, settings or search"):
-            self._job(first)
-        self._parent: int | None = run.given.worker_of
+            self._job(config.first())
         self._seen, self._stopped = 0, False
 
     @classmethod
@@ -122,61 +113,45 @@ examples:
 
     def _job(self, searched: Mapping[str, Any]) -> Job[Any]:
         """The command of a trial."""
-        job, target = _command(self.config.target.command), self.config.target
-        parser = parser_of(job)
-        values = [*self.config.settings.items(), *searched.items()]
+        target = self.config.target
+        job = _command(target.command)
+        values = {**self.config.settings, **searched}.items()
         words = [f"--set={name}={json.dumps(value)}" for name, value in values]
-        words += _options(parser, target.to_dict(), target.config)
-        given = parser.parse_args(
-            [*words, *([] if target.player is None else ["--", target.player])]
-        )
+        given = parser_of(job).parse_args([*words, *self._options(job, target.config)])
         return job(job.read(given), Run(None, given=given, common=self.run_of.folder))
+
+    def _options(self, job: type[Job[Any]], file: str) -> list[str]:
+        """What of the target are options of its command; they cannot be taken for others."""
+        given = {**self.config.target.to_dict(), "config": file, "command": None}
+        player = given.pop("player")
+        return [
+            f"{action.option_strings[0]}={given[action.dest]}"
+            for action in parser_of(job)._actions
+            if given.get(action.dest) is not None
+        ] + ([] if player is None else ["--", player])
 
     def run(self, pulse: Pulse) -> None:
         """Tries until so many trials are finished by all workers, or until it is stopped."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is experimental, and steps reported twice
             optuna.logging.set_verbosity(optuna.logging.ERROR)
-            with FileLock(Path(self.run_of.folder or ".", "study.lock")):  # tables are made once
-                self._open()
             try:
-                if self.run_of.given.workers > 1:
-                    self._supervise(pulse)
-                else:
-                    self._work(pulse)
+                with FileLock(Path(self.run_of.folder or ".", "study.lock")):  # tables: once
+                    self._open()
+                (self._supervise if self.run_of.given.workers > 1 else self._work)(pulse)
             except (OptunaError, sqlalchemy.exc.SQLAlchemyError) as error:
                 raise RuntimeError(f"storage: {one_line(error)}") from error
-        done = [trial for trial in self._counted() if trial.state.is_finished()]
-        if not self._stopped and len(done) < self.config.trials:
-            raise RuntimeError(
-                f"all workers ended after {len(done)} of {self.config.trials} trials"
-            )
+        done = sum(trial.state.is_finished() for trial in self._counted())
+        if not self._stopped and done < self.config.trials:
+            raise RuntimeError(f"all workers ended after {done} of {self.config.trials} trials")
 
     def _open(self) -> None:
-        given, config, folder = self.run_of.given, self.config, self.run_of.folder
-        where = given.storage or f"sqlite:///{folder}/study.db"
-        waits = {"connect_args": {"timeout": 60}} if where.startswith("sqlite") else {}
-        retry = {
-            "heartbeat_stale_trial_callback"
-            if hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")
-            else "failed_trial_callback": _Retry(max_retry=RETRIES)
-        }
-        proxy, _, port = where.removeprefix("grpc://").partition(":")
+        given, config = self.run_of.given, self.config
+        where = given.storage or f"sqlite:///{self.run_of.folder}/study.db"
         with errors_of("storage: " + where):
             try:
-                storage: Any = (
-                    optuna.storages.GrpcStorageProxy(host=proxy, port=int(port or 13000))
-                    if where.startswith("grpc://")
-                    else RDBStorage(
-                        where,
-                        engine_kwargs=waits,
-                        heartbeat_interval=given.heartbeat,
-                        grace_period=SILENT_INTERVALS * given.heartbeat,
-                        **retry,
-                    )
-                )
                 self.study = optuna.create_study(
-                    storage=storage,
+                    storage=_storage(where, given.heartbeat),
                     study_name=config.name,
                     direction=config.direction,
                     sampler=config.make_sampler(),
@@ -194,7 +169,7 @@ examples:
         return [trial for trial in self.study.get_trials(deepcopy=False) if counts(trial)]
 
     def _goes_on(self, pulse: Pulse, **metrics: float) -> bool:
-        alive = self._parent in (None, os.getppid())
+        alive = self.run_of.given.worker_of in (None, os.getppid())
         self._stopped |= not (alive and pulse(Used(), exact=False, **metrics))
         return not self._stopped
 
@@ -228,7 +203,7 @@ examples:
 
     def _work(self, pulse: Pulse) -> None:
         while self._look(pulse):
-            with suppress(NotImplementedError):  # a proxy has no signs of life
+            with suppress(NotImplementedError):  # a proxy tells no signs of life
                 fail_stale_trials(self.study)
             known = self._counted()
             if len(known) < self.config.trials or any(
@@ -263,60 +238,112 @@ examples:
         def beat(used: Used, *, exact: bool = True, **metrics: float) -> bool:
             nonlocal pruned
             measured.update(metrics)
-            if metrics.keys() & self.config.value and measured.keys() >= set(self.config.value):
+            if metrics.keys() & self.config.value and measured.keys() >= {*self.config.value}:
                 trial.report(self.config.worst(measured), used.updates)
                 pruned = pruned or trial.should_prune()
             return self._goes_on(pulse) and not pruned
 
-        def told(result: str) -> None:
-            said = f"trial {trial.number}: {result} ({time.monotonic() - begin:.0f} s)"
-            self.run_of.say(said)
-
+        result = "failed"
         try:
             self._job(self.config.suggest(trial)).run(beat)
             if self._stopped:
                 self.study.enqueue_trial(trial.params)
-                told("stopped; it waits for another worker")
+                result = "stopped; it waits for another worker"
                 raise _Left
             if pruned:
-                told("pruned")
+                result = "pruned"
                 raise TrialPruned
-            if missing := set(self.config.value) - measured.keys():
-                known = sorted(measured)
-                raise ConfigError(f"value: {unknown_word('metric', min(missing), known)}")
+            if missing := {*self.config.value} - measured.keys():
+                raise ConfigError(f"value: {unknown_word('metric', min(missing), measured)}")
+            value = self.config.worst(measured)
+            result = f"{value:.4f}"
+            return value
         except UpdateFinishedTrialError:
+            result = "given up"
             raise
         except REFUSALS as error:
             trial.set_user_attr(ERROR, f"{type(error).__name__}: {one_line(error)}")
-            told(f"failed: {one_line(error)}")
+            result = f"failed: {one_line(error)}"
             raise _Left from error
-        value = self.config.worst(measured)
-        told(f"{value:.4f}")
-        return value
+        finally:
+            self.run_of.say(f"trial {trial.number}: {result} ({time.monotonic() - begin:.0f} s)")
 
     def report(self) -> str:
         """Writes what was found: a table, Optuna's plots, the best configuration."""
         folder = self.run_of.folder
-        if self._parent is not None or folder is None:
+        if self.run_of.given.worker_of is not None or folder is None:
             return ""  # the first process alone tells
         frame = self.study.trials_dataframe()
         write_text_durably(folder / "trials.csv", frame.to_csv(index=False))
-        lines = [_table(self.study)]
-        finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if not finished:
+        table = self._table()
+        if all(trial.state is not TrialState.COMPLETE for trial in self._counted()):
             if not self._stopped:
-                raise RuntimeError(f"no trial was finished\n{lines[0]}")
-            return lines[0]
+                raise RuntimeError(f"no trial was finished\n{table}")
+            return table
         best, path, target = self.study.best_trial, folder / "best.yml", self.config.target
         made = self._job(self.config.suggest(best))
-        parser = parser_of(type(made))
-        words = [*_options(parser, target.to_dict(), str(path)), *filter(None, [target.player])]
+        words = self._options(type(made), str(path))
         line = shlex.join(["python", "-m", f"sb3_ext.{target.command}", *words])
         text = yaml.safe_dump(json.loads(json.dumps(made.identity())), sort_keys=False)
         heading = f"# Trial {best.number} of {self.study.study_name}, value {best.value:.6g}:\n"
         write_text_durably(path, f"{heading}# {line}\n{text}")
-        _plot(self.study, folder, self.run_of.say)
-        return "\n".join([*lines, "", f"results are in {folder}; train with the best:", line])
+        self._plot(folder)
+        return f"{table}\n\nresults are in {folder}; train with the best:\n{line}"
+
+    def _table(self) -> str:
+        """The trials that count, the best first, those that have no result last."""
+        shown: Any = self.study.trials_dataframe(
+            ("number", "state", "value", "params", "user_attrs")
+        )
+        if shown.empty:
+            return "no trials"
+        shown = shown[shown.number.isin([trial.number for trial in self._counted()])]
+        shown = shown.assign(state=shown.state.str.lower(), value=shown.value.astype(float))
+        ascending = self.config.direction == "minimize"
+        shown = shown.sort_values("value", ascending=ascending, kind="stable")
+        shown.columns = shown.columns.str.replace("^(params|user_attrs)_", "", regex=True)
+        return str(shown.to_string(index=False, na_rep="", float_format="{:.4f}".format))
+
+    def _plot(self, folder: Path) -> None:
+        try:
+            import matplotlib
+        except ImportError:
+            self.run_of.say("no plots: they need matplotlib, pip install 'resgym[plots]'")
+            return
+        matplotlib.use("Agg")
+        import matplotlib.pyplot
+        from optuna.visualization import matplotlib as plots
+
+        evaluator = PedAnovaImportanceEvaluator()
+        drawn: dict[str, Any] = {
+            "history": plots.plot_optimization_history,
+            "importances": partial(plots.plot_param_importances, evaluator=evaluator),
+            "intermediate": plots.plot_intermediate_values,
+            "slices": plots.plot_slice,
+        }
+        for name, draw in drawn.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # experimental, too few trials, equal limits
+                try:
+                    draw(self.study)
+                    matplotlib.pyplot.savefig(folder / f"{name}.png", bbox_inches="tight")
+                except (RuntimeError, ValueError) as error:  # too few trials, or all are equal
+                    self.run_of.say(f"no plot of {name}: {one_line(error)}")
+            matplotlib.pyplot.close("all")
+
+
+def _storage(where: str, heartbeat: int) -> Any:
+    if where.startswith("grpc://"):
+        host, _, port = where.removeprefix("grpc://").partition(":")
+        return optuna.storages.GrpcStorageProxy(host=host, port=int(port or 13000))
+    waits = {"connect_args": {"timeout": 60}} if where.startswith("sqlite") else {}
+    return RDBStorage(
+        where,
+        engine_kwargs=waits,
+        heartbeat_interval=heartbeat,
+        grace_period=SILENT_INTERVALS * heartbeat,
+        failed_trial_callback=RetryFailedTrialCallback(max_retry=RETRIES),
+    )
 
 
 def _command(name: str) -> type[Job[Any]]:
@@ -324,73 +351,10 @@ def _command(name: str) -> type[Job[Any]]:
     with errors_of("target.command"):
         if name not in COMMANDS:
             raise ValueError(unknown_word("command", name, COMMANDS))
-        found = vars(importlib.import_module(COMMANDS[name][0])).values()
-        jobs = [each for each in found if isinstance(each, type) and issubclass(each, Job)]
-        for job in jobs:
-            if getattr(job, "name", None) == name:
-                return job
+        for each in vars(importlib.import_module(COMMANDS[name][0])).values():
+            if isinstance(each, type) and issubclass(each, Job) and vars(each).get("name") == name:
+                return each
         raise ValueError(f"got {name!r}; expected a command that trains")
-
-
-def _options(parser: argparse.ArgumentParser, target: Mapping[str, Any], file: str) -> list[str]:
-    """What of a target are options of a command; they cannot be taken for others."""
-    given = {**target, "config": file, "command": None, "player": None}
-    return [
-        f"{action.option_strings[0]}={given[action.dest]}"
-        for action in parser._actions
-        if given.get(action.dest) is not None
-    ]
-
-
-def _table(study: optuna.Study) -> str:
-    """The trials that count, the best first, those that have no result last."""
-    sign = -1 if study.direction is optuna.study.StudyDirection.MAXIMIZE else 1
-
-    def order(trial: FrozenTrial) -> tuple[Any, ...]:
-        finished = trial.state is TrialState.COMPLETE
-        return (not finished, sign * (trial.value or 0.0) if finished else 0, trial.number)
-
-    trials = sorted(filter(counts, study.get_trials(deepcopy=False)), key=order)
-    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
-    rows = [["trial", "state", "value", "step", *names]]
-    for trial in trials:
-        value = "" if trial.value is None else f"{trial.value:.4f}"
-        given = [trial.params.get(name, "") for name in names]
-        shown = [f"{each:.4g}" if isinstance(each, float) else str(each) for each in given]
-        state = trial.state.name.lower()
-        rows.append([str(trial.number), state, value, str(trial.last_step or ""), *shown])
-    failed = [trial for trial in trials if ERROR in trial.user_attrs]
-    faults = (f"trial {trial.number}: {trial.user_attrs[ERROR]}" for trial in failed)
-    return "\n".join([text_table(rows), *faults])
-
-
-def _plot(study: optuna.Study, folder: Path, say: Callable[[str], None]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        say("no plots: they need matplotlib, pip install 'resgym[plots]'")
-        return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot
-    from optuna.visualization import matplotlib as plots
-
-    evaluator = PedAnovaImportanceEvaluator()
-    drawn = {
-        "history": plots.plot_optimization_history,
-        "importances": partial(plots.plot_param_importances, evaluator=evaluator),
-        "intermediate": plots.plot_intermediate_values,
-        "slices": plots.plot_slice,
-    }
-    for name, draw in drawn.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # experimental, too few trials, equal limits
-            try:
-                draw(study)  # type: ignore[operator]
-            except (RuntimeError, ValueError) as error:  # too few trials, or all of them equal
-                say(f"no plot of {name}: {one_line(error)}")
-            else:
-                matplotlib.pyplot.savefig(folder / f"{name}.png", bbox_inches="tight")
-        matplotlib.pyplot.close("all")
 
 
 main = partial(drive, Tune)

@@ -267,7 +267,7 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
     assert (run / "vecnormalize.pkl").is_file()
     play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
     assert enjoy_main(play) == 0
-    (run / "vecnormalize.safetensors").write_bytes(b"damaged")
+    (run / "vecnormalize.json").write_bytes(b"damaged")
     assert enjoy_main(play) == 2
 
 

@@ -9,13 +9,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import make_model
 
 SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
 
 
-def game_model(seat: str = "host", num_envs: int = 8, **arguments: Any) -> DDQN:
+def game_model(seat="host", num_envs=8, **arguments):
     """A small DDQN on the game."""
     env = gymnasium.make_vec(
         f"resgym/Hironaka{seat.capitalize()}-v0", num_envs=num_envs, opponent="random", **SIZES
@@ -26,20 +25,20 @@ def game_model(seat: str = "host", num_envs: int = 8, **arguments: Any) -> DDQN:
 class KeptLogs(KVWriter):
     """Keeps everything that is logged, one dictionary a dump."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.dumps: list[dict[str, Any]] = []
 
-    def write(self, key_values: Any, key_excluded: Any, step: int = 0) -> None:
+    def write(self, key_values, key_excluded, step=0):
         self.dumps.append(dict(key_values))
 
-    def close(self) -> None:
+    def close(self):
         pass
 
-    def values(self, key: str) -> list[Any]:
+    def values(self, key):
         return [dump[key] for dump in self.dumps if key in dump]
 
 
-def keep_logs(model: Any) -> KeptLogs:
+def keep_logs(model):
     """Makes a model log into the result."""
     logs = KeptLogs()
     model.set_logger(Logger(folder=None, output_formats=[logs]))
@@ -49,9 +48,9 @@ def keep_logs(model: Any) -> KeptLogs:
 class StepHook(BaseCallback):
     """Calls a function with the callback at every step; stops where it returns False."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function):
         super().__init__()
         self.function = function
 
-    def _on_step(self) -> bool:
+    def _on_step(self):
         return self.function(self) is not False

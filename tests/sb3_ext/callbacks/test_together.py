@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -32,7 +31,7 @@ from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import weights
 
 
-def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
+def everything(run_dir, keep_last=2):
     stages = [{"num_points": 3, "until": Bound("updates", lower=15)}, {}]
     return [
         RhoEvaluation(["random"], Every(updates=10), games=20, max_value=6, save_path=run_dir),
@@ -48,12 +47,12 @@ def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
     ]
 
 
-def test_the_list_is_complete(tmp_path: Path) -> None:
+def test_the_list_is_complete(tmp_path):
     kinds = {type(callback).__name__ for callback in everything(tmp_path)}
     assert kinds == set(package.__all__) - {"Bound", "CALLBACKS", "Converged"}
 
 
-def test_b23_no_trace_in_training(tmp_path: Path) -> None:
+def test_b23_no_trace_in_training(tmp_path):
     callbacks = everything(tmp_path)
     curriculum = next(c for c in callbacks if isinstance(c, Curriculum))
     first, second = game_model(), game_model()
@@ -63,7 +62,7 @@ def test_b23_no_trace_in_training(tmp_path: Path) -> None:
     assert curriculum.stage == 1
 
 
-def test_exact_after_a_resume(tmp_path: Path) -> None:
+def test_exact_after_a_resume(tmp_path):
     whole, first = game_model(), everything(tmp_path / "whole", keep_last=99)
     whole.learn(320, first)
     paths = list_checkpoints(tmp_path / "whole")
@@ -79,16 +78,16 @@ def test_exact_after_a_resume(tmp_path: Path) -> None:
                 assert equal(*states), type(one).__name__
 
 
-def without_seconds(state: Any) -> Any:
+def without_seconds(state):
     if isinstance(state, dict):
         return {k: without_seconds(v) for k, v in state.items() if "seconds" not in k}
     return [without_seconds(each) for each in state] if isinstance(state, list) else state
 
 
-def test_b11_nothing_piles_up(tmp_path: Path) -> None:
+def test_b11_nothing_piles_up(tmp_path):
     """The number of tensors alive does not depend on how long training was."""
 
-    def alive() -> int:
+    def alive():
         gc.collect()
         return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
@@ -100,7 +99,7 @@ def test_b11_nothing_piles_up(tmp_path: Path) -> None:
     assert alive() <= before + 2
 
 
-def test_every_logged_key_is_documented(tmp_path: Path) -> None:
+def test_every_logged_key_is_documented(tmp_path):
     text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
     text = text.partition("## The two-player trainer")[0]
     documented = {

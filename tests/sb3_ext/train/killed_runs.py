@@ -28,7 +28,7 @@ ARGUMENTS = (
 )
 
 
-def work(folder: Path, kill: str) -> int:
+def work(folder, kill):
     die_at(kill, TensorVecEnv, "step_tensors")
     run = run_of(folder)
     arguments = ["-f", str(folder), *ARGUMENTS]
@@ -38,7 +38,7 @@ def work(folder: Path, kill: str) -> int:
         return train(arguments)
 
 
-def run_of(folder: Path) -> Path:
+def run_of(folder):
     return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"
 
 

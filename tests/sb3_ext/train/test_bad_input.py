@@ -8,7 +8,6 @@ from sb3_ext.attack import attack
 from sb3_ext.train import curves, quickstart
 from sb3_ext.train.play import enjoy, record_video
 from sb3_ext.train.train import main as train
-from sb3_ext.train.zoo_scripts import plot_train
 from sb3_ext.two_player.job import main as two_player
 
 
@@ -45,7 +44,6 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
         *((main, "--bogus") for main in (curves.main, two_player)),
         *((main, "-n many") for main in (train, enjoy, record_video)),
         *((main, "--out=") for main in (quickstart.main, two_player)),
-        (plot_train, "-w many"),
         (train, "--resume="),
     ],
 )

@@ -7,19 +7,16 @@ import signal
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from resgym.cli import main as resgym
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
-from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.curves import main as curves
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.quickstart import main as quickstart
@@ -34,7 +31,7 @@ LONG = "9" * 5000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path):
     """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
     plans = ["step:150,write:40", "step:3"]
     printed = killed_runs("tests.sb3_ext.train.killed_runs", tmp_path, plans)
@@ -44,9 +41,7 @@ def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) 
     assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
 
 
-def test_a_folder_that_cannot_be_written_to_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path, capsys):
     (tmp_path / "logs").write_text("")
     assert train(["-f", str(tmp_path / "logs"), *ARGUMENTS]) == 2
     said = capsys.readouterr().err
@@ -55,9 +50,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(
     assert said.count("\n") == 1
 
 
-def test_a_run_is_resumed_once_at_a_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
     run = run_of(tmp_path)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
@@ -71,9 +64,7 @@ def test_a_run_is_resumed_once_at_a_time(
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_switches_last_as_long_as_the_run_and_come_back_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkeypatch):
     seen = []
     update = DDQN.train
     monkeypatch.setattr(
@@ -88,10 +79,10 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(
     assert switched_on() == before
 
 
-def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path: Path) -> None:
+def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path):
     seen: Any = None
 
-    def look(model: Any, *arguments: Any, **more: Any) -> None:
+    def look(model, *arguments, **more):
         nonlocal seen
         seen = model
         update(model, *arguments, **more)
@@ -118,20 +109,18 @@ def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path: Path) -> 
     assert enjoy(played) == 0
 
 
-def full(*_: Any, **__: Any) -> None:
+def full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-def test_a_full_disk_ends_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_no_evaluation(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "savez", full)
     with pytest.warns(CheckpointWarning, match="no evaluation was written: .*No space left"):
         assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
     assert not (run_of(tmp_path) / "evaluations.npz").exists()
 
 
-def test_a_full_disk_is_an_error_at_the_end_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_an_error_at_the_end_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(DDQN, "save", full)
     arguments = ["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]
     with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
@@ -140,10 +129,13 @@ def test_a_full_disk_is_an_error_at_the_end_alone(
     assert (run_of(tmp_path) / "evaluations.npz").exists()
 
 
+def python(*given, **more):
+    done = subprocess.run([sys.executable, *given], capture_output=True, text=True, **more)
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_while_modules_are_imported_is_one_line(
-    name: str, code: int, tmp_path: Path
-) -> None:
+def test_a_signal_while_modules_are_imported_is_one_line(name, code, tmp_path):
     """Also where the module that is imported, as some in C, lets go of the exception."""
     (tmp_path / "swallows.py").write_text(
         "import os, signal\n"
@@ -158,17 +150,14 @@ def test_a_signal_while_modules_are_imported_is_one_line(
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
         "sys.exit(start('train', 'swallows'))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (code, "train: interrupted\n")
+    assert python("-c", program) == (code, "train: interrupted\n")
 
 
 @pytest.mark.parametrize("place", [(DDQN, "__init__"), (DDQN, "learn")], ids=["made", "learn"])
-def test_sigterm_before_training_leaves_nothing(
-    place: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, capsys):
     """While the model is made, and before its first step; nobody else handles the signal."""
 
-    def ended(*_: Any, **__: Any) -> None:
+    def ended(*_, **__):
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(*place, ended)
@@ -178,23 +167,19 @@ def test_sigterm_before_training_leaves_nothing(
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path: Path) -> None:
+def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path):
     (tmp_path / "stops.py").write_text(
         "from sb3_ext.runs.command import command\n"
         "main = command('train')(lambda given: exec('raise KeyboardInterrupt'))\n"
         "raise SystemExit(main([]))\n"
     )
-    program = [sys.executable, "-m", "stops"]
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    env = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(program, capture_output=True, text=True, env=env)
-    assert (done.returncode, done.stderr) == (130, "train: interrupted\n")
+    found = python("-m", "stops", env={**os.environ, "PYTHONPATH": path})
+    assert found == (130, "train: interrupted\n")
 
 
-def test_warnings_of_a_command_are_one_line_each(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def main(_: Any) -> int:
+def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
+    def main(_):
         warnings.warn("of two\nlines", stacklevel=1)
         return 0
 
@@ -206,20 +191,14 @@ def test_warnings_of_a_command_are_one_line_each(
 @pytest.mark.parametrize(
     ("main", "arguments"),
     [
-        (curves, [LONG]),
         (curves, [".", "--out", LONG]),
         (enjoy, ["--algo", "ddqn", "--env", GAME, "-n", LONG]),
         (quickstart, ["--out", LONG]),
-        (resgym, ["solve", "E8", "--objective", LONG]),
-        (teach, ["--out", LONG]),
         (train, ["--algo", "ddqn", "--num-threads", LONG]),
         (two_player, ["--config", "small", "--smoke", "--out", LONG]),
-        (two_player, ["--steps", LONG]),
     ],
 )
-def test_an_argument_of_thousands_of_characters_is_one_short_line(
-    main: Any, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_argument_of_thousands_of_characters_is_one_short_line(main, arguments, capsys):
     try:
         code = main(arguments)
     except SystemExit as ended:
@@ -232,10 +211,10 @@ def test_an_argument_of_thousands_of_characters_is_one_short_line(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs SIGUSR1")
-def test_a_checkpoint_asked_for_too_early_is_written_when_training_begins() -> None:
+def test_a_checkpoint_asked_for_too_early_is_written_when_training_begins():
     wanted: list[str] = []
 
-    def main(_: Any) -> int:
+    def main(_):
         os.kill(os.getpid(), signal.SIGUSR1)
         assert wanted == []
         with RunSignals(lambda _: None, lambda: wanted.append("checkpoint")):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import inspect
+import sys
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from stable_baselines3 import DQN
 from sb3_ext.algorithms import ObservedMaskPPO
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.schedules.schedules import Linear
 from sb3_ext.train.config_files import read_sections
 from sb3_ext.train.flags import make_parser
 from sb3_ext.train.manager import Manager
@@ -42,18 +41,18 @@ SMALL = {
 }
 
 
-def train(tmp_path: Path, algorithm: str, env_id: str, *more: str) -> int:
+def train(tmp_path, algorithm, env_id, *more):
     common = ["--algo", algorithm, "--env", env_id, "-n", "160", "-f", str(tmp_path)]
     few = ["--seed", "1", "--eval-freq", "80", "--eval-episodes", "1", "--n-eval-envs", "1"]
     return train_main([*common, *few, "--verbose", "0", "-params", *SMALL[algorithm], *more])
 
 
-def run_folder(tmp_path: Path, algorithm: str, env_id: str) -> Path:
+def run_folder(tmp_path, algorithm, env_id):
     return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
 
 
-@pytest.mark.parametrize("algorithm", ["ddqn", "ppo_mask"])
-def test_the_command_evaluates_in_many_games_at_once(tmp_path: Path, algorithm: str) -> None:
+@pytest.mark.parametrize("algorithm", ["ppo_mask"])
+def test_the_command_evaluates_in_many_games_at_once(tmp_path, algorithm):
     arguments = ["--algo", algorithm, "--env", AGENT, "-n", "160", "-f", str(tmp_path)]
     arguments += ["--eval-freq", "80", "--verbose", "0", "-params", *SMALL[algorithm]]
     assert train_main(arguments) == 0
@@ -65,9 +64,7 @@ def test_the_command_evaluates_in_many_games_at_once(tmp_path: Path, algorithm: 
     assert np.load(folder / "evaluations.npz")["results"].shape[1] == 3
 
 
-def test_evaluations_that_would_play_illegal_actions_are_refused_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evaluations_that_would_play_illegal_actions_are_refused_at_once(tmp_path, capsys):
     arguments = (tmp_path, "ddqn", "resgym/Hironaka-v0", "policy:'MultiInputPolicy'")
     assert train(*arguments, "env_kwargs:{}") == 2
     assert "eval-freq: must be -1 for resgym/Hironaka-v0" in capsys.readouterr().err
@@ -77,9 +74,7 @@ def test_evaluations_that_would_play_illegal_actions_are_refused_at_once(
 
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_shipped_file_trains_and_plays(
-    tmp_path: Path, algorithm: str, env_id: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys):
     assert train(tmp_path, algorithm, env_id) == 0
     folder = run_folder(tmp_path, algorithm, env_id)
     name = env_id.replace("/", "-")
@@ -98,9 +93,7 @@ def test_every_shipped_file_trains_and_plays(
     assert "Mean episode length" in capsys.readouterr().out
 
 
-def test_runs_that_start_together_get_folders_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch):
     # Both look before either has made its folder.
     monkeypatch.setattr(rl_zoo3.exp_manager, "get_latest_run_id", lambda *_: 0)
     assert train(tmp_path, "ddqn", HOST) == 0
@@ -111,9 +104,7 @@ def test_runs_that_start_together_get_folders_of_their_own(
     assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
 
 
-def test_tracking_without_its_library_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tracking_without_its_library_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None)
     assert train(tmp_path, "ddqn", HOST, "--track") == 2
     assert capsys.readouterr().err == (
@@ -122,14 +113,14 @@ def test_tracking_without_its_library_is_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def flags_of(parser: argparse.ArgumentParser) -> set[str]:
+def flags_of(parser):
     return {flag for action in parser._actions for flag in action.option_strings}
 
 
-def test_every_flag_of_rl_zoo3_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
     theirs: list[argparse.ArgumentParser] = []
 
-    def stop(parser: argparse.ArgumentParser) -> None:
+    def stop(parser):
         theirs.append(parser)
         raise InterruptedError
 
@@ -161,7 +152,7 @@ OVERRIDDEN = {
 }
 
 
-def test_the_overridden_methods_of_rl_zoo3_are_those_that_are_known() -> None:
+def test_the_overridden_methods_of_rl_zoo3_are_those_that_are_known():
     found = {
         name: sha256(inspect.getsource(getattr(ExperimentManager, name)).encode()).hexdigest()[:12]
         for name in vars(Manager)
@@ -170,16 +161,32 @@ def test_the_overridden_methods_of_rl_zoo3_are_those_that_are_known() -> None:
     assert found == OVERRIDDEN
 
 
-def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path: Path) -> None:
+def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
     config = tmp_path / "dqn.yml"
     config.write_text("default: {policy: MlpPolicy, n_timesteps: 100, learning_starts: 50}\n")
-    arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-conf", str(config)]
-    assert train_main([*arguments, "-f", str(tmp_path), "--eval-freq", "-1"]) == 0
-    assert (tmp_path / "dqn" / "CartPole-v1_1" / "CartPole-v1.zip").is_file()
-    assert enjoy([*arguments[:4], "-f", str(tmp_path), "--no-render", "-n", "20"]) == 0
+    arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-f", str(tmp_path)]
+    assert train_main([*arguments, "-conf", str(config), "--eval-freq", "-1"]) == 0
+    assert enjoy([*arguments, "--no-render", "-n", "20"]) == 0
 
 
-def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:
+def test_a_file_is_read_once_and_each_environment_made_once(tmp_path, monkeypatch):
+    calls: list[str] = []
+
+    def look(frame, event, _):
+        name = (frame.f_code.co_filename.rpartition("/")[2], frame.f_code.co_name)
+        if event == "call" and name in (
+            ("yaml_files.py", "read_yaml"),
+            ("registration.py", "make_vec"),
+        ):
+            calls.append(name[1])
+
+    monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
+    sys.setprofile(look)
+    assert train(tmp_path, "ddqn", HOST) == 0
+    assert calls == ["read_yaml", "make_vec", "make_vec"]  # for training, for evaluations
+
+
+def test_schedules_of_the_file_reach_stock_algorithms(tmp_path):
     """What rl_zoo3 makes of any such text is linear in the progress, whatever the word."""
     config = tmp_path / "dqn.yml"
     config.write_text(
@@ -197,15 +204,7 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:
     assert model.exploration_rate == pytest.approx(0.1)
 
 
-def test_ddqn_reads_its_schedules_from_the_file(tmp_path: Path) -> None:
-    assert train(tmp_path, "ddqn", HOST) == 0
-    model = DDQN.load(run_folder(tmp_path, "ddqn", HOST) / "resgym-HironakaHost-v0.zip")
-    schedule = model.learning_rate
-    assert isinstance(schedule, Linear)
-    assert model.policy.optimizer.param_groups[0]["lr"] < schedule.init
-
-
-def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path: Path) -> None:
+def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path):
     assert train(tmp_path, "ppo_mask", AGENT) == 0
     model = ObservedMaskPPO.load(
         run_folder(tmp_path, "ppo_mask", AGENT) / "resgym-HironakaAgent-v0.zip"
@@ -217,17 +216,15 @@ def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path: Path) -> None:
         assert int(model.predict(observation, deterministic=False)[0]) == axis
 
 
-@pytest.mark.parametrize("algorithm", ["ddqn", "ppo", "ppo_mask"])
-def test_optuna_tries_hyperparameters(
-    tmp_path: Path, algorithm: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("algorithm", ["ddqn", "ppo_mask"])
+def test_optuna_tries_hyperparameters(tmp_path, algorithm, capfd):
     few = ["--n-trials", "2", "--n-evaluations", "1", "-n", "200", "--seed", "0"]
     assert train(tmp_path, algorithm, HOST, "-optimize", "--no-optim-plots", *few) == 0
     assert "Best trial" in capfd.readouterr().out
     assert list((tmp_path / algorithm).glob("report_*.csv"))
 
 
-def test_shipped_files_name_both_environments_and_a_default() -> None:
+def test_shipped_files_name_both_environments_and_a_default():
     for algorithm in ALGORITHMS:
         sections = read_sections(find_config(algorithm))
         assert set(sections) == {"default", HOST, AGENT}
@@ -271,7 +268,7 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["--eval-episodes", "0"], "eval-episodes: must be a whole number between 1"),
         (["--n-eval-envs", "0"], "n-eval-envs: must be a whole number between 1"),
         (["--device", "cuda:55"], "device must be one of ['cpu'"),
-        (["-conf", ""], "conf-file: must be a path, got ''"),
+        (["-conf", ""], "conf-file: there is no file ''"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
         (["policy_kwargs:{net_arch: [-5]}"], "net_arch"),
@@ -283,13 +280,7 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["--resume", ".", "--init-from", "."], "resume and init-from exclude each other"),
     ],
 )
-def test_bad_values_are_one_line_and_leave_nothing(
-    tmp_path: Path,
-    more: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_bad_values_are_one_line_and_leave_nothing(tmp_path, more, message, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=r"^2$"):
         raise SystemExit(train(tmp_path / "logs", "ddqn", HOST, *more))
@@ -299,27 +290,18 @@ def test_bad_values_are_one_line_and_leave_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_refusal_leaves_the_folders_of_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = tmp_path / "ddqn" / "other"
-    other.mkdir(parents=True)
-    assert train(tmp_path, "ddqn", HOST, "batch_size:-3") == 2
-    assert list((tmp_path / "ddqn").iterdir()) == [other]
-
-
-def test_text_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_numbers_are_refused(tmp_path, capsys):
     config = tmp_path / "bad.yml"
     config.write_text("default: {policy: HostPolicy, n_timesteps: 10, learning_rate: 1e-4}\n")
     assert train(tmp_path, "ddqn", HOST, "-conf", str(config)) == 2
     assert "write 1.0e-4" in capsys.readouterr().err
 
 
-def weights(folder: Path) -> dict[str, torch.Tensor]:
+def weights(folder):
     return DDQN.load(folder / "resgym-HironakaHost-v0.zip").policy.state_dict()
 
 
-def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path: Path) -> None:
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
     assert train(tmp_path / "whole", "ddqn", HOST, "-n", "640") == 0
     assert train(tmp_path / "parts", "ddqn", HOST, "-n", "320") == 0
     run = run_folder(tmp_path / "parts", "ddqn", HOST)
@@ -333,7 +315,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path: Path) -> No
     assert len(list((tmp_path / "parts" / "ddqn").iterdir())) == 1, "the same run goes on"
 
 
-def test_a_run_can_start_from_the_networks_of_another(tmp_path: Path) -> None:
+def test_a_run_can_start_from_the_networks_of_another(tmp_path):
     assert train(tmp_path / "first", "ddqn", HOST, "-n", "320") == 0
     run = run_folder(tmp_path / "first", "ddqn", HOST)
     # Fewer transitions than the warm-up: no update changes what was taken over.
@@ -343,8 +325,6 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path: Path) -> None:
     assert all(torch.equal(first[name], second[name]) for name in first if "target" not in name)
 
 
-def test_only_off_policy_algorithms_take_a_collector(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_off_policy_algorithms_take_a_collector(tmp_path, capsys):
     assert train(tmp_path, "ppo", HOST, "collector:{actors: 2}") == 2
     assert "collector: works with ddqn, got ppo" in capsys.readouterr().err

@@ -6,16 +6,14 @@ file trial-<process>-<x> into the folder, and waits there until the file `go` ex
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from functools import partial
-from typing import Any
 
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.runs.driver import Job, Pulse, Used, drive
+from sb3_ext.runs.driver import Job, Used, drive
 from sb3_ext.tune import tune
 
 COMMANDS["parabola"] = ("tests.sb3_ext.tune.parabola", "main", "")
@@ -33,14 +31,14 @@ class Parabola(Job[ParabolaConfig]):
     Config = ParabolaConfig
 
     @classmethod
-    def options(cls, parser: argparse.ArgumentParser) -> None:
+    def options(cls, parser):
         parser.add_argument("--config")
 
     @classmethod
-    def read(cls, given: argparse.Namespace) -> ParabolaConfig:
+    def read(cls, given):
         return ParabolaConfig.read({"x": 0.0, "mode": "plain"}, given.settings)
 
-    def run(self, pulse: Pulse) -> None:
+    def run(self, pulse):
         x, folder = self.config.x, self.run_of.common
         if self.config.mode == "broken":
             raise ValueError("mode: must be plain,\ngot broken")
@@ -56,14 +54,14 @@ class Parabola(Job[ParabolaConfig]):
             if not pulse(Used(step), **({} if self.config.mode == "silent" else {"value": value})):
                 return
 
-    def report(self) -> str:
+    def report(self):
         return ""
 
 
 main = partial(drive, Parabola)
 
 
-def study(**changes: Any) -> dict[str, Any]:
+def study(**changes):
     """The data of a study file."""
     return {
         "name": "parabola",

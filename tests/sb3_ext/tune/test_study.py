@@ -29,7 +29,7 @@ def test_there_is_a_study_for_each_command():
     assert commands == {"attack", "teach", "train", "two_player"}
 
 
-def searched(key: str) -> dict[str, Any]:
+def searched(key):
     return {"search": {key: {"low": 1, "high": 2}}}
 
 

@@ -7,7 +7,7 @@ with its source.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -163,18 +163,29 @@ def make_parser() -> argparse.ArgumentParser:
     for name, text in SWITCHES.items():
         add(f"--{name.replace('_', '-')}", action="store_true", help=text.replace("%", "%%"))
     add_trust(ours)
-    add = parser.add_argument_group("options of rl_zoo3").add_argument
+    add_flags(parser.add_argument_group("options of rl_zoo3"))
+    return parser
+
+
+def add_flags(parser: argparse._ActionsContainer, *only: str) -> None:
+    """Adds the flags of rl_zoo3, or only some of them, to a command line."""
+    for names, keywords in _flags():
+        if not only or {*names.split()} & {*only}:
+            parser.add_argument(*names.split(), **keywords)
+
+
+def _flags() -> Iterator[tuple[str, dict[str, Any]]]:
     for names, read, default, text in _FLAGS:
         text += "" if default in (None, "") else " (default %(default)s)"
-        add(*names.split(), type=read, default=default, help=text)
+        yield names, {"type": read, "default": default, "help": text}
     for names, choices in _CHOICES.items():
-        add(names, choices=choices, default=choices[0], help="(default %(default)s)")
+        text = "(default %(default)s)"
+        yield names, {"choices": choices, "default": choices[0], "help": text}
     for names, (text, action) in _LISTS.items():
-        more: dict[str, Any] = {"default": []} if action is None else {"action": action}
-        add(*names.split(), nargs="+", help=text, **more)
+        more = {"default": []} if action is None else {"action": action}
+        yield names, {"nargs": "+", "help": text, **more}
     for names, text in _ON_OFF.items():
-        add(*names.split(), action="store_true", help=text)
-    return parser
+        yield names, {"action": "store_true", "help": text}
 
 
 NUMBERS = (

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.runs.command import command
-from sb3_ext.train.flags import REFUSED, StoreYaml, device_name, whole
+from sb3_ext.train.flags import REFUSED, add_flags, whole
 from sb3_ext.train.saved_run import SavedRun
 from sb3_ext.train.search_spaces import check_algorithm
 
@@ -29,13 +29,11 @@ from sb3_ext.train.search_spaces import check_algorithm
 def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = _parser("enjoy", "Plays a model that python -m sb3_ext.train has trained.")
-    add, text = parser.add_argument, "threads of torch (default: as many as it has)"
-    add("--num-threads", type=whole(1, 1024, -1), default=-1, help=text)
-    add("--verbose", type=whole(0, 2), default=1, help="0 prints nothing of episodes (default 1)")
-    add("--device", type=device_name, default="auto", help="where the networks are (default auto)")
+    add_flags(parser, "--num-threads", "--verbose", "--device", "--progress")
+    parser.set_defaults(num_threads=-1)
+    add = parser.add_argument
     add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
     add("--reward-log", type=Path, metavar="DIR", help="write the episodes to a monitor file there")
-    add("-P", "--progress", action="store_true", help="show a progress bar")
     args = parser.parse_args(arguments)
     if args.num_threads > 0:
         torch.set_num_threads(args.num_threads)
@@ -83,13 +81,6 @@ def record_video(arguments: Sequence[str]) -> int:
     return 0
 
 
-_FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
-    ("-f --folder", Path, Path("logs"), "folder of the runs"),
-    ("-n --n-timesteps", whole(1), 1000, "steps"),
-    ("--n-envs", whole(1, 2**20), 1, "environments at once"),
-    ("--exp-id", whole(0), 0, "number of the run; 0 is the newest"),
-    ("--seed", whole(0, 2**32 - 1), 0, "fixes the games"),
-)
 _ON_OFF = {
     "--no-render": "show nothing",
     "--deterministic": "take the best action (the default)",
@@ -101,19 +92,16 @@ _ON_OFF = {
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
-    add = parser.add_argument
-    add("--algo", required=True, help="algorithm")
-    add("--env", type=EnvironmentName, required=True, help="id of the environment")
-    for names, kind, default, text in _FLAGS:
-        add(*names.split(), type=kind, default=default, help=f"{text} (default %(default)s)")
+    add_flags(parser, "--algo", "--env", "-n", "--seed", "--env-kwargs", "--gym-packages")
+    parser.set_defaults(n_timesteps=1000, seed=0, env_kwargs={})
+    add, text = parser.add_argument, "(default %(default)s)"
+    add("-f", "--folder", type=Path, default=Path("logs"), help=f"folder of the runs {text}")
+    add("--n-envs", type=whole(1, 2**20), default=1, help=f"environments at once {text}")
+    add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")
     for names, text in _ON_OFF.items():
         add(names, action="store_true", help=text)
     text = "the model after so many steps"
     add("--load-checkpoint", type=whole(1), metavar="STEPS", help=text)
-    text = "arguments of the environment as key:value"
-    add("--env-kwargs", nargs="+", action=StoreYaml, default={}, help=text)
-    text = "modules that register environments, imported first"
-    add("--gym-packages", nargs="+", default=[], metavar="MODULE", help=text)
     add_trust(parser)
     return parser
 
@@ -123,7 +111,7 @@ def _saved(args: argparse.Namespace) -> tuple[SavedRun, Path, str]:
     import_modules(args.gym_packages)
     check_algorithm(args.algo)
     which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
-    found = get_model_path(args.exp_id, args.folder, args.algo, args.env, *which)
+    found = get_model_path(args.exp_id, args.folder, args.algo, EnvironmentName(args.env), *which)
     prefix, path, folder = found[0], Path(found[1]), Path(found[2])
     print(f"Loading {path}")
     set_random_seed(args.seed)

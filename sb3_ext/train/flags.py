@@ -182,7 +182,7 @@ def _flags() -> Iterator[tuple[str, dict[str, Any]]]:
         text = "(default %(default)s)"
         yield names, {"choices": choices, "default": choices[0], "help": text}
     for names, (text, action) in _LISTS.items():
-        more = {"default": []} if action is None else {"action": action}
+        more: dict[str, Any] = {"default": []} if action is None else {"action": action}
         yield names, {"nargs": "+", "help": text, **more}
     for names, text in _ON_OFF.items():
         yield names, {"action": "store_true", "help": text}

@@ -188,11 +188,6 @@ def test_measurements_go_on_after_a_resume(tmp_path):
     assert seconds == sorted(seconds)
 
 
-def test_models_of_other_environments_have_no_player():
-    with pytest.raises(ValueError, match="not the points"):
-        player_of(make_model().policy)
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -207,6 +202,8 @@ def test_models_of_other_environments_have_no_player():
 def test_bad_arguments(arguments, named):
     with pytest.raises(ValueError, match=named):
         RhoEvaluation(**{"opponents": ["random"], "every": Every(updates=1), **arguments})
+    with pytest.raises(ValueError, match="not the points"):
+        player_of(make_model().policy)
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -227,25 +224,22 @@ def test_games_won_and_the_worst_length_are_logged(seat):
 def test_games_are_written_down(seat, tmp_path):
     opponents = ["choose_first", "random"] if seat == "host" else ["zeillinger", "all_coord"]
     samples = SampleGames(tmp_path, opponents, Every(updates=10), games=2, max_value=6)
-    model = game_model(seat)
+    model, starts = game_model(seat), []
     model.learn(240, samples)
     folders = sorted((tmp_path / "games").iterdir())
     assert [int(folder.name) for folder in folders] == [10, 20, model._n_updates]
     for folder in folders:
-        assert sorted(p.name for p in folder.iterdir()) == sorted(
-            f"{name}{suffix}" for name in opponents for suffix in (".json", ".txt")
-        )
+        found = {path.name for path in folder.iterdir()}
+        assert found == {f"{name}{end}" for name in opponents for end in (".json", ".txt")}
         for name in opponents:
             text = (folder / f"{name}.txt").read_text()
-            updates = int(folder.name)
-            assert text.startswith(f"trained {seat} against {name}, after {updates} updates\n")
+            title = f"trained {seat} against {name}, after {int(folder.name)} updates\n"
+            assert text.startswith(title)
             assert [f"\ngame {number}\n\nstart\n" in text for number in (1, 2, 3)] == [1, 1, 0]
-            for game in json.loads((folder / f"{name}.json").read_text()):
+            games = json.loads((folder / f"{name}.json").read_text())
+            for game in games:
                 assert len(game["positions"]) == game["moves"] + 1
                 assert game["finished"] == (len(game["positions"][-1]) == 1)
-    starts = [
-        [game["positions"][0] for game in json.loads((folder / f"{opponents[0]}.json").read_text())]
-        for folder in folders
-    ]
-    assert starts[0] == starts[1] == starts[2]
+            starts.append([game["positions"][0] for game in games])
+    assert all(each == starts[0] for each in starts)
     assert starts[0][0] != starts[0][1]

@@ -194,12 +194,10 @@ def test_other_files(tmp_path):
             load_player(path, "host")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_networks_without_numbers(value, tmp_path):
-    # Checkpoints refuse them when they are written.
-    model = make_model("host")
+def test_networks_without_numbers(tmp_path):
+    model = make_model("host")  # checkpoints refuse them when they are written
     with torch.no_grad():
-        next(model.policy.parameters()).view(-1)[0] = value
+        next(model.policy.parameters()).view(-1)[0] = torch.nan
     model.save(tmp_path / "model.zip")
     with pytest.raises(ValueError, match=r"model\.zip: its network holds NaN or infinite weights"):
         load_player(tmp_path / "model.zip", "host")

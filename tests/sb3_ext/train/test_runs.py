@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -51,8 +52,12 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path, capsys):
 
 
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
-    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
+    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--log-interval", "-2"]) == 0
     run = run_of(tmp_path)
+    logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert len(logged) <= 1, "-2 is no log but the last one"
+    assert train(["--resume", str(run)]) == 0
+    assert "is finished" in capsys.readouterr().out
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     capsys.readouterr()
     with held_by_another(run):

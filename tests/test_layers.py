@@ -37,8 +37,7 @@ FLOORS = (
     ("sb3_ext.algorithms", "sb3_ext.cluster"),
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
-    # `training` holds the entry points of packages that were installed before `train` had its name.
-    ("sb3_ext.train", "sb3_ext.training", "sb3_ext.testing"),
+    ("sb3_ext.train", "sb3_ext.testing"),
     ("sb3_ext.attack",),
     ("sb3_ext.teach",),
     ("sb3_ext", "sb3_ext.enjoy"),  # what `import sb3_ext` and `python -m sb3_ext.enjoy` find

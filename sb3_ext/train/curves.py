@@ -179,8 +179,9 @@ def plot_train(arguments: Sequence[str]) -> int:
         elif pyplot.get_backend().lower() == "agg":
             raise ValueError("there is no display: give -o FILE to write the picture to a file")
     except SystemExit as end:
-        if end.code:
-            raise ValueError(told.getvalue().splitlines()[-1].partition("error: ")[2]) from None
+        if not end.code:  # --help
+            raise
+        raise ValueError(told.getvalue().splitlines()[-1].partition("error: ")[2]) from None
     except REFUSALS as error:
         raise ValueError(str(error)) from error
     finally:

@@ -92,9 +92,11 @@ _ON_OFF = {
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
-    add_flags(parser, "--algo", "--env", "-n", "--seed", "--env-kwargs", "--gym-packages")
-    parser.set_defaults(n_timesteps=1000, seed=0, env_kwargs={})
+    add_flags(parser, "--algo", "--env", "--env-kwargs", "--gym-packages")
+    parser.set_defaults(env_kwargs={})
     add, text = parser.add_argument, "(default %(default)s)"
+    add("-n", "--n-timesteps", type=whole(1), default=1000, help=f"steps {text}")
+    add("--seed", type=whole(0, 2**32 - 1), default=0, help=f"fixes the games {text}")
     add("-f", "--folder", type=Path, default=Path("logs"), help=f"folder of the runs {text}")
     add("--n-envs", type=whole(1, 2**20), default=1, help=f"environments at once {text}")
     add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")

@@ -1,5 +1,0 @@
-"""See the package."""
-
-from sb3_ext.train.card import main
-
-__all__ = ["main"]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
@@ -65,9 +65,9 @@ Report = Callable[[str], None]
 """Called with one line for every step of the work."""
 
 
-def reporter(shown: bool, file: TextIO | None = None) -> Report:
-    """A function that prints lines at once, to stderr or a file; silence unless they are shown."""
-    return partial(print, file=file or sys.stderr, flush=True) if shown else lambda line: None
+def reporter(shown: bool) -> Report:
+    """A function that prints lines at once, to stderr; silence unless they are shown."""
+    return partial(print, file=sys.stderr, flush=True) if shown else lambda line: None
 
 
 def starts_setting(starts: str | None, key: str) -> list[str]:

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import CheckpointWarning
+from sb3_ext.runs.files import write_json
 
 LOCK = ".lock"
 # Blocks of one process share a lock, which counts them.
@@ -102,7 +103,7 @@ class RunFolder:
 
     def write_json(self, name: str, data: Any) -> None:
         """Replaces a file as a whole."""
-        write_text_durably(self.path / name, json.dumps(data, indent=2) + "\n")
+        write_json(self.path / name, data)
 
     def write_yaml(self, name: str, data: Any) -> None:
         """The same in YAML."""

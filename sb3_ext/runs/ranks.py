@@ -229,9 +229,8 @@ def local_device(device: str) -> str:
 def _number(name: str, low: int, default: int | None, high: int = 2**20) -> int:
     """A whole number from the environment, `low` to `high`; ValueError if it is another thing."""
     text = os.environ.get(name, "") or str(default)
-    if not text.isdecimal() or not low <= int(text) <= high:
-        raise ValueError(
-            f"{name}: must be a whole number from {low} to {high}, as torchrun sets it, got"
-            f" {os.environ.get(name)!r}"
-        )
-    return int(text)
+    if text.isdecimal() and low <= int(text) <= high:
+        return int(text)
+    raise ValueError(
+        f"{name}: must be a whole number from {low} to {high}, as torchrun sets it, got {text!r}"
+    )

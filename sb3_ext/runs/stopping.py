@@ -6,7 +6,6 @@ lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, toleranc
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from abc import ABC, abstractmethod
@@ -21,39 +20,42 @@ from sb3_ext.config.sections import ConfigError, errors_of
 
 
 class Condition(ABC):
-    """Something about the values that one metric takes one after the other.
+    """Something about the newest values of one metric.
 
     Args:
         field: name of the metric, such as ``rho/choose_first`` or ``updates``.
+        size: how many of the newest values decide.
+        warmup: values that are left out at the beginning.
     """
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, size: int, warmup: int = 0) -> None:
         if not isinstance(field, str) or not field:
             raise ValueError(f"field must be the name of a metric, got {field!r}")
-        self.field = field
-        self._noted: dict[str, Any] = {}  # plain data
+        self.field, self.window, self._warmup = field, size, warmup
+        self._seen, self._values = 0, list[float]()
 
     def observe(self, values: Mapping[str, float]) -> None:
         """Takes note of new values; metrics that are not there have none."""
         if self.field in values:
-            self._observe(float(values[self.field]))
-
-    @abstractmethod
-    def _observe(self, value: float) -> None:
-        """Takes note of a new value."""
+            self._seen += 1
+            if self._seen > self._warmup:
+                self._values = [*self._values, float(values[self.field])][-self.window :]
 
     @property
-    @abstractmethod
     def met(self) -> bool:
         """Whether the condition holds now."""
+        return len(self._values) == self.window and self._holds(self._values)
+
+    @abstractmethod
+    def _holds(self, values: list[float]) -> bool: ...
 
     def state_dict(self) -> dict[str, Any]:
         """What has been noted, as plain data."""
-        return copy.deepcopy(self._noted)
+        return {"seen": self._seen, "values": self._values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what `state_dict` gave."""
-        self._noted = {name: copy.deepcopy(state[name]) for name in self._noted}
+        self._seen, self._values = state["seen"], list(state["values"])
 
 
 CONDITIONS: Registry[type[Condition]] = Registry("condition", Condition)
@@ -76,23 +78,16 @@ class Bound(Condition):
     def __init__(
         self, field: str, lower: float | None = None, upper: float | None = None, times: int = 1
     ) -> None:
-        super().__init__(field)
+        super().__init__(field, check_count("times", times))
         if lower is None and upper is None:
             raise ValueError(f"bound of {field}: give lower, upper or both")
         self.lower = -math.inf if lower is None else check_number("lower", lower)
         self.upper = math.inf if upper is None else check_number("upper", upper)
         if self.upper < self.lower:
             raise ValueError(f"upper must be at least lower ({lower:g}), got {upper:g}")
-        self.times = check_count("times", times)
-        self._noted = {"in_a_row": 0}
 
-    def _observe(self, value: float) -> None:
-        inside = self.lower <= value <= self.upper
-        self._noted["in_a_row"] = self._noted["in_a_row"] + 1 if inside else 0
-
-    @property
-    def met(self) -> bool:  # noqa: D102
-        return bool(self._noted["in_a_row"] >= self.times)
+    def _holds(self, values: list[float]) -> bool:
+        return all(self.lower <= value <= self.upper for value in values)
 
 
 @CONDITIONS.register("converged")
@@ -118,26 +113,15 @@ class Converged(Condition):
         confidence: float = 0.9,
         warmup: int = 0,
     ) -> None:
-        super().__init__(field)
-        self.window = check_count("window", window, low=2)
+        counts = check_count("window", window, low=2), check_count("warmup", warmup, low=0)
+        super().__init__(field, *counts)
         self.tolerance = check_number("tolerance", tolerance, low=0)
         self.confidence = check_number("confidence", confidence, low=0, high=1, above=True)
-        self.warmup = check_count("warmup", warmup, low=0)
-        self._noted = {"seen": 0, "values": []}
 
-    def _observe(self, value: float) -> None:
-        self._noted["seen"] += 1
-        if self._noted["seen"] > self.warmup:
-            self._noted["values"] = [*self._noted["values"], value][-self.window :]
-
-    @property
-    def met(self) -> bool:  # noqa: D102
-        values = self._noted["values"]
-        if len(values) < self.window:
-            return False
-        mean = sum(values) / self.window
+    def _holds(self, values: list[float]) -> bool:
+        mean = sum(values) / len(values)
         near = sum(abs(value - mean) <= self.tolerance for value in values)
-        return near >= self.confidence * self.window
+        return near >= self.confidence * len(values)
 
 
 def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
@@ -222,11 +206,11 @@ class StopRules:
         """Seconds do not count until `start` is called again."""
         self.earlier_seconds, self._began = self.seconds, None
 
-    def check_fields(self, known: Collection[str], where: str = "--stop: until") -> None:
+    def check_fields(self, known: Collection[str]) -> None:
         """Raises a ConfigError for a condition on a metric that is none of these."""
-        for condition in self.conditions:
-            if condition.field not in known:
-                raise ConfigError(f"{where}: {unknown_word('field', condition.field, known)}")
+        for each in self.conditions:
+            if each.field not in known:
+                raise ConfigError(f"--stop: until: {unknown_word('field', each.field, known)}")
 
     def observe(self, values: Mapping[str, float]) -> None:
         """Has the conditions see new values."""
@@ -254,45 +238,30 @@ class StopRules:
                 self.reason = f"goal reached: {fields}"
         return self.reason is not None
 
-    def check(self, **used: float) -> None:
-        """Raises `Ended` if `ended` says so."""
-        if self.ended(**used):
-            raise Ended(self.reason)
 
-
-def read_stop_rules(
-    given: Sequence[str],
-    known: Collection[str] = RULES,
-    fields: Collection[str] | None = None,
-    option: str = "--stop",
-) -> StopRules | None:
+def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> StopRules | None:
     """The rules of a command line, whose seconds count from now on; None if there are none.
 
     Args:
         given: ``rule=value`` each, the value in YAML; ``until`` may come several times.
         known: the rules that the command can follow.
-        fields: the metrics that its conditions can be about; None: any.
-        option: its name in errors.
 
     Raises:
-        ConfigError: there is no such rule or metric, it is not one of this command, or its value
-            is wrong.
+        ConfigError: there is no such rule, it is not one of this command, or its value is wrong.
     """
     if not given:
         return None
     values: dict[str, Any] = {}
     for text in given:
-        name, value = split_setting(text, option=option)
+        name, value = split_setting(text, option="--stop")
         if name not in known:
-            raise ConfigError(f"{option}: {unknown_word('rule', name, known)}")
+            raise ConfigError(f"--stop: {unknown_word('rule', name, known)}")
         if name == "until":
             value = [*values.get(name, []), *(value if isinstance(value, list) else [value])]
         elif name in values:
-            raise ConfigError(f"{option}: {name} is given twice")
+            raise ConfigError(f"--stop: {name} is given twice")
         values[name] = value
-    with errors_of(option):
+    with errors_of("--stop"):
         rules = StopRules(**values)
-    if fields is not None:
-        rules.check_fields(fields)
     rules.start()
     return rules

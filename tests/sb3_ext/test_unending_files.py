@@ -13,7 +13,7 @@ import pytest
 import resgym
 from resgym.cli import main as resgym_main
 from resgym.scoreboard import read_rows
-from sb3_ext.checkpoints.checkpoint import MANIFEST, STATE, list_checkpoints
+from sb3_ext.checkpoints.checkpoint import MANIFEST, STATE
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.teach.solved import Solved
@@ -65,11 +65,6 @@ def test_a_pipe_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"regular file|no such file|is missing") as error:
         READERS[name](tmp_path / name)
     assert "\n" not in str(error.value)
-
-
-def test_a_pipe_as_the_name_of_the_newest_checkpoint_is_left_out(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "LATEST")
-    assert list_checkpoints(tmp_path) == []
 
 
 @pytest.mark.parametrize("file", ["/dev/zero", "pipe"])

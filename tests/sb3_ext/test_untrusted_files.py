@@ -162,9 +162,6 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "callback in a known module": lambda here: here.train(
         callback=[{"rl_zoo3.utils.importlib.import_module": {"name": "evil"}}]
     ),
-    "env_wrapper": lambda here: here.train(env_wrapper="evil.Code"),
-    "vec_env_wrapper": lambda here: here.train(vec_env_wrapper=[{"evil.Code": {}}]),
-    "policy": lambda here: here.train(policy="evil.Code"),
     "normalize": lambda here: here.train(normalize=here.code),
     "opponent": lambda here: here.train(env_kwargs={"opponent": here.agent()}),
     "tag": lambda here: here.put("tag.yml", here.tag).train("-conf", str(here.run / "tag.yml")),
@@ -172,7 +169,6 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "-params buffer": lambda here: here.train(
         "-params", f"replay_buffer_class:{json.dumps(here.code)}"
     ),
-    "-params gamma": lambda here: here.train("-params", f"gamma:{here.code}"),
     "--env-kwargs": lambda here: here.train("--env-kwargs", f"opponent:{here.agent()}"),
     "-i model": lambda here: here.train("-i", here.zip()),
     "-i buffer": lambda here: here.put("replay_buffer.pkl", here.pickle).train(
@@ -182,12 +178,7 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
         "-i", str(here.run / MODEL)
     ),
     # Folders of a run.
-    "resumed callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume(),
     "resumed buffer": lambda here: here.put(CONFIG, {"replay_buffer_class": here.code}).resume(),
-    "resumed opponent": lambda here: here.put(
-        CONFIG, {"env_kwargs": {"opponent": here.agent()}}
-    ).resume(),
-    "resumed tag": lambda here: here.put(ARGS, here.tag).resume(),
     "an option among resumed arguments": lambda here: here.put(
         ARGS, {"env_kwargs": {"--gym-packages=evil": 1}}
     ).resume(),
@@ -200,29 +191,17 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "enjoyed statistics": lambda here: (
         here.put(CONFIG, {"normalize": True}).put(f"{NAME}/vecnormalize.pkl", here.pickle).play()
     ),
-    "enjoyed env_wrapper": lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(),
     "enjoyed tag": lambda here: here.put(CONFIG, here.tag).play(),
-    "enjoyed tag of arguments": lambda here: here.put(ARGS, here.tag).play(),
     "enjoyed opponent": lambda here: here.put(
         ARGS, {"env_kwargs": {"opponent": here.agent()}}
     ).play(),
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
-    "two-player evaluation": lambda here: here.two_player(
-        f"evaluation.opponents.host=[{here.agent()}]"
-    ),
-    "two-player misspelt": lambda here: here.two_player(
-        f"roles.host.opponent={Path(here.zip('choose_frist.zip', seat='agent')).stem}"
-    ),
     "two-player resumed": resume_two_players,
     "rho": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
-    "rho misspelt": lambda here: resgym_main(
-        ["rho", Path(here.zip("zeilinger.zip")).stem, "random", *FEW]
-    ),
     "rho of a class": lambda here: resgym_main(
         ["rho", here.zip(field="policy_class"), "random", *FEW]
     ),
-    "tree": lambda here: resgym_main(["tree", "E8", "--host", here.zip(field="observation_space")]),
     "attack": lambda here: attack_main([here.zip(), "--role", "host", "--no-progress"]),
     "attack misspelt": lambda here: attack_main(
         [Path(here.zip("zeilinger.zip")).stem, "--parts", "exact", "--no-progress"]
@@ -304,7 +283,6 @@ def other_run(here: Place) -> Path:
 
 CHECKPOINTS = "sb3_ext.callbacks.checkpoints.Checkpoints"
 SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
-MONITOR = "stable_baselines3.common.vec_env.VecMonitor"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 
 
@@ -328,9 +306,6 @@ LETTERS: dict[str, Callable[[Place], int]] = {
     "C a path upwards": lambda here: here.train(
         callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
     ),
-    "C a file of a wrapper": lambda here: here.train(
-        vec_env_wrapper=[{MONITOR: {"filename": str(here.root / "escaped")}}]
-    ),
     "C a trusted file": lambda here: here.train(
         "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
     ),
@@ -342,7 +317,6 @@ LETTERS: dict[str, Callable[[Place], int]] = {
         "--trust", env_kwargs={"opponent": here.agent()}
     ),
     "a class in a study's settings": lambda here: study(here, config=str(tune_config(here))),
-    "a lone model": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
 }
 
 
@@ -370,13 +344,6 @@ def test_no_file_connects_imports_or_writes_elsewhere(
     # A refused run leaves no folder of its own.
     made = {path for path in place.root.rglob("*") if path.is_dir()} - before
     assert {path.relative_to(place.root).parts[0] for path in made} <= {"other"}
-
-
-def test_another_run_keeps_its_checkpoints(place: Place) -> None:
-    other = other_run(place)
-    kept = sorted(path.name for path in other.iterdir())
-    place.train(callback=[{CHECKPOINTS: {"run_dir": str(other), "every": {"updates": 1}}}])
-    assert sorted(path.name for path in other.iterdir()) == kept
 
 
 def test_a_path_of_a_file_lies_inside_its_run(place: Place) -> None:

@@ -12,8 +12,7 @@ from safetensors.torch import load_file
 import resgym
 import sb3_ext
 from sb3_ext.attack import responder
-from sb3_ext.attack.attack import exploit, main
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.attack.attack import main
 from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
 
 LEARNS = (
@@ -29,11 +28,7 @@ HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
 
 
 def attack(player: Any, *settings: str, **more: Any) -> dict[str, Any]:
-    return exploit(player, settings=[*SMALL, *settings], **more)
-
-
-def test_it_is_offered_by_the_package():
-    assert sb3_ext.exploit is exploit
+    return sb3_ext.exploit(player, settings=[*SMALL, *settings], **more)
 
 
 @pytest.mark.learning
@@ -153,14 +148,10 @@ def test_a_changed_file_is_one_line(finished, name, capsys):
         file.write_text(text)
 
 
-def test_random_players_have_no_exact_figure():
-    lines: list[str] = []
-    found = attack("random", "updates=0", role="host", say=lines.append)
-    assert found["exact"] is None
-    assert any("no exact figure" in line for line in lines)
-
-
 def test_nothing_is_trained_where_the_search_settles_everything():
+    lines: list[str] = []
+    assert attack("random", "updates=0", role="host", say=lines.append)["exact"] is None
+    assert any("no exact figure" in line for line in lines)
     proved = attack("zeillinger", parts=["unless-proved"])
     assert (proved["worst_responder"], proved["trained"]) == ("proof", {})
     assert proved["complete"]
@@ -178,13 +169,9 @@ def test_nothing_is_trained_where_the_search_settles_everything():
         ("zeillinger", ["game.polytope=newton"], {}, "polytope: got 'newton'"),
         ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
         ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
+        ("zeillinger", ["seeds=[1, 1]"], {}, "seeds: got"),
     ],
 )
 def test_what_cannot_be_attacked(player, settings, more, message):
     with pytest.raises(ValueError, match=f"^.*{re.escape(message)}.*$"):
         attack(player, *settings, **more)
-
-
-def test_errors_of_a_configuration_are_its_own():
-    with pytest.raises(ConfigError, match="seeds: got"):
-        attack("zeillinger", "seeds=[1, 1]")

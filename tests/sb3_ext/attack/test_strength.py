@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from resgym import GameSpec, make_agent, make_host, solve, state_from_points
+from resgym import GameSpec, make_agent, make_host, solve
 from resgym.measure.rho import rho_starts
-from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.attack.strength import least_depths, strength
 from tests.reference import players as reference
 from tests.reference.search import least_depth, shortest_game, tree_of
@@ -77,20 +76,3 @@ def test_the_optimum_is_a_bound_where_the_solver_was_stopped():
     assert torch.equal(least[proved], full[proved])
     summary = strength(make_host("zeillinger"), starts, spec, positions=60).summary()
     assert summary["unproved"] > 0
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        [(3, 2**58, 2**58), (2, 1, 3 * 2**57), (2**57, 1, 0)],
-        [(2, 0, 2**58), (3 * 2**57, 1, 1), (2, 2, 0)],
-    ],
-)
-def test_a_game_that_overflowed_may_have_been_the_shortest(points):
-    """Others end later, or go on beyond the limit; neither proves anything."""
-    spec, agent = GameSpec(3, 3), make_agent("choose_last")
-    moves, given_up = worst_case_moves(agent, state_from_points([points], spec), spec, 50, 3000)
-    bound = solve(points, agent=agent, max_positions=3000)
-    assert bound.stopped_by == "overflow"
-    assert given_up.tolist() == [True]
-    assert moves[0] <= bound.lower_bound

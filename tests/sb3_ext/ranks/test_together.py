@@ -76,32 +76,6 @@ def test_all_stop_where_one_does(act: Any) -> None:
     assert on_ranks(work) == [(32 * ROWS * 2, 32 // 2 - 64 // (2 * ROWS * 2))] * 2
 
 
-def test_numbers_are_those_of_all_ranks() -> None:
-    """As many updates as one process makes with all the rows and all the batch."""
-    whole = {"learning_starts": 100, "target_update_unit": "transitions"}
-    cases: list[dict[str, Any]] = [
-        {"gradient_steps": 3},
-        {"gradient_steps": -1},
-        {"replay_ratio": 5.0},
-    ]
-
-    def work(ranks: Ranks) -> list[tuple[int, ...]]:
-        counted = []
-        for case in cases:
-            model = toy(ranks, batch_size=32 // ranks.size, **whole, **case)
-            model.learn(300)
-            counted.append((model.num_timesteps, model.num_updates, model.num_target_updates))
-        return counted
-
-    def alone(case: dict[str, Any]) -> tuple[int, ...]:
-        env = TensorVecEnv(ToyVectorEnv(2 * ROWS))
-        model = make_model(env, train_freq=2, batch_size=32, **whole, **case)
-        model.learn(300)
-        return model.num_timesteps, model.num_updates, model.num_target_updates
-
-    assert on_ranks(work) == [[alone(case) for case in cases]] * 2
-
-
 def test_ranks_have_the_same_weights_and_other_games() -> None:
     def work(ranks: Ranks) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         model = toy(ranks)
@@ -189,20 +163,6 @@ def test_a_damaged_part_sends_all_back_to_the_checkpoint_before(tmp_path: Path) 
     assert first[:2] == (True, True)
 
 
-def test_another_number_of_ranks_is_refused_in_words(tmp_path: Path) -> None:
-    def resumed(ranks: Ranks) -> str:
-        return str(resume(toy(ranks), tmp_path))
-
-    on_ranks(lambda ranks: saved(ranks, tmp_path, 300).num_timesteps)
-    (path, *_) = list_checkpoints(tmp_path)
-    words = f"{path}: was written by 2 ranks, here are {{}}: go on with torchrun --nproc-per-node 2"
-    assert on_ranks(resumed) == [str(path)] * 2
-    results = on_ranks(resumed, size=3)
-    assert all(result.startswith(f"CheckpointError: {words.format(3)}") for result in results)
-    with pytest.raises(ValueError, match="was written by 2 ranks, here are 1"):
-        resume(make_model(TensorVecEnv(ToyVectorEnv(ROWS))), tmp_path)
-
-
 def test_weights_that_are_no_longer_the_same_are_an_error(tmp_path: Path) -> None:
     def spoil(model: Any) -> None:
         with torch.no_grad():
@@ -223,11 +183,6 @@ def test_a_rank_that_ends_ends_the_others() -> None:
     first, second = on_ranks(work)
     assert first.startswith("ConnectionError: rank 0: another rank has ended")
     assert second is None
-
-
-def test_batch_norm_is_refused() -> None:
-    results = on_ranks(lambda ranks: toy(ranks, policy_kwargs={"net_arch": [16, "b"]}))
-    assert all("ranks: exclude BatchNorm" in each for each in results)
 
 
 def test_an_error_of_one_rank_is_one_of_all() -> None:

@@ -34,25 +34,6 @@ def test_a_folder_is_free_again_when_its_process_is_killed(tmp_path: Path) -> No
         pass
 
 
-def test_a_second_command_is_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "data"
-    few = [{"positions": 50, "points": [2, 4], "max_value": [3]}]
-    arguments = ["--set", "updates=0", "--set", f"rounds={json.dumps([few])}"]
-    arguments += ["--config", "small", "--out", str(out), "--no-progress"]
-    assert teach(arguments) == 0
-    before = {file.name: file.read_bytes() for file in out.glob("*.*")}
-    capsys.readouterr()
-    with held_by_another(out):
-        assert teach(arguments) == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
-        assert f"teach: out: {out} is being written to" in said
-        assert {file.name: file.read_bytes() for file in out.glob("*.*")} == before
-    assert teach(arguments) == 0
-
-
 @pytest.mark.parametrize(
     "command",
     [

@@ -20,7 +20,6 @@ from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy
-from sb3_ext.train.search_spaces import known_algorithms
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.job import main
@@ -163,15 +162,6 @@ def test_a_path_of_a_class_needs_trust(name, config, tmp_path, capsys, trust):
     assert name in imported_modules()
 
 
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [("Mine.x", "must be written like"), ("NoAlgorithm", "derived from BaseAlgorithm")],
-)
-def test_another_thing_than_a_class_of_the_kind_is_refused(name, place, expected, config, capsys):
-    own = config(f"roles.host.algorithm={name}:{place}")
-    assert expected in refused(capsys, "--config", own, "--trust")
-
-
 SAVED = {
     "algorithm": lambda role, path: role.update(algorithm=path),
     "callback": lambda role, path: role.update(callbacks=[{"callback": path}]),
@@ -230,19 +220,6 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     assert train_main(["--resume", str(run), "--trust"]) == 2
     assert "algo: got 'not_named:Mine', which imports code" in capsys.readouterr().err
     assert not was_imported("not_named")
-
-
-def test_one_entry_is_an_algorithm_of_train_too(name, tmp_path, capsys):
-    arguments = small_training(tmp_path)
-    assert train_main(["--algo", "ddqm", *arguments]) == 2
-    assert "algo: unknown algorithm 'ddqm'; did you mean 'ddqn'?" in capsys.readouterr().err
-    # Its hyperparameters are those of what it derives from.
-    assert train_main(["--algo", name, "--import", name, *arguments]) == 0
-    assert list((tmp_path / "logs" / name).glob("*/*.zip"))
-    known_algorithms()
-    samplers = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
-    assert samplers[name] is samplers["ddqn"]
-    rl_zoo3.ALGOS.pop(name)
 
 
 def test_the_family_of_an_algorithm():

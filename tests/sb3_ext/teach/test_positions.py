@@ -71,33 +71,16 @@ def test_every_answer_is_followed(monkeypatch, first_batch_only):
     assert walked == met
 
 
-def test_the_student_plays_under_its_name():
+def test_the_student_plays_under_its_name_and_hosts_may_change_from_move_to_move():
     named = {"hosts": ["zeillinger", "random"], "moves": [0, 12]}
     agent = make_agent("choose_last")
     own = forms({**named, "agents": ["student"]}, student=agent)
     assert own == forms({**named, "agents": ["choose_last"]})
     assert own != forms({**named, "agents": ["choose_first"]})
-
-
-def test_mixed_games_change_their_host_from_move_to_move(first_batch_only):
-    """Every position of them is reached by choices of both hosts, and some by neither alone."""
-    starts, two = {"max_value": [12]}, ["zeillinger", "all_coord"]
-    last = {**starts, "agents": ["choose_last"], "moves": [0, 12]}
-    mixed = forms({**last, "hosts": two, "mixed": True})
-    alone = [forms({**last, "hosts": [name]}) for name in two]
+    last = {"max_value": [12], "agents": ["choose_last"], "moves": [0, 12]}
+    alone = [forms({**last, "hosts": [name]}) for name in ("zeillinger", "all_coord")]
+    mixed = forms({**last, "hosts": ["zeillinger", "all_coord"], "mixed": True})
     assert len(mixed - alone[0] - alone[1]) > 10
-    drawn(starts)
-    waiting, reached = first_batch_only[-1].point_lists(), set()
-    for _ in range(13):
-        waiting = list({tuple(prune(points)) for points in waiting if len(points) > 1})
-        reached |= {canonical(points) for points in waiting}
-        state = state_from_points(waiting, GameSpec(3, 6))
-        waiting = [
-            prune(moved(points, TABLE[action], max(TABLE[action])))
-            for actions in (sets_of(name, state) for name in two)
-            for points, action in zip(waiting, actions, strict=True)
-        ]
-    assert mixed <= reached
 
 
 def test_all_are_different_and_fit():

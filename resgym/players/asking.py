@@ -90,10 +90,11 @@ def check_answer(
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
     number = state.num_host_actions if coords is None else state.points.shape[2]
     exact = answer.to(torch.int64)
-    legal = (exact >= 0) & (exact < number)
+    inside = exact.clamp(0, number - 1)
+    legal = inside == exact
     permitted = state.legal_sets() if coords is None else coords
     if permitted is not None:
-        legal &= permitted.gather(1, exact.clamp(0, number - 1)[:, None])[:, 0]
+        legal &= permitted.gather(1, inside[:, None])[:, 0]
     if looking and not bool(legal.all()):
         place = int((~legal).nonzero()[0])
         row = place if rows is None else int(rows[place])

@@ -158,20 +158,15 @@ class Labeller:
 
     def _checked(self, points: np.ndarray, count: np.ndarray, least: int) -> list[Points]:
         """The positions as lists of points."""
-        points = np.ascontiguousarray(points, np.int64)
-        count = np.ascontiguousarray(count, np.int64)
-        shape = (self.max_num_points, self.dimension)
-        if points.ndim != 3 or points.shape[1:] != shape or count.shape != points.shape[:1]:
-            raise ValueError(
-                f"points must be [N, {shape[0]}, {shape[1]}] and count [N], got "
-                f"{list(points.shape)} and {list(count.shape)}"
-            )
-        if len(count) and not (least <= count.min() and count.max() <= shape[0]):
-            raise ValueError(
-                f"count must be in {least}..{shape[0]}, got {count.min()}..{count.max()}"
-            )
-        alive = np.arange(shape[0]) < count[:, None]
-        if (points[alive] < 0).any() or (points[alive] >= 2**59).any():
+        points, count = np.asarray(points, np.int64), np.asarray(count, np.int64)
+        most = self.max_num_points
+        if points.shape != (len(count), most, self.dimension):
+            wanted = f"[{len(count)}, {most}, {self.dimension}]"
+            raise ValueError(f"points must be {wanted}, got {list(points.shape)}")
+        if ((count < least) | (count > most)).any():
+            raise ValueError(f"count must be in {least}..{most}, got {count.min()}..{count.max()}")
+        alive = points[np.arange(most) < count[:, None]]
+        if ((alive < 0) | (alive >= 2**59)).any():
             raise ValueError("points must have coordinates of 0 to 2^59 in the alive rows")
         rows = zip(points.tolist(), count.tolist(), strict=True)
         return [[tuple(point) for point in row[:size]] for row, size in rows]

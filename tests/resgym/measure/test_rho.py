@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import resgym.measure.rho as rho_module
-from resgym.envs import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.measure.rho import cross_play, rho, rho_starts
@@ -135,25 +134,12 @@ def test_a_game_is_the_same_in_any_number_of_games_and_any_batch(monkeypatch):
     assert rho("random", "random", games=30) == whole
 
 
-def test_starts_are_not_those_of_an_environment_with_the_same_seed():
-    seen = []
-
-    def spy(state, coords, rng):
-        seen.append(state.point_lists())
-        return torch.zeros_like(state.count)
-
-    rho(spy, "random", games=3, seed=5, max_moves=1)
-    env = HironakaVectorEnv(3)
-    env.reset(seed=5)
-    assert not set(map(tuple, seen[0])) & set(map(tuple, env.games.point_lists()))
-
-
 def test_the_interval_covers_the_truth_as_often_as_it_says():
-    truth = rho("random", "random", games=20_000, seed=99).rho
-    results = [rho("random", "random", games=100, seed=seed) for seed in range(100)]
+    truth = rho("random", "random", games=8_000, seed=99).rho
+    results = [rho("random", "random", games=60, seed=seed) for seed in range(60)]
     inside = sum(low <= truth <= high for low, high in (r.interval for r in results))
-    # 95 of 100, with a standard deviation of 2.2.
-    assert 87 <= inside <= 100
+    # 57 of 60, with a standard deviation of 1.7.
+    assert 51 <= inside <= 60
     assert all(low < result.rho < high for result in results for low, high in [result.interval])
 
 

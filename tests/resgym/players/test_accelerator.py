@@ -12,7 +12,6 @@ from resgym.players import (
     MixedPlayer,
     Player,
     agent_names,
-    check_player,
     host_names,
     make_agent,
     make_host,
@@ -78,9 +77,3 @@ def test_answers_are_those_of_the_cpu(role: str, name: str, dimension: int) -> N
     answer = player.act(there, coords, key)
     torch.cuda.set_sync_debug_mode("default")
     assert torch.equal(answer.cpu(), expected)
-
-
-@needs_cuda
-@pytest.mark.parametrize(("role", "name"), PLAYERS)
-def test_players_keep_the_contract(role: str, name: str) -> None:
-    check_player(_make(role, name), num_games=24, device="cuda")

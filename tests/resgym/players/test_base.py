@@ -51,16 +51,6 @@ def test_players_see_only_their_rows() -> None:
     assert seen == [5]
 
 
-def test_an_assignment_can_be_changed_between_moves() -> None:
-    state, rng = _position()
-    mixed = MixedPlayer([make_host("random_pair"), make_host("all_coord")], torch.zeros(12).long())
-    before = mixed.act(state, None, rng)
-    mixed.assignment[3] = 1
-    after = mixed.act(state, None, rng)
-    assert after[3] == 3
-    assert (before != after).nonzero().flatten().tolist() == [3]
-
-
 def test_rows_of_a_mixture_are_the_mixture_of_the_rows() -> None:
     state, rng = _position()
     coords = host_action_table(3)[make_host("random").act(state, None, rng)]

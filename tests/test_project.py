@@ -52,16 +52,6 @@ def test_named_files_and_make_targets_exist():
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_no_merge_is_left_half_done():
-    folders = ("resgym", "sb3_ext", "configs", "tests", "examples", "benchmarks", "docs")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*")]
-    files += [path for path in ROOT.iterdir() if path.suffix in {".md", ".toml", ".txt", ".cff"}]
-    texts = [path for path in files if path.suffix in {".py", ".md", ".yml", ".toml", ".txt"}]
-    assert len(texts) > 500
-    marks = re.compile(r"^(<{7} |={7}$|>{7} )", flags=re.MULTILINE)
-    assert [path for path in texts if marks.search(path.read_text(encoding="utf-8"))] == []
-
-
 def test_one_version_everywhere():
     version = resgym.__version__
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

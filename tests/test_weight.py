@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.weight import caps, docstring_of, files, main, rooms, weigh
+from benchmarks.weight import caps, docstring_of, files, rooms, weigh
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES, MOST_PARAMETERS, MOST_FILE = 60, 8, 400
@@ -27,7 +27,6 @@ WITH_REASON = {
     "resgym/envs/vector_env.py: HironakaVectorEnv.__init__": GAME,
     "resgym/kernels/cpu/step.py: _start_row": KERNELS,
     "resgym/kernels/cpu/step.py: _step_rows": KERNELS,
-    "resgym/kernels/cpu/step.py: start_rows": KERNELS,
     "resgym/kernels/cpu/step.py: step_rows": KERNELS,
     "resgym/kernels/cuda/kernels.py: step_games": KERNELS,
     "resgym/kernels/cuda/rules.py: draw_starts": KERNELS,
@@ -132,11 +131,3 @@ def test_the_checks_bite(tmp_path):
     expected = {"resgym/long.py: C.f", "resgym/wide.py: f", "sb3_ext/file.py: 401 lines"}
     assert large(tmp_path) == expected
     assert rooms("sb3_ext", tmp_path).total() == 5
-
-
-def test_the_table_is_printed(capsys):
-    main()
-    lines = capsys.readouterr().out.splitlines()
-    (total,) = (line.split()[1:] for line in lines if line.startswith("sb3_ext "))
-    assert total == [f"{rooms('sb3_ext').total():,}", f"{caps()['sb3_ext']:,}"]
-    assert any(line.split() == ["stable-baselines3", "2.9.2", "67,449"] for line in lines)

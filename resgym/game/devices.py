@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -49,8 +50,19 @@ def available_bytes(device: torch.device) -> int | None:
         return int(free + unused)
     if device.type != "cpu":
         return None
-    known = [value for value in (_machine_bytes(), _container_bytes()) if value is not None]
-    return min(known) if known else None
+    known = []
+    with suppress(KeyError, OSError, ValueError):
+        table = dict(line.split(":") for line in _MEMORY_TABLE.read_text().splitlines())
+        known.append(int(table["MemAvailable"].split()[0]) * 1024)
+    with suppress(OSError, ValueError):  # the limit may be "max", which is none
+        limit, used = (
+            int((_CONTROL_GROUP / f"memory.{x}").read_text()) for x in ("max", "current")
+        )
+        lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+        # Pages of files that nobody uses are counted as used, but are given back on demand.
+        reclaimable = int(dict(line.split() for line in lines).get("inactive_file", 0))
+        known.append(max(limit - used + reclaimable, 0))
+    return min(known, default=None)
 
 
 def format_bytes(count: int) -> str:
@@ -75,23 +87,3 @@ def check_memory(what: str, needed: int, size: int, device: torch.device) -> Non
             f"{what} need {format_bytes(needed)}, but {format_bytes(available)} are available on "
             f"{device}; at most {available // size} fit"
         )
-
-
-def _machine_bytes() -> int | None:
-    try:
-        table = dict(line.split(":") for line in _MEMORY_TABLE.read_text().splitlines())
-        return int(table["MemAvailable"].split()[0]) * 1024
-    except (KeyError, OSError, ValueError):
-        return None
-
-
-def _container_bytes() -> int | None:
-    try:
-        limit = int((_CONTROL_GROUP / "memory.max").read_text())  # "max" is none
-        used = int((_CONTROL_GROUP / "memory.current").read_text())
-        lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
-        # Pages of files that nobody uses are counted as used, but are given back on demand.
-        reclaimable = int(dict(line.split() for line in lines).get("inactive_file", 0))
-    except (OSError, ValueError):
-        return None
-    return max(limit - used + reclaimable, 0)

@@ -47,6 +47,19 @@ def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
     return torch.where(coords.any(1, keepdim=True), agent_legal, host_legal)
 
 
+def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
+    """Raises `RefusedStep` for an illegal action with ``error``, or an ended row in DISABLED.
+
+    Which rows go on and whose actions are legal are bool [N].
+    """
+    if plan.may_refuse:
+        refused = active & ~legal & (plan.invalid_action == "error")
+        if plan.autoreset_mode == "DISABLED":
+            refused = refused | ~active
+        if bool(refused.any()):
+            raise RefusedStep
+
+
 def answers_of_agents(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
 ) -> Tensor:
@@ -194,12 +207,7 @@ class Backend:
         legal = known == actions
         if plan.seat != "host" or plan.spec.rule == "polyhedra":
             legal = legal & legal_actions(plan, state).gather(1, known[:, None])[:, 0]
-        if plan.may_refuse:
-            refused = active & ~legal & (plan.invalid_action == "error")
-            if plan.autoreset_mode == "DISABLED":
-                refused = refused | ~active
-            if bool(refused.any()):
-                raise RefusedStep
+        check_refusal(plan, active, legal)
         waiting, lengths = state.ended, state.lengths + active
         state, reward, rewards, terminated, overflow = self._played(
             plan, state, known, active & legal, ask

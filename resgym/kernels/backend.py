@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from resgym.game import devices
 from resgym.game.actions import action_axes
-from resgym.game.episode import Backend, answers_of_agents, name_sets
+from resgym.game.episode import Backend, answers_of_agents, check_refusal, name_sets
 from resgym.game.rewards import REWARD_NAMES
 from resgym.game.state import GameState
 from resgym.game.stepping import (
@@ -33,6 +33,9 @@ ASKED = -1
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a pass; kernels take the index."""
 
+STARTING = len(AUTORESET_MODES)
+"""Instead of the index of an autoreset mode: nothing is played, the games marked 1 start."""
+
 
 @cache
 def set_numbers(dimension: int, host: str | None) -> np.ndarray:
@@ -46,6 +49,54 @@ def set_numbers(dimension: int, host: str | None) -> np.ndarray:
     return np.array([sum(1 << axis for axis in axes) for axes in chosen], dtype=np.int64)
 
 
+class Numbers(NamedTuple):
+    """What kernels take for the words of a plan.
+
+    Attributes:
+        step: indices of seat, opponent (0 where both seats are played, or `ASKED`), reward, what
+            becomes of an illegal action, and autoreset mode; whether rows restart in the pass;
+            limit of steps; whether what is seen is scaled.
+        start: the same for a pass that starts games, see `STARTING`.
+        starts: points drawn, number of values, attempts, whether to reposition.
+        sets: int64 [A], the sets of the host's actions or, if the opponent is a host, those that it
+            draws from.
+    """
+
+    step: tuple[int, ...]
+    start: tuple[int, ...]
+    starts: tuple[int, ...]
+    sets: np.ndarray
+
+
+@lru_cache(maxsize=256)
+def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
+    """None for a plan whose moves, reward or starts no pass knows."""
+    spec, drawn = plan.spec, plan.start_spec
+    if spec.rule != "basic" or spec.polytope != "dominance":
+        return None
+    if plan.reward not in REWARD_NAMES or plan.starts is not None:
+        return None
+    players: dict[str, tuple[str | None, ...]]
+    players = {"host": AGENTS, "agent": hosts, "both": (plan.opponent,)}
+    others, seat = players[plan.seat], SEATS.index(plan.seat)
+    opponent = others.index(plan.opponent) if plan.opponent in others else ASKED
+    reward = REWARD_NAMES.index(str(plan.reward))
+    illegal = INVALID_ACTIONS.index(plan.invalid_action)
+    mode = AUTORESET_MODES.index(plan.autoreset_mode)
+    # Hosts who are asked name their sets after the pass, and restarts wait for them.
+    waits = opponent == ASKED and plan.seat == "agent"
+    restarts = plan.autoreset_mode != "DISABLED" and not waits
+    ends = plan.step_limit, int(plan.scale_observation)
+    starts = drawn.max_num_points, drawn.max_value + 1, drawn.start_attempts, int(spec.reposition)
+    return Numbers(
+        (seat, opponent, reward, illegal, mode, int(restarts), *ends),
+        # Neither rewards nor illegal actions there: one binary for all of them.
+        (seat, opponent, 0, INVALID_ACTIONS.index("noop"), STARTING, 1, *ends),
+        starts,
+        set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
+    )
+
+
 class FusedBackend(Backend):
     """Base of backends that play a step in one pass, around the answers of who has to be asked.
 
@@ -56,82 +107,55 @@ class FusedBackend(Backend):
     hosts: tuple[str, ...]
     """Hosts that play inside a pass, as `AGENTS`."""
 
-    @classmethod
-    def indices(cls, plan: StepPlan) -> tuple[int, int, int, int, int] | None:
-        """The numbers that kernels take for a plan's words: indices, or `ASKED`.
-
-        They are those of the seat, the opponent (0 where both seats are played), the reward, what
-        becomes of an illegal action, and the autoreset mode. None for a plan whose moves, reward
-        or starts no pass knows.
-        """
-        if plan.spec.rule != "basic" or plan.spec.polytope != "dominance":
-            return None
-        if plan.reward not in REWARD_NAMES or plan.starts is not None:
-            return None
-        players: dict[str, tuple[str | None, ...]]
-        players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
-        others = players[plan.seat]
-        return (
-            SEATS.index(plan.seat),
-            others.index(plan.opponent) if plan.opponent in others else ASKED,
-            REWARD_NAMES.index(str(plan.reward)),
-            INVALID_ACTIONS.index(plan.invalid_action),
-            AUTORESET_MODES.index(plan.autoreset_mode),
-        )
-
-    def _numbers(self, plan: StepPlan) -> Any:
-        """What passes take for a plan; None for one that they do not know."""
-        raise NotImplementedError
-
-    def _refuse(self, plan: StepPlan, numbers: Any, state: EpisodeState, actions: Tensor) -> None:
-        """Raises `RefusedStep` before anybody is asked, where that can be seen for free."""
-
     def _pass(
-        self, plan: StepPlan, numbers: Any, games: Games, actions: Tensor, answers: Tensor | None
+        self,
+        plan: StepPlan,
+        numbers: Numbers,
+        rules: tuple[int, ...],
+        games: Games,
+        actions: Tensor,
+        answers: Tensor | None = None,
     ) -> StepResult:
-        """A step; ``answers`` int64 [N] are those of agents who were asked.
+        """A step, or a start, by the ``rules`` of the numbers; `RefusedStep` as of `Backend.step`.
 
-        With hosts who have to be asked it restarts no row, and leaves all that was played without a
-        set.
+        ``answers`` int64 [N] are those of agents who were asked. With hosts who have to be asked it
+        leaves all that was played or started without a set.
         """
-        raise NotImplementedError
-
-    def _starts(self, plan: StepPlan, numbers: Any, games: Games, mask: Tensor) -> ResetResult:
-        """Starts in the rows of ``mask``, bool [N], without a set if hosts have to be asked."""
         raise NotImplementedError
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """See `resgym.game.episode.Backend.step`."""
-        numbers = self._numbers(plan)
+        numbers = _numbers(plan, self.hosts)
         if numbers is None:
             return super().step(plan, games, actions, ask)
-        if numbers.plays:
-            return self._pass(plan, numbers, games, actions, None)
+        if numbers.step[1] != ASKED:
+            return self._pass(plan, numbers, numbers.step, games, actions)
         state = games.tensors()
-        self._refuse(plan, numbers, state, actions)
         if plan.seat == "agent":
-            result = self._pass(plan, numbers, state, actions, None)
+            result = self._pass(plan, numbers, numbers.step, state, actions)
             return self._ask_hosts(plan, numbers, state.ended, result, ask)
-        known = actions.clamp(0, plan.num_actions - 1)
-        playing = (known == actions) & ~state.ended
-        answers = answers_of_agents(plan, state, known, playing, ask)
-        return self._pass(plan, numbers, state, actions, answers)
+        known, active = actions.clamp(0, plan.num_actions - 1), ~state.ended
+        legal = known == actions
+        if devices.is_host_memory(actions.device):  # elsewhere the pass finds out, for one wait
+            check_refusal(plan, active, legal)
+        answers = answers_of_agents(plan, state, known, active & legal, ask)
+        return self._pass(plan, numbers, numbers.step, state, actions, answers)
 
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
     ) -> ResetResult:
         """See `Backend.start`."""
-        numbers = self._numbers(plan)
+        numbers = _numbers(plan, self.hosts)
         if numbers is None or given is not None:
             return super().start(plan, games, mask, ask, given)
-        result = self._starts(plan, numbers, games, mask)
-        if plan.seat != "agent" or numbers.plays:
-            return result
+        result = self._pass(plan, numbers, numbers.start, games, mask.to(torch.int64))
+        if plan.seat != "agent" or numbers.step[1] != ASKED:
+            return ResetResult(result.games, result.points, result.coords)
         state = name_sets(plan, result.games.tensors(), mask, ask)
         return ResetResult(state, result.points, _shown(state))
 
     def _ask_hosts(
-        self, plan: StepPlan, numbers: Any, waiting: Tensor, result: StepResult, ask: Ask
+        self, plan: StepPlan, numbers: Numbers, waiting: Tensor, result: StepResult, ask: Ask
     ) -> StepResult:
         """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
 
@@ -152,7 +176,7 @@ class FusedBackend(Backend):
             restart = waiting
         points = result.points
         if restart is not None:
-            started = self._starts(plan, numbers, state, restart)
+            started = self._pass(plan, numbers, numbers.start, state, restart.to(torch.int64))
             state, points, over = started.games.tensors(), started.points, over & ~restart
         state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
         shown = _shown(state)

@@ -150,7 +150,7 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
         return f"needs {needed} (pip install 'resgym[{extra}]'): {found}"
     if name == "numba":
         return None
-    from resgym.kernels.cuda.grids import INTERPRETED, MAX_NUM_POINTS
+    from resgym.kernels.cuda.backend import INTERPRETED, MAX_NUM_POINTS
 
     if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
         return f"runs on cuda, got device {str(device)!r}"

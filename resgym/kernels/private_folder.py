@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 
 
@@ -29,12 +28,15 @@ def check_private(path: str | os.PathLike[str]) -> None:
 def private_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
     """A folder for compiled code, made with mode 0700 if it is not there.
 
-    It lies in ``root``, by default in ``resgym`` in the user's folder of caches.
+    It lies in ``root``, by default in ``resgym`` in ``XDG_CACHE_HOME`` or ``~/.cache``.
 
     Raises:
         OSError: it cannot be made or written, or it is not private (see `check_private`).
     """
-    parent = Path(root) if root else _user_caches() / "resgym"
+    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not caches.is_absolute():
+        caches = Path.home() / ".cache"
+    parent = Path(root) if root else caches / "resgym"
     folder = parent / name
     parent.parent.mkdir(parents=True, exist_ok=True)
     for each in (parent, folder):
@@ -43,12 +45,3 @@ def private_folder(name: str, root: str | os.PathLike[str] | None = None) -> Pat
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{folder} cannot be written")
     return folder
-
-
-def _user_caches() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    given = os.environ.get("XDG_CACHE_HOME")
-    if given and os.path.isabs(given):
-        return Path(given)
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")

@@ -49,28 +49,16 @@ def mask(value: Any):
 # What is done, the error, its field, what was given, what is allowed.
 CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "actions: too few": (step([0, 0]), ValueError, "actions", "(2,)", "(3,)"),
-    "actions: too many": (step(np.zeros(4, int)), ValueError, "actions", "(4,)", "(3,)"),
     "actions: two axes": (step(np.zeros((3, 1), int)), ValueError, "actions", "(3, 1)", "(3,)"),
-    "actions: one number": (step(0), ValueError, "actions", "()", "(3,)"),
     "actions: nothing": (step(None), ValueError, "actions", "()", "(3,)"),
     "actions: ragged": (step([[0, 1], [0], [1]]), ValueError, "actions", "ragged", "(3,)"),
     "actions: floats": (step([0.0, 1.0, 0.0]), TypeError, "actions", "float64", "integers"),
-    "actions: NaN": (step([math.nan] * 3), TypeError, "actions", "float64", "integers"),
-    "actions: float tensor": (step(torch.zeros(3)), TypeError, "actions", "float32", "integers"),
-    "actions: NaN tensor": (
-        step(torch.full((3,), math.nan)), TypeError, "actions", "float32", "integers",
-    ),
     "actions: complex": (
         step(torch.zeros(3, dtype=torch.complex64)), TypeError, "actions", "complex64", "integers",
     ),
     "actions: booleans": (step([True, False, True]), TypeError, "actions", "bool", "integers"),
-    "actions: boolean tensor": (
-        step(torch.ones(3, dtype=torch.bool)), TypeError, "actions", "bool", "integers",
-    ),
-    "actions: strings": (step(["a", "b", "c"]), TypeError, "actions", "<U1", "integers"),
     "actions: None inside": (step([None, 0, 0]), TypeError, "actions", "object", "integers"),
     "actions: beyond 64 bits": (step([2**70, 0, 0]), TypeError, "actions", "object", "integers"),
-    "actions: a dict": (step({"a": 0}), ValueError, "actions", "()", "(3,)"),
     "action: past the last": (step([50] * 3), ValueError, "action of row 0", "got 50", "one of [0"),
     "action: negative": (step([-1] * 3), ValueError, "action of row 0", "got -1", "one of [0"),
     "action: largest unsigned": (
@@ -81,19 +69,6 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         step(torch.full((3,), -1).view(torch.uint64)), ValueError, "action of row 0",
         str(2**64 - 1), "one of [0",
     ),
-    "action: eight bits": (
-        step(np.full(3, -1, np.int8)), ValueError, "action of row 0", "got -1", "one of [0",
-    ),
-    "action: from the back": (
-        step(np.array([0, 0, 50])[::-1]), ValueError, "action of row 0", "got 50", "one of [0",
-    ),
-    "action: masked": (
-        step(np.ma.array([50] * 3, mask=True)), ValueError, "action of row 0", "50", "one of [0",
-    ),
-    "actions: half floats": (
-        step(np.zeros(3, np.float16)), TypeError, "actions", "float16", "integers",
-    ),
-    "actions: times": (step(np.zeros(3, "m8[s]")), TypeError, "actions", "timedelta", "integers"),
     "actions: sparse": (
         step(torch.zeros(3, dtype=torch.int64).to_sparse()),
         TypeError, "actions", "sparse torch.int64", "integers",
@@ -110,33 +85,24 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         points(torch.ones(2, 3, dtype=torch.int64).to_sparse()),
         TypeError, "points", "sparse torch.int64", "integers",
     ),
-    "points: brain floats": (
-        points(torch.ones(2, 3, dtype=torch.bfloat16)), TypeError, "points", "bfloat16", "integers",
-    ),
     "points: no data": (
         points(torch.ones(2, 3, dtype=torch.int64, device="meta")),
         ValueError, "points", "meta device", "data",
     ),
     "seed: a string": (reset(seed="12"), TypeError, "seed", "'12'", "integer"),
-    "seed: a float": (reset(seed=1.0), TypeError, "seed", "1.0", "integer"),
-    "seed: NaN": (reset(seed=math.nan), TypeError, "seed", "nan", "integer"),
     "seed: a boolean": (reset(seed=True), TypeError, "seed", "True", "integer"),
     "seed: negative": (reset(seed=-1), ValueError, "seed", "-1", "between 0 and"),
-    "seed: too large": (reset(seed=2**63), ValueError, "seed", str(2**63), "between 0 and"),
     "seed: last row too large": (
         reset(seed=2**63 - 1), ValueError, "seed", str(2**63 - 1), "between 0 and",
     ),
     "seed: too few": (reset(seed=[1, 2]), ValueError, "seed", "got 2", "3 of them"),
     "seed: one is negative": (reset(seed=[1, -2, 3]), ValueError, "seed[1]", "-2", "between 0"),
-    "seed: one is a float": (reset(seed=[1, 2, 2.5]), TypeError, "seed[2]", "2.5", "integer"),
     "seed: float array": (reset(seed=np.ones(3)), TypeError, "seed[0]", "1.0", "integer"),
     "options: a list": (reset(options=["points"]), TypeError, "options", "['points']", "a dict"),
     "options: unknown": (
         reset(options={"point": CUSP}), ValueError, "options", "['point']", "'points'",
     ),
-    "options: unknown key type": (reset(options={3: 4}), ValueError, "options", "[3]", "'points'"),
     "points: none": (points([]), ValueError, "points", "empty", "at least one"),
-    "points: an empty game": (points([[]]), ValueError, "points", "empty", "at least one point"),
     "points: an empty game of three": (
         points([CUSP, [], CUSP]), ValueError, "points[1]", "empty", "at least one point",
     ),
@@ -145,7 +111,6 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "points: one point, not a list of points": (
         points([1, 2, 3]), ValueError, "points[0]", "got 1", "3 coordinates",
     ),
-    "points: ragged": (points([(1, 2, 3), (4, 5)]), ValueError, "points[1]", "got 2", "3 coord"),
     "points: ragged in a game": (
         points([CUSP, [(1, 2)], CUSP]), ValueError, "points[1][0]", "got 2", "3 coordinates",
     ),
@@ -155,7 +120,6 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "points: mixed depths": (
         points([CUSP, (1, 2, 3), CUSP]), ValueError, "points[0]", "got 2", "3 coordinates",
     ),
-    "points: negative": (points([(1, -1, 0), (0, 2, 0)]), ValueError, "points[0]", "-1", "0..2^59"),
     "points: negative in an array": (
         points(np.array([(1, 2, 0), (0, -2, 0)])), ValueError, "points[1]", "-2", "0..2^59",
     ),
@@ -167,26 +131,13 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     ),
     "points: a float": (points([(1.0, 0, 0)]), TypeError, "points[0]", "1.0 (float)", "integers"),
     "points: NaN": (points([(0, math.nan, 0)]), TypeError, "points[0]", "nan (float)", "integers"),
-    "points: infinite": (points([(0, 0, math.inf)]), TypeError, "points[0]", "inf", "integers"),
     "points: booleans": (points([(True, 0, 0)]), TypeError, "points[0]", "True", "integers"),
-    "points: None": (points([None]), ValueError, "points[0]", "got 1", "3 coordinates"),
-    "points: strings": (points([("a", "b", "c")]), TypeError, "points[0]", "'a'", "integers"),
-    "points: float array": (points(np.ones((2, 3))), TypeError, "points", "float64", "integers"),
-    "points: NaN array": (
-        points(np.full((2, 3), np.nan)), TypeError, "points", "float64", "integers",
-    ),
     "points: float tensor": (points(torch.ones(2, 3)), TypeError, "points", "float32", "integers"),
     "points: flat array": (
         points(np.arange(3)), ValueError, "points", "(3,)", "[points, dimension]",
     ),
-    "points: deep array": (
-        points(np.zeros((1, 1, 2, 3), int)), ValueError, "points", "(1, 1, 2, 3)", "dimension]",
-    ),
     "points: array of other dimension": (
         points(np.eye(4, dtype=int)), ValueError, "points[0]", "got 4", "3 coordinates",
-    ),
-    "points: all rows absent": (
-        points(np.full((2, 3), -1)), ValueError, "points", "empty", "at least one point",
     ),
     "points: more than fit": (
         points([(k, 9 - k, 0) for k in range(9)]), ValueError, "points", "9 points", "is 6",
@@ -202,11 +153,9 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     ),
     "reset_mask: too short": (mask([True]), ValueError, "reset_mask", "(1,)", "(3,)"),
     "reset_mask: integers": (mask([1, 0, 1]), ValueError, "reset_mask", "int64", "bool"),
-    "reset_mask: a boolean": (mask(True), ValueError, "reset_mask", "()", "(3,)"),
     "reset_mask: no row": (
         mask(torch.zeros(3, dtype=torch.bool)), ValueError, "reset_mask", "none", "at least one",
     ),
-    "reset_mask: strings": (mask(["a"] * 3), ValueError, "reset_mask", "'a'", "bool"),
     "reset_mask: ragged": (mask([[True], [], []]), ValueError, "reset_mask", "[[True]", "bool"),
 }  # fmt: skip
 
@@ -277,12 +226,8 @@ def test_a_first_reset_of_some_rows():
     ("action", "kind", "message"),
     [
         (99, ValueError, r"^action of row 0 must be one of \[.*\], got 99$"),
-        (-1, ValueError, r"^action of row 0 must be one of \[.*\], got -1$"),
         (0.0, TypeError, "^actions must be integers, got dtype float64$"),
-        (math.nan, TypeError, "^actions must be integers, got dtype float64$"),
-        (True, TypeError, "^actions must be integers, got dtype bool$"),
         (None, TypeError, "^actions must be integers, got dtype object$"),
-        ("0", TypeError, "^actions must be integers, got dtype <U1$"),
         ([0, 1], ValueError, r"^action must be one integer, got shape \(2,\)$"),
         ([[0], [1, 2]], ValueError, "^action must be one integer, got a ragged list$"),
     ],
@@ -298,17 +243,6 @@ def test_actions_of_single_environments(env_id, action, kind, message):
     second, *expected, _ = other.step(legal)
     assert rest == expected
     assert repr(first) == repr(second)
-
-
-@pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("seed", [-1, 1.5, "3", math.nan, True, 2**63, [1]])
-def test_seeds_of_single_environments(env_id, seed):
-    env = gymnasium.make(env_id).unwrapped
-    allowed = r"(between 0 and 9223372036854775807|an integer), got "
-    with pytest.raises((ValueError, TypeError), match=f"^seed must be {allowed}") as caught:
-        env.reset(seed=seed)
-    assert "\n" not in str(caught.value)
-    env.reset(seed=0)
 
 
 # The argument, its value, the error, and all that it says.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -94,46 +92,30 @@ def test_bench(capsys):
     assert all(rate["median"] > 0 for rate in json.loads(out)["moves_per_second"].values())
 
 
-def test_help_names_the_players(capsys):
-    code, out, _ = run(capsys, "rho", "--help")
-    assert code == 0
-    assert "zeillinger_lex" in out
-    assert "choose_first" in out
-
-
 RHO = ["rho", "random", "random"]
 BAD = [
     (["rho", "nobody", "random"], "resgym rho: host must be one of [", "got 'nobody'"),
     (["rho", "random", "nobody"], "resgym rho: agent must be one of [", "got 'nobody'"),
     (["rho", "./no/host.zip", "random"], "resgym rho: host: there is no", "no/host.zip"),
     (["rho", "random", "zeillinger"], "zeillinger", "choose_first"),
-    (["rho", "random", "zeilinger"], "zeilinger", "choose_first"),
     (["rho", "random", "./no/such/model.zip"], "no/such/model.zip", "saved model"),
-    (["rho", "random"], "agent", "required"),
     ([], "command", "required"),
     (["fly"], "'fly'", "rho"),
     ([*RHO, "--games", "0"], "games", "got 0"),
-    ([*RHO, "--games", "-5"], "games", "got -5"),
     ([*RHO, "--games", "10000000000000"], "games", "1000000000"),
-    ([*RHO, "--games", "many"], "games", "'many'"),
-    ([*RHO, "--games", "nan"], "games", "'nan'"),
     ([*RHO, "--games", "1.5"], "games", "'1.5'"),
-    ([*RHO, "--dimension", "1"], "dimension", "between 2 and 10, got 1"),
     ([*RHO, "--dimension", "11"], "dimension", "between 2 and 10, got 11"),
-    ([*RHO, "--max-num-points", "0"], "max_num_points", "got 0"),
     ([*RHO, "--max-num-points", "1"], "max_num_points", "got 1"),
     ([*RHO, "--max-value", "0"], "max_value", "got 0"),
     ([*RHO, "--max-moves", "0"], "max_moves", "got 0"),
     ([*RHO, "--seed", "-1"], "seed", "got -1"),
     ([*RHO, "--device", "cuda:55"], "device", "'cuda:55'"),
-    ([*RHO, "--device", "toaster"], "device", "'toaster'"),
     ([*RHO, "--co\nlor", "red"], "--co lor", "unrecognized"),
     ([*RHO, "--rule", "chess"], "--rule", "'chess'"),
     ([*RHO, "--unit", "3"], "unit", "must be 1 with rule 'basic', got 3"),
     ([*RHO, "--starts", ""], "starts", "must be a file"),
     (["rho", "zeillinger", "random", "--rule", "polyhedra"], "'zeillinger'", "'polyhedra'"),
     (["cross-play", "--hosts", "random", "nobody"], "cross-play: hosts must be", "zeillinger"),
-    (["cross-play", "--hosts"], "--hosts", "at least one"),
     (["cross-play", "--agents", "random", "--games", "0"], "games", "got 0"),
     (
         ["check", "resgym/Nothing-v0"],
@@ -149,14 +131,11 @@ BAD = [
     (["bench", "--backend", "abacus"], "backend", "'abacus'"),
     (["tree", "E6", "--host", "nobody"], "resgym tree: host must be", "zeillinger"),
     (["tree", "A999999999999999999"], "A_n with n >= 1", "n < 2^59"),
-    (["tree", "E6", "--max-depth", "-1"], "max_depth", "must be at least 0, got -1"),
     (["solve", "5"], "solve", "constant"),
     (["solve", "E8", "--time-limit", "-1"], "time_limit", "got -1"),
     (["solve", "x^2"], "solve", "variable"),
     (["play", "E8", "--opponent", "nobody"], "nobody", "zeillinger"),
     (["play", "E8", "--dimension", "3"], "dimension", "is for random starts, got the start 'E8'"),
-    (["play", "E8", "--max-value", "7"], "max_value", "is for random starts"),
-    (["play", "--dimension", "11"], "dimension", "must be between 2 and 10, got 11"),
     (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json"),
     (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in .json"),
     (["solve", "A2", "--host", "random_pair", "--out", "g.sage"], "out", "against one player"),
@@ -176,20 +155,6 @@ def test_errors_are_one_line_with_code_two(capsys, tmp_path, monkeypatch, argume
     assert field in err
     assert detail in err
     assert not list(tmp_path.iterdir())
-
-
-def test_a_process_of_its_own():
-    def resgym(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "resgym.cli", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    done = resgym("rho", "all_coord", "random", "--games", "30", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["rho"] == rho("all_coord", "random", games=30).rho
-    done = resgym("rho", "nobody", "random")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert "Traceback" not in done.stderr
 
 
 def test_the_share_of_the_optimum(capsys):

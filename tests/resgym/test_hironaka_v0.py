@@ -1,6 +1,5 @@
 """The PettingZoo environment: PettingZoo's own tests, and games equal to Gymnasium's."""
 
-import pickle
 from types import SimpleNamespace
 
 import gymnasium
@@ -63,16 +62,6 @@ def test_both_seats_have_the_same_spaces_on_request(dimension, spaces, at_once):
         assert mask[action]
         for each in (game, own):
             each.step(action)
-
-
-def test_supersuit_makes_a_vector_environment_of_it():
-    supersuit = pytest.importorskip("supersuit", reason="needs SuperSuit, which is no requirement")
-    env = supersuit.pettingzoo_env_to_vec_env_v1(hironaka_v0.parallel_env(spaces="flat"))
-    env = supersuit.concat_vec_envs_v1(env, 2, base_class="gymnasium")
-    env.reset(seed=0)
-    seen, rewards, *_ = env.step(np.zeros(4, np.int64))
-    assert seen.shape == (4, *env.observation_space.shape)
-    assert rewards.shape == (4,)
 
 
 def test_its_seeds():
@@ -166,14 +155,6 @@ def test_at_once_an_axis_outside_of_the_set_stands_for_the_next_one_in_it():
         answers[axis] = seen[HOST]["observation"]
     assert np.array_equal(answers[2], answers[0])
     assert not np.array_equal(answers[1], answers[0])
-
-
-def test_a_copy_plays_the_same_game():
-    game = hironaka_v0.raw_env(dimension=2, max_cycles=7)
-    twin = pickle.loads(pickle.dumps(game))
-    for each in (game, twin):
-        each.reset(seed=3)
-    assert np.array_equal(game.observe(HOST)["observation"], twin.observe(HOST)["observation"])
 
 
 @pytest.mark.parametrize(

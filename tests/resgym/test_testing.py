@@ -1,8 +1,6 @@
 """The public contract checks, tried on environments and players that break one clause each."""
 
-import numpy as np
 import pytest
-import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym.testing
@@ -74,15 +72,6 @@ def test_the_last_step_needs_no_restart():
 
     for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
         check_vector_env(lambda n, mode=mode: OneEnd(n, mode), steps=3)
-
-
-def test_the_check_draws_from_no_global_generator():
-    np.random.seed(0)
-    torch.manual_seed(0)
-    before = np.random.get_state()[1].copy(), torch.random.get_rng_state()
-    check_vector_env(Countdown, steps=20)
-    assert np.array_equal(before[0], np.random.get_state()[1])
-    assert torch.equal(before[1], torch.random.get_rng_state())
 
 
 def test_a_contract_error_is_an_assertion():

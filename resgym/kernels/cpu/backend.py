@@ -1,34 +1,49 @@
-"""The backend compiled for the CPU: whole steps in one pass, around whoever has to be asked.
+"""The backend compiled for the CPU: whole steps in one pass, and the single operations.
 
-Importing this module needs numba (``pip install 'resgym[fast]'``).
+Importing this module needs numba (``pip install 'resgym[fast]'``). Tensors are read and written
+through NumPy views, without copies; results are new.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from resgym.game.episode import Backend
+from resgym.game.rng import RowRandom
+from resgym.game.rules import check_startable, observe_points
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState, canonical_state, where_state
 from resgym.game.stepping import (
-    Ask,
+    AUTORESET_MODES,
     EpisodeState,
     Games,
     RefusedStep,
-    ResetResult,
     StepPlan,
     StepResult,
 )
 from resgym.game.variants import BASIC
-from resgym.kernels.backend import ASKED, set_numbers
-from resgym.kernels.cpu.compilation import lies_on_disk
-from resgym.kernels.cpu.operations import NumbaOperations, array_of
-from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
+from resgym.kernels.backend import FusedBackend, Numbers, set_numbers
+from resgym.kernels.cpu.compilation import compiled, lies_on_disk
+from resgym.kernels.cpu.players import HOSTS, name_set
+from resgym.kernels.cpu.rules import (
+    draw_start,
+    observe_position,
+    play_move,
+    set_of_row,
+    within,
+)
+from resgym.kernels.cpu.step import step_rows
 from resgym.kernels.cpu.threads import share_rows
 
 _FLOAT, _INTEGER, _BYTE, _FLAG = map(np.dtype, (np.float32, np.int64, np.int8, np.bool_))
+
+_SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
 _UNROLLED = (3,)
 """Numbers of axes with machine code of their own: a third faster, seconds of compiling each."""
@@ -75,113 +90,137 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
     return old, new, spare
 
 
-class _Numbers(NamedTuple):
-    """What a plan comes to: the arguments of `step_rows` that are the same in every step."""
-
-    dims: Any
-    sets: np.ndarray
-    rules: tuple[int, ...]
-    starts: tuple[int, ...]
-    shows_final: bool
-    plays: bool
-    may_refuse: bool
+@cache
+def _dims(dimension: int) -> Any:
+    """See `resgym.kernels.cpu.rules`."""
+    return (0,) * dimension if dimension in _UNROLLED else np.zeros(dimension, int)
 
 
-@lru_cache(maxsize=256)
-def _numbers(plan: StepPlan) -> _Numbers | None:
-    """The plan as numbers; None if passes do not know its moves, its reward or its starts."""
-    indices = NumbaBackend.indices(plan)
-    if indices is None:
-        return None
-    spec, starts, mode = plan.spec, plan.start_spec, plan.autoreset_mode
-    asked = indices[1] == ASKED
-    # Hosts who are asked name their sets after the pass, and restarts wait for them.
-    restarts = mode != "DISABLED" and not (asked and plan.seat == "agent")
-    rules = (*indices, restarts, plan.step_limit, plan.scale_observation)
-    drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts, spec.reposition)
-    unrolled = spec.dimension in _UNROLLED
-    return _Numbers(
-        dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
-        sets=set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
-        rules=tuple(map(int, rules)),
-        starts=tuple(map(int, drawn)),
-        shows_final=restarts and mode == "SAME_STEP",
-        plays=not asked,
-        may_refuse=plan.may_refuse and not asked,
-    )
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""
+    return tensor.detach().contiguous().numpy()
 
 
-class NumbaBackend(NumbaOperations):
-    """Compiled passes over all rows, around the answers of opponents that have to be asked."""
+@compiled
+def _observe_rows(points, count, scale, seen):
+    dims = np.empty(points.shape[2], np.int64)
+    for game in range(points.shape[0]):
+        alive = within(count[game], points[game])
+        observe_position(dims, points[game], alive, scale, seen[game])
 
+
+@compiled
+def _choose_rows(host, points, count, drawn, sets, keys, actions):
+    dims = np.empty(points.shape[2], np.int64)
+    for game in range(count.shape[0]):
+        alive = within(count[game], points[game])
+        axis_mask = name_set(dims, host, points[game], alive, drawn, np.uint64(keys[game]))
+        actions[game] = np.searchsorted(sets, axis_mask)
+
+
+@compiled
+def _move_games(points, count, coords, axis, reposition, overflow, moved):
+    """Plays in place; returns the first row whose axis is none, or -1."""
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        overflow[game] = moved[game] = False
+        chosen = axis[game]
+        if chosen < 0 or chosen >= dimension:
+            return game
+        axis_mask = set_of_row(dims, coords[game])
+        position, before = points[game], within(count[game], points[game])
+        if before <= 1 or not (axis_mask >> chosen) & 1 or axis_mask & (axis_mask - 1) == 0:
+            continue
+        after = play_move(dims, position, before, axis_mask, chosen, reposition, scratch, numbers)
+        if after < 0:
+            overflow[game] = True
+            continue
+        moved[game] = True
+        count[game] = after
+        for row in range(after, before):
+            for other in range(dimension):
+                points[game, row, other] = -1
+    return -1
+
+
+@compiled
+def _draw_games(points, count, keys, values, attempts, reposition):
+    """Writes random unfinished positions; see `draw_start`."""
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        position, key = points[game], np.uint64(keys[game])
+        drawn = draw_start(dims, position, key, values, attempts, reposition, scratch, numbers)
+        count[game] = drawn
+        for row in range(drawn, num_points):
+            for axis in range(dimension):
+                points[game, row, axis] = -1
+
+
+class NumbaBackend(FusedBackend):
+    """Compiled passes over all rows, the single operations, and the choices of scripted hosts."""
+
+    name = "numba"
+    hosts = HOSTS
     compiled: ClassVar[dict[str, Any]] = {
-        **NumbaOperations.compiled,
+        "move": _move_games,
+        "random_starts": _draw_games,
+        "observe_points": _observe_rows,
+        "host_actions": _choose_rows,
         "step": step_rows,
-        "start": start_rows,
+        "start": step_rows,
     }
+    """What is compiled of each operation."""
 
     def operations_on_disk(self) -> set[str]:
         """The operations whose machine code lies on disk, so that they take no compiling."""
         return {name for name, function in self.compiled.items() if lies_on_disk(function)}
 
-    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """As its base, by the shortest road where nobody is asked."""
-        numbers = _numbers(plan)
-        if numbers is None or not numbers.plays:
-            return super().step(plan, games, actions, ask)
-        return self._pass(plan, numbers, games, actions, None)
-
-    def _numbers(self, plan: StepPlan) -> _Numbers | None:
-        return _numbers(plan)
-
-    def _refuse(
-        self, plan: StepPlan, numbers: _Numbers, state: EpisodeState, actions: Tensor
-    ) -> None:
-        arrays = map(array_of, (actions, state.coords, state.ended))
-        if plan.may_refuse and any_refused(numbers.dims, numbers.sets, numbers.rules, *arrays):
-            raise RefusedStep
-
     def _pass(
         self,
         plan: StepPlan,
-        numbers: _Numbers,
+        numbers: Numbers,
+        rules: tuple[int, ...],
         games: Games,
         actions: Tensor,
-        answers: Tensor | None,
+        answers: Tensor | None = None,
     ) -> StepResult:
         old, new, spare = _memory(games)
         chosen = actions.contiguous().numpy()
-        if numbers.may_refuse and any_refused(
-            numbers.dims, numbers.sets, numbers.rules, chosen, old[2], old[-1]
-        ):
-            raise RefusedStep
         given = chosen if answers is None else array_of(answers)
         num_games, _, dimension = shape = old[0].shape
-        coords_shape = (num_games, dimension)
+        coords_shape, both = (num_games, dimension), plan.seat == "both"
+        shows_final = rules[5] and rules[4] == _SAME_STEP
         seen, seen_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
         final, final_coords = seen, seen_coords
-        if numbers.shows_final:
+        if shows_final:
             final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
         reward, returns = np.empty((2, num_games), _FLOAT)
-        rewards = np.empty((num_games if plan.seat == "both" else 0, 2), _FLOAT)
+        rewards = np.empty((num_games if both else 0, 2), _FLOAT)
         terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
         lengths = np.empty(num_games, _INTEGER)
         num_ended = share_rows(
-            step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules,
-            numbers.starts,
+            step_rows, num_games, dimension, _dims(dimension), numbers.sets, rules, numbers.starts,
             chosen, given, old, new,
             (
                 seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
                 final_coords, returns, lengths,
             ),
         )  # fmt: skip
-        any_final = num_ended > 0 and numbers.shows_final
+        if num_ended < 0:
+            raise RefusedStep
+        any_final = num_ended and shows_final
         return StepResult(
             games=HostGames(new, spare),
             points=seen,
             coords=seen_coords,
             reward=reward,
-            rewards=rewards if plan.seat == "both" else None,
+            rewards=rewards if both else None,
             terminated=terminated,
             truncated=truncated,
             overflow=overflow,
@@ -192,13 +231,71 @@ class NumbaBackend(NumbaOperations):
             episode_lengths=lengths if num_ended else None,
         )
 
-    def _starts(self, plan: StepPlan, numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
-        old, new, spare = _memory(games)
-        num_games, _, dimension = shape = old[0].shape
-        seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
-        share_rows(
-            start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules,
-            numbers.starts,
-            array_of(mask), old, new, seen, seen_coords,
-        )  # fmt: skip
-        return ResetResult(HostGames(new, spare), seen, seen_coords)
+    # Kernels keep minimal points; the reference finds vertices among them, and plays other rules.
+
+    def move(
+        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
+    ) -> tuple[GameState, Tensor]:
+        """As `resgym.game.rules.move`; an axis outside 0..D-1 is an IndexError."""
+        if spec.rule != "basic":
+            return Backend.move(state, coords, axis, spec)
+        after = GameState(
+            state.points.clone(memory_format=torch.contiguous_format),
+            state.count.clone(memory_format=torch.contiguous_format),
+            state.rule,
+        )
+        moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
+        arrays = map(array_of, (after.points, after.count, coords.to(torch.bool), axis))
+        options = (_plain(spec).reposition, array_of(overflow), array_of(moved))
+        bad = _move_games(*arrays, *options)
+        if bad >= 0:
+            raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
+        if spec.polytope == "newton":
+            after = where_state(moved, _vertices(after, spec), state)
+        return after, overflow
+
+    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
+        """As `resgym.game.rules.random_starts`."""
+        check_startable(spec)
+        if spec.rule != "basic":
+            return Backend.random_starts(spec, rng)
+        shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
+        points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
+        state = GameState(points, count)
+        arrays = map(array_of, (points, count, rng.key))
+        sizes = (spec.max_value + 1, spec.start_attempts, _plain(spec).reposition)
+        _draw_games(*arrays, *sizes)
+        # A position of several minimal points has several vertices: no start is finished after all.
+        return _vertices(state, spec) if spec.polytope == "newton" else state
+
+    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
+        """See `resgym.game.rules.observe_points`."""
+        if state.rule.extra_rows:
+            return observe_points(state, scale)
+        seen = torch.full(state.points.shape, -1.0)
+        points, count = array_of(state.points), array_of(state.count)
+        _observe_rows(points, count, bool(scale), array_of(seen))
+        return seen
+
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """See `Backend.host_actions`."""
+        if name is None or name not in HOSTS:
+            return None
+        actions = torch.empty(state.num_games, dtype=torch.int64)
+        points, count = array_of(state.points), array_of(state.count)
+        sets = (set_numbers(state.points.shape[2], each) for each in (name, None))
+        host = HOSTS.index(name)
+        _choose_rows(host, points, count, *sets, array_of(rng.key), array_of(actions))
+        return actions
+
+
+def _plain(spec: GameSpec) -> GameSpec:
+    """The game whose minimal points `_vertices` takes up."""
+    if spec.polytope == "dominance":
+        return spec
+    return replace(spec, polytope="dominance", reposition=False)
+
+
+def _vertices(state: GameState, spec: GameSpec) -> GameState:
+    """The vertices among minimal points, by the reference."""
+    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)

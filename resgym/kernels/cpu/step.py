@@ -14,7 +14,7 @@ from resgym.game.stepping import (
     INVALID_ACTIONS,
     SEATS,
 )
-from resgym.kernels.backend import ASKED
+from resgym.kernels.backend import ASKED, STARTING
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set
 from resgym.kernels.cpu.rules import (
@@ -41,29 +41,6 @@ def _is_legal(dims, action, seat, axis_mask, sets):
     if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axis_mask == 0):
         return 0 <= action < sets.shape[0]
     return 0 <= action < len(dims) and (axis_mask >> action) & 1 == 1
-
-
-@compiled
-def any_refused(dims, sets, rules, actions, coords, ended):
-    """Whether the step is refused: for an illegal action or an ended row.
-
-    The arguments are those of `step_rows`, the last two of them fields of the old state.
-    """
-    return _any_refused(dims, sets, rules, actions, coords, ended)
-
-
-@inlined
-def _any_refused(dims, sets, rules, actions, coords, ended):
-    seat, on_illegal, mode = rules[0], rules[3], rules[4]
-    for row in range(actions.shape[0]):
-        if ended[row]:
-            if mode == _DISABLED:
-                return True
-        elif on_illegal == _ERROR:
-            axis_mask = set_of_row(dims, coords[row])
-            if not _is_legal(dims, actions[row], seat, axis_mask, sets):
-                return True
-    return False
 
 
 @inlined
@@ -135,17 +112,13 @@ def _start_row(
 def step_rows(
     begin, end, dims, sets, rules, starts, actions, answered, old, new, results
 ):  # fmt: skip
-    """Plays the rows begin..end-1; returns how many of them ended.
+    """Plays or starts the rows begin..end-1; returns how many ended, far below 0 if it refuses.
 
     Reads the old state and writes every entry of the new one, but for the seeds, and of the
-    results. No action may be one that `any_refused` finds.
+    results. A step that is refused leaves them half written. In a start the actions mark the rows.
 
         dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
-        sets: int64 [A], the sets of the host's actions or, if the opponent is a host, those that it
-            draws from.
-        rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
-            and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
-        starts: points drawn, number of values, attempts, whether to reposition.
+        sets, rules, starts: see `resgym.kernels.backend.Numbers`.
         answered: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
         old, new: the fields of `EpisodeState`; the new ones hold a state of before.
@@ -194,9 +167,11 @@ def _step_rows(
             axis_mask = set_of_row(dims, old_coords[row])
             half_moves = old_half_moves[row]
             key = np.uint64(old_key[row])
-            active = not old_ended[row]
+            active = mode != STARTING and not old_ended[row]
             action = actions[row]
             legal = active and _is_legal(dims, action, seat, axis_mask, sets)
+            if not legal and (on_illegal == _ERROR if active else mode == _DISABLED):
+                return -2 * actions.shape[0]
 
             # The move, or the half-move.
             host_reward = reward = np.float32(0.0)
@@ -261,6 +236,8 @@ def _step_rows(
             new_half_moves[row] = half_moves
             new_episode[row] = old_episode[row]
             new_key[row] = old_key[row]
+            if mode == STARTING:
+                done = old_ended[row] and action == 0
             new_ended[row] = done and mode != _SAME_STEP
 
         if not restarts:
@@ -271,49 +248,12 @@ def _step_rows(
                 for axis in range(dimension):
                     final_coords[row, axis] = seen_coords[row, axis]
         for row in range(first, last):
-            if ended[row] if mode == _SAME_STEP else old_ended[row]:
+            restarting = ended[row] if mode == _SAME_STEP else old_ended[row]
+            if mode == STARTING:
+                restarting = actions[row] != 0
+            if restarting:
                 _start_row(
                     dims, row, sets, rules, starts, scratch, numbers, old, new,
                     seen, seen_coords,
                 )  # fmt: skip
     return num_ended
-
-
-@compiled
-def start_rows(
-    begin, end, dims, sets, rules, starts, mask, old, new, seen, seen_coords
-):  # fmt: skip
-    """Starts episodes in the rows of begin..end-1 that ``mask`` marks, and observes all; returns 0.
-
-    Reads the old state and writes every entry of the new one, but for the seeds, and of what is
-    seen; the arguments are those of `step_rows`.
-    """
-    points, count, coords, half_moves, _, episode, key, returns, lengths, was_ended = old
-    (
-        new_points, new_count, new_coords, new_half_moves, _, new_episode, new_key, new_returns,
-        new_lengths, new_ended,
-    ) = new  # fmt: skip
-    scratch = np.empty(2 * points.shape[1], np.int64)
-    numbers = np.empty(starts[0] * len(dims), np.int64)
-    _fill(seen, begin, end, np.float32(-1.0))
-    _copy(points, new_points, begin, end)
-    for row in range(begin, end):
-        new_ended[row] = was_ended[row] and not mask[row]
-        if mask[row]:
-            _start_row(
-                dims, row, sets, rules, starts, scratch, numbers, old, new, seen,
-                seen_coords,
-            )  # fmt: skip
-            continue
-        position = new_points[row]
-        alive = within(count[row], position)
-        observe_position(dims, position, alive, rules[7], seen[row])
-        axis_mask = set_of_row(dims, coords[row])
-        _write_set(dims, axis_mask, new_coords[row], seen_coords[row])
-        new_count[row] = alive
-        new_half_moves[row] = half_moves[row]
-        new_episode[row] = episode[row]
-        new_key[row] = key[row]
-        new_returns[row] = returns[row]
-        new_lengths[row] = lengths[row]
-    return 0

@@ -1,68 +1,98 @@
-"""The backend of Triton kernels: a step is one launch, without a wait for the device."""
+"""The backend of Triton kernels: a step is one launch, without a wait for the device.
+
+Importing this module needs Triton. With ``TRITON_INTERPRET=1`` in the environment before the first
+import of Triton, its interpreter runs the kernels on the CPU: slow, for tests.
+"""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from triton import knobs
 
+from resgym.game.spec import GameSpec
 from resgym.game.stepping import (
     AUTORESET_MODES,
     EpisodeState,
     Games,
     RefusedStep,
-    ResetResult,
     StepPlan,
     StepResult,
 )
-from resgym.kernels.backend import ASKED, FusedBackend, set_numbers
-from resgym.kernels.cuda.grids import cut, drawn_axes, flags_of, launch
-from resgym.kernels.cuda.kernels import (
-    HOSTS,
-    STARTING,
-    step_games,
-)
+from resgym.kernels.backend import STARTING, FusedBackend, Numbers, set_numbers
+from resgym.kernels.cuda.kernels import HOSTS, step_games
 
 _SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
+INTERPRETED = bool(knobs.runtime.interpret)
+"""Whether the kernels of this process run in the interpreter."""
 
-class _Numbers(NamedTuple):
-    """What a plan comes to: constants of `step_games`, and its last numbers."""
+MAX_NUM_POINTS = 64
+"""Rows of a position that the kernels can hold: each is a bit of one word."""
 
-    step: dict[str, Any]
-    start: dict[str, Any]
-    numbers: tuple[int, int, int, int]
-    plays: bool
+_LANES = 32
+
+
+class Cut(NamedTuple):
+    """How kernels for P points and D axes are compiled.
+
+    Attributes:
+        games: games of a program.
+        rows: power of two, at least P.
+        axes: axes that share a word while coordinates are small.
+    """
+
+    games: int
+    rows: int
+    axes: int
+
+
+def _shared(dimension: int, most: int) -> int:
+    """The least number of axes a word, at most ``most``, that needs no more words than that."""
+    words = -(-dimension // min(most, dimension))
+    return -(-dimension // words)
 
 
 @lru_cache(maxsize=256)
-def _numbers(plan: StepPlan) -> _Numbers | None:
-    """The plan as numbers, or None for what no kernel plays."""
-    indices = TritonBackend.indices(plan)
-    if indices is None:
-        return None
-    plays = indices[1] != ASKED
-    spec, starts = plan.spec, plan.start_spec
-    step = {
-        **dict(zip(("SEAT", "OPPONENT", "REWARD", "ON_ILLEGAL", "MODE"), indices, strict=True)),
-        # Hosts who are asked name their sets after the pass, and restarts wait for them.
-        "RESTARTS": plan.autoreset_mode != "DISABLED" and (plays or plan.seat == "host"),
-        "SCALE": plan.scale_observation,
+def cut(num_points: int, dimension: int) -> Cut:
+    """The fixed table: nothing is tried out, so a launch may be captured in a CUDA graph.
+
+    A lane holds two points of up to five axes, or one of more, which keeps them in registers.
+    """
+    rows = 1 << (num_points - 1).bit_length()
+    points = _LANES * (2 if dimension <= 5 else 1)
+    return Cut(max(1, points // rows), rows, _shared(dimension, 3))
+
+
+def drawn_axes(spec: GameSpec) -> int:
+    """Axes that share a word in the pruning of random starts: each takes its bits and one more."""
+    return _shared(spec.dimension, max(1, 63 // (spec.max_value.bit_length() + 1)))
+
+
+def flags_of(tensor: Tensor) -> Tensor:
+    """A tensor of booleans as bytes, without a copy."""
+    return tensor.contiguous().view(torch.uint8)
+
+
+@lru_cache(maxsize=256)
+def _constants(spec: GameSpec, rules: tuple[int, ...]) -> dict[str, Any]:
+    """The constants of `step_games`, by `Numbers.step` or `Numbers.start`."""
+    names = ("SEAT", "OPPONENT", "REWARD", "ON_ILLEGAL", "MODE")
+    return {
+        **dict(zip(names, rules, strict=False)),
+        "RESTARTS": bool(rules[5]),
+        "SCALE": bool(rules[7]),
         "REPOSITION": spec.reposition,
+        "P": spec.max_num_points,
+        "D": spec.dimension,
         "AXES": cut(spec.max_num_points, spec.dimension).axes,
         # Of the game, not of the starts: a curriculum shall not compile anew.
         "DRAWN_AXES": drawn_axes(spec),
     }
-    drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts)
-    return _Numbers(
-        step=step,
-        # Neither rewards nor illegal actions there: one binary for all of them.
-        start={**step, "REWARD": 0, "ON_ILLEGAL": 0, "MODE": STARTING, "RESTARTS": True},
-        numbers=(plan.step_limit, *drawn),
-        plays=plays,
-    )
 
 
 @lru_cache(maxsize=64)
@@ -71,65 +101,16 @@ def _sets(dimension: int, host: str | None, device: torch.device) -> Tensor:
     return torch.tensor(set_numbers(dimension, host), device=device)
 
 
-def _launched(
-    plan: StepPlan,
-    numbers: _Numbers,
-    games: Games,
-    given: Tensor,
-    answers: Tensor,
-    constants: dict[str, Any],
-) -> tuple[StepResult, Tensor]:
-    """A pass over all games, and bool [N], which of them refuse it.
-
-    ``given`` are actions int64 [N], or bytes [N] that mark the games to start; ``answers`` are read
-    only if agents were asked.
-    """
-    state = games.tensors()
-    num_games, _, dimension = shape = state.points.shape
-    device = state.points.device
-    both, shows_final = plan.seat == "both", constants["RESTARTS"]
-    shows_final = shows_final and constants["MODE"] == _SAME_STEP
-    points = torch.empty(shape, dtype=torch.int64, device=device)
-    coords = torch.empty(num_games, dimension, dtype=torch.bool, device=device)
-    integers = torch.empty(6, num_games, dtype=torch.int64, device=device)
-    floats = torch.empty(3, num_games, device=device)
-    flags = torch.empty(6, num_games, dtype=torch.bool, device=device)
-    rewards = torch.empty(num_games, 2, device=device) if both else floats
-    seen = torch.empty(shape, device=device)
-    seen_coords = torch.empty(num_games, dimension, dtype=torch.int8, device=device)
-    final, final_coords = seen, seen_coords
-    if shows_final:
-        final, final_coords = torch.empty_like(seen), torch.empty_like(seen_coords)
-    table = _sets(dimension, plan.opponent if plan.seat == "agent" else None, device)
-    fields = state[:-1]  # all but the rule
-    old = [flags_of(each) if each.dtype == torch.bool else each.contiguous() for each in fields]
-    launch(
-        step_games, num_games, plan.spec, device, given, answers, table, *old, points,
-        flags_of(coords), integers, floats, flags_of(flags), rewards, seen, seen_coords, final,
-        final_coords,
-        num_games, len(table), *numbers.numbers, **constants,
-    )  # fmt: skip
-    count, half_moves, episode, key, lengths, final_lengths = integers.unbind()
-    returns, reward, final_returns = floats.unbind()
-    waiting, terminated, truncated, overflow, ended, refused = flags.unbind()
-    result = StepResult(
-        games=EpisodeState(
-            points, count, coords, half_moves, state.seed, episode, key, returns, lengths, waiting
-        ),
-        points=seen,
-        coords=seen_coords,
-        reward=reward,
-        rewards=rewards if both else None,
-        terminated=terminated,
-        truncated=truncated,
-        overflow=overflow,
-        ended=ended,
-        final_points=final if shows_final else None,
-        final_coords=final_coords if shows_final else None,
-        episode_returns=final_returns,
-        episode_lengths=final_lengths,
-    )
-    return result, refused
+def _launch(
+    constants: dict[str, Any], device: torch.device, num_games: int, *arguments: Any
+) -> None:
+    """Runs `step_games` on all games; waits for nothing."""
+    how = cut(constants["P"], constants["D"])
+    # Triton launches on the current device, which need not be that of the tensors. One warp, so
+    # that no reduction waits for another.
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        program = step_games[(-(-num_games // how.games),)]
+        program(*arguments, **constants, G=how.games, R=how.rows, num_warps=1)
 
 
 class TritonBackend(FusedBackend):
@@ -138,16 +119,14 @@ class TritonBackend(FusedBackend):
     name = "triton"
     hosts = HOSTS
 
-    def _numbers(self, plan: StepPlan) -> _Numbers | None:
-        return _numbers(plan)
-
     def _pass(
         self,
         plan: StepPlan,
-        numbers: _Numbers,
+        numbers: Numbers,
+        rules: tuple[int, ...],
         games: Games,
         actions: Tensor,
-        answers: Tensor | None,
+        answers: Tensor | None = None,
     ) -> StepResult:
         """Waits for the device only if the step may be refused, in which case one value is read.
 
@@ -155,12 +134,40 @@ class TritonBackend(FusedBackend):
         """
         chosen = actions.contiguous()
         given = chosen if answers is None else answers.contiguous()
-        result, refused = _launched(plan, numbers, games, chosen, given, numbers.step)
-        if plan.may_refuse and bool(refused.any()):
+        state = games.tensors()
+        num_games, _, dimension = shape = state.points.shape
+        device = state.points.device
+        both, constants = plan.seat == "both", _constants(plan.spec, rules)
+        shows_final = constants["RESTARTS"] and constants["MODE"] == _SAME_STEP
+        points = torch.empty(shape, dtype=torch.int64, device=device)
+        coords = torch.empty(num_games, dimension, dtype=torch.bool, device=device)
+        integers = torch.empty(6, num_games, dtype=torch.int64, device=device)
+        floats = torch.empty(3, num_games, device=device)
+        flags = torch.empty(6, num_games, dtype=torch.bool, device=device)
+        rewards = torch.empty(num_games, 2, device=device) if both else floats
+        seen = torch.empty(shape, device=device)
+        seen_coords = torch.empty(num_games, dimension, dtype=torch.int8, device=device)
+        final, final_coords = seen, seen_coords
+        if shows_final:
+            final, final_coords = torch.empty_like(seen), torch.empty_like(seen_coords)
+        table = _sets(dimension, plan.opponent if plan.seat == "agent" else None, device)
+        fields = state[:-1]  # all but the rule
+        old = [flags_of(each) if each.dtype == torch.bool else each.contiguous() for each in fields]
+        _launch(
+            constants, device, num_games, chosen, given, table, *old, points, flags_of(coords),
+            integers, floats, flags_of(flags), rewards, seen, seen_coords, final, final_coords,
+            num_games, len(table), rules[6], *numbers.starts[:3],
+        )  # fmt: skip
+        count, half_moves, episode, key, lengths, final_lengths = integers.unbind()
+        returns, reward, final_returns = floats.unbind()
+        waiting, terminated, truncated, overflow, ended, refused = flags.unbind()
+        after = EpisodeState(
+            points, count, coords, half_moves, state.seed, episode, key, returns, lengths, waiting
+        )
+        if plan.may_refuse and rules[4] != STARTING and bool(refused.any()):
             raise RefusedStep
-        return result
-
-    def _starts(self, plan: StepPlan, numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
-        marks = flags_of(mask)
-        result, _ = _launched(plan, numbers, games, marks, marks, numbers.start)
-        return ResetResult(result.games, result.points, result.coords)
+        return StepResult(
+            after, seen, seen_coords, reward, rewards if both else None, terminated, truncated,
+            overflow, ended, final if shows_final else None, final_coords if shows_final else None,
+            final_returns, final_lengths,
+        )  # fmt: skip

@@ -22,7 +22,7 @@ from resgym.game.stepping import (
     INVALID_ACTIONS,
     SEATS,
 )
-from resgym.kernels.backend import ASKED
+from resgym.kernels.backend import ASKED, STARTING
 from resgym.kernels.cuda.rules import (
     absorb,
     choose_axis,
@@ -40,9 +40,6 @@ from resgym.kernels.cuda.rules import (
 _START = tl.constexpr(Stream.START)
 _HOST = tl.constexpr(Stream.HOST)
 _AGENT = tl.constexpr(Stream.AGENT)
-
-STARTING = len(AUTORESET_MODES)
-"""Instead of the index of an autoreset mode: nothing is played, the marked games start."""
 
 HOSTS = ("all_coord", "random", "random_pair")
 """Hosts that play inside a kernel, which takes the index."""
@@ -103,7 +100,7 @@ def step_games(
 ):  # fmt: skip
     """Plays a step of ``num_games`` games, G of them in a program, or starts some of them.
 
-    Reads ``actions``, int64 [N] or where ``MODE`` is `STARTING` int8 [N] that mark the games to
+    Reads ``actions``, int64 [N], which where ``MODE`` is `STARTING` mark the games to
     start, ``answered_axes`` int64 [N] if the agents were asked, and the old fields, and writes
     every entry of
 

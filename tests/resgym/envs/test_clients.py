@@ -12,7 +12,6 @@ import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.wrappers import vector
-from stable_baselines3.common.buffers import ReplayBuffer
 
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, leaves, make_vec
 
@@ -108,11 +107,6 @@ def test_wrappers_of_vector_environments(name):
             for row in observation:
                 assert row.shape == env.single_observation_space.shape
                 assert row.dtype == env.single_observation_space.dtype
-
-
-def test_dictionaries_are_filtered_and_played():
-    env = vector.FilterObservation(make_vec(AGENT, 3, **SHORT, **RECIPE), ["points"])
-    assert all(list(observation) == ["points"] for observation, *_ in play(env))
 
 
 @needs_recent_wrappers
@@ -267,71 +261,3 @@ def test_vector_environments_sample_legal_actions_as_single_ones_do(env_id):
     for copied in (copy.deepcopy(env.action_space), pickle.loads(pickle.dumps(env.action_space))):
         assert type(copied) is spaces.MultiDiscrete
         assert copied == env.action_space
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_mask_of_a_single_environment_stands_in_its_info(env_id):
-    env = gymnasium.make(env_id, **SHORT)
-    space = spaces.Discrete(int(env.action_space.n), seed=0)  # which knows nothing of the game
-    _, info = env.reset(seed=0)
-    for step in range(60):
-        assert np.array_equal(info["action_mask"], env.unwrapped.action_masks())
-        action = space.sample(info["action_mask"])
-        *_, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            _, info = env.reset(seed=step)
-
-
-@pytest.mark.parametrize("env_id", FLAT)
-@pytest.mark.parametrize("prefix", ["", "resgym:"])
-def test_programs_that_take_an_id_alone(env_id, prefix):
-    """What the one-file programs for DQN and PPO do with an id, with networks as theirs."""
-
-    def make(seed: int) -> Any:
-        def one() -> gymnasium.Env:
-            env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make(prefix + FLAT[env_id]))
-            env.action_space.seed(seed)
-            return env
-
-        return one
-
-    envs = gymnasium.vector.SyncVectorEnv([make(seed) for seed in range(4)])
-    space = envs.single_observation_space
-    assert isinstance(envs.single_action_space, spaces.Discrete)
-    assert isinstance(space, spaces.Box)
-    network = torch.nn.Sequential(
-        torch.nn.Linear(int(np.prod(space.shape)), 8),
-        torch.nn.ReLU(),
-        torch.nn.Linear(8, int(envs.single_action_space.n)),
-    )
-    observations = torch.zeros((60, 4, *space.shape))
-    buffer = ReplayBuffer(
-        *(400, space, envs.single_action_space, "cpu", 4), handle_timeout_termination=False
-    )
-    shown, _ = envs.reset(seed=1)
-    generator, episodes = np.random.default_rng(0), 0
-    for step in range(60):
-        observations[step] = torch.as_tensor(shown)
-        if step % 2:
-            actions = generator.integers(0, envs.single_action_space.n, 4)
-        else:
-            actions = network(observations[step]).argmax(1).numpy()
-        before = shown
-        shown, rewards, terminated, truncated, infos = envs.step(actions)
-        buffer.add(before, shown, actions, rewards, terminated, [{}] * 4)
-        assert torch.as_tensor(rewards).view(-1).shape == (4,)
-        episodes += int(np.logical_or(terminated, truncated).sum())
-        if "episode" in infos:
-            assert infos["episode"]["l"].max() > 0
-    assert episodes > 3
-    values = network(buffer.sample(32).observations).gather(1, buffer.sample(32).actions)
-    values.mean().backward()
-    envs.close()
-
-
-def test_flat_ids_are_made_in_batches_and_can_be_told_otherwise():
-    env = gymnasium.make_vec(FLAT[AGENT], num_envs=6, output="numpy", dimension=4)
-    assert env.single_observation_space.shape == (4 + 20 * 4,)
-    assert env.unwrapped.invalid_action == "penalty"
-    env = gymnasium.make(FLAT[HOST], observation="points")
-    assert env.observation_space.shape == (20, 3)

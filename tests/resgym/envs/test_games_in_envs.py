@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv
-from resgym.game import REWARDS
 from tests.reference import rule
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, act_random, alive, array, make_vec
 
@@ -105,43 +104,6 @@ def test_both_seats_play_the_game():
                 assert float(reward[row]) == -removed
 
 
-class Script:
-    """A player of recorded moves, for one game."""
-
-    def __init__(self, role: str, answers: list[int]) -> None:
-        self.role, self.answers = role, iter(answers)
-
-    def act(self, state, coords, rng):
-        return torch.tensor([next(self.answers)])
-
-
-@pytest.mark.parametrize("reward", sorted(REWARDS))
-def test_one_seat_environments_give_the_rewards_of_their_role(reward):
-    """Whole games, recorded from both seats and played again from each."""
-    sizes = {"max_num_points": 6, "max_value": 5, "reward": reward, "autoreset_mode": "DISABLED"}
-    for seed in range(6):
-        both = make_vec(BOTH, 1, **sizes)
-        both.reset(seed=seed)
-        start = both.games.point_lists()
-        moves, rewards, ended = [], [], False
-        while not ended:
-            action = int(act_random(both, seed, len(moves))[0])
-            both.step([action])
-            axis = int(act_random(both, seed, len(moves), 1)[0])
-            _, _, terminated, truncated, info = both.step([axis])
-            moves.append((action, axis))
-            rewards.append(info["rewards"][0].tolist())
-            ended = bool(terminated | truncated)
-        for env_id, mine, role in ((HOST, 0, "agent"), (AGENT, 1, "host")):
-            opponent = Script(role, [move[1 - mine] for move in moves])
-            env = make_vec(env_id, 1, opponent=opponent, **sizes)
-            env.reset(options={"points": start})
-            for number, move in enumerate(moves):
-                _, got, terminated, truncated, _ = env.step([move[mine]])
-                assert got.tolist() == [rewards[number][mine]]
-                assert bool(terminated | truncated) == (number == len(moves) - 1)
-
-
 def test_a_custom_reward_sees_the_move():
     seen = []
 
@@ -170,20 +132,6 @@ def test_a_custom_reward_sees_the_move():
             10.0 * len(points) + len(left)
             for points, left in zip(before.point_lists(), after, strict=True)
         ]
-
-
-def test_custom_rewards_need_not_sum_to_zero():
-    def reward(move):
-        return torch.full_like(move.axis, 3 if move.role == "host" else 5, dtype=torch.float32)
-
-    env = make_vec(BOTH, 2, reward=reward)
-    env.reset(seed=0)
-    _, first, _, _, info = env.step([0, 3])
-    assert first.tolist() == [0.0, 0.0]
-    assert info["rewards"].tolist() == [[0.0, 0.0]] * 2
-    _, second, _, _, info = env.step(act_random(env, 1))
-    assert second.tolist() == [5.0, 5.0]
-    assert info["rewards"].tolist() == [[3.0, 5.0]] * 2
 
 
 def test_the_wrapper_is_what_the_ids_make():

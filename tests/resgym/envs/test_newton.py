@@ -9,7 +9,7 @@ import torch
 import resgym
 from tests.reference.polyhedron import newton_vertices
 from tests.resgym.backends import every_backend, get
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
+from tests.resgym.envs.helpers import BOTH, IDS, make_vec
 
 OPTIONS = {"polytope": "newton", "scale_observation": False, "max_episode_steps": 12}
 
@@ -53,46 +53,3 @@ def test_batches_show_vertices_alone(env_id, reposition, backend):
         make_vec(env_id, 12, backend=backend, **{**arguments, "polytope": "dominance"}), 0
     )
     assert any(points != newton_vertices(points) for points in superset[0])
-
-
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_single_environments_show_vertices_alone(env_id):
-    env = gymnasium.make(env_id, opponent="random", **OPTIONS)
-    for seed in range(10):
-        observation, _ = env.reset(seed=seed)
-        ended = False
-        while not ended:
-            points = observed_sets(observation)[0]
-            assert points == newton_vertices(points)
-            action = int(env.unwrapped.action_masks().argmax())
-            observation, _, terminated, truncated, _ = env.step(action)
-            ended = terminated or truncated
-
-
-@every_backend
-@pytest.mark.parametrize("agent", ["choose_first", "choose_last", "random"])
-def test_episodes_are_as_long_as_under_dominance(agent, backend):
-    """The host's random actions are the same: only what is shown differs."""
-    get(backend, resgym.GameSpec())
-    ends = []
-    for polytope in ("dominance", "newton"):
-        env = make_vec(
-            HOST,
-            100,
-            output="torch",
-            backend=backend,
-            opponent=agent,
-            polytope=polytope,
-            max_episode_steps=8,
-        )
-        env.reset(seed=3)
-        source = torch.Generator().manual_seed(5)
-        seen = []
-        for _ in range(60):
-            actions = torch.randint(4, (100,), generator=source)
-            _, reward, terminated, truncated, _ = env.step(actions)
-            seen.append(torch.stack([reward.to(torch.float64), terminated, truncated]))
-        ends.append(torch.stack(seen))
-    assert torch.equal(*ends)
-    assert int(ends[0][:, 1].sum()) >= 100
-    assert int(ends[0][:, 2].sum()) >= 1

@@ -7,7 +7,7 @@ import torch
 
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv
 from resgym.game.rng import Stream
-from resgym.players import MixedPlayer, make_agent, make_host, register_host
+from resgym.players import make_agent, make_host
 from tests.resgym.envs.helpers import (
     AGENT,
     HOST,
@@ -74,21 +74,6 @@ def test_a_sequence_with_an_assignment(env_id):
             assert mixed[row] == separate[names[number]][row]
 
 
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_a_mixed_player_is_the_same_as_a_sequence(env_id):
-    make = make_agent if env_id == HOST else make_host
-    names = MANY[env_id]
-    mixed = MixedPlayer([make(name) for name in names], range(5))
-    expected = trace(make_vec(env_id, 5, opponent=names, **SHORT))
-    assert trace(make_vec(env_id, 5, opponent=mixed, **SHORT)) == expected
-    # A mixture as one of several: every row of the batch keeps its own part of it.
-    assert trace(make_vec(env_id, 5, opponent=[mixed] * 5, **SHORT)) == expected
-    first = make(names[0])
-    both = trace(make_vec(env_id, 5, opponent=[mixed, mixed, first, mixed, first], **SHORT))
-    alone = trace(make_vec(env_id, 5, opponent=first, **SHORT))
-    assert both == [alone[row] if row in (2, 4) else expected[row] for row in range(5)]
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 def test_games_are_dealt_out_in_turn(env_id, mode):
@@ -126,47 +111,6 @@ def test_games_are_dealt_out_in_turn(env_id, mode):
             met.add((row, episode))
     # Several games of every row were seen, so its opponents changed.
     assert all((row, 2) in met for row in range(4))
-
-
-def test_one_row_meets_all_of_a_mixture():
-    """What single environments and evaluations with few rows need."""
-    asked = []
-
-    def numbered(number):
-        def act(state, coords, rng):
-            asked.append(number)
-            return coords.to(torch.uint8).argmax(1)
-
-        return act
-
-    env = make_vec(HOST, 1, opponent=[numbered(number) for number in range(3)], **SHORT)
-    env.reset(seed=3)
-    order = []
-    for _ in range(60):
-        before = int(env.games.episode[0])
-        env.step([3])
-        order.append((before, asked[-1]))
-    assert {number for _, number in order} == {0, 1, 2}
-    assert all(number == episode % 3 for episode, number in order)
-
-
-def test_players_that_are_equal_are_asked_once():
-    calls = []
-
-    class Counting:
-        role = "agent"
-
-        def act(self, state, coords, rng):
-            calls.append(state.num_games)
-            return coords.to(torch.uint8).argmax(1)
-
-    player = Counting()
-    env = make_vec(HOST, 4, opponent=[player, "random", player, player])
-    env.reset(seed=0)
-    env.step([0, 0, 0, 0])
-    assert calls == [3]
-    assert len(env.opponents) == 2
-    assert env.opponents[0] is player
 
 
 def test_a_new_opponent_answers_from_the_next_move_on():
@@ -275,47 +219,6 @@ def test_an_opponent_that_fails_leaves_no_trace(env_id):
         with pytest.raises(RuntimeError, match="no answer"):
             env.reset(seed=1)
         assert [field.tolist() for field in env.games[:-1]] == before
-
-
-def test_a_reward_function_that_fails_leaves_no_trace():
-    broken = []
-
-    def reward(move):
-        return move.axis if not broken else move.axis[: broken.pop()]
-
-    env, other = (make_vec(HOST, 3, reward=reward, **SHORT) for _ in range(2))
-    env.reset(seed=2)
-    broken.append(1)
-    with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got \(1,\)$"):
-        env.step([0, 1, 2])
-    other.reset(seed=2)
-    for time in range(20):
-        first, *rest, _ = env.step(act_random(env, time))
-        second, *rest_2, _ = other.step(act_random(other, time))
-        assert torch.equal(first, second)
-        assert all(torch.equal(a, b) for a, b in zip(rest, rest_2, strict=True))
-
-
-def test_the_opponent_plays_the_variant_of_the_game():
-    """A named player with a spec argument gets that of the environment."""
-    env = make_vec(HOST, 2, opponent="greedy_points", max_num_points=7, reposition=True)
-    assert env.opponents[0].spec == env.plan.spec
-    env.set_opponent(["greedy_points", "random"])
-    assert env.opponents[0].spec == env.plan.spec
-
-
-def test_a_registered_player_answers(on_every_backend):
-    name = f"everything_on_{on_every_backend}"
-
-    @register_host(name)
-    class Everything:
-        role = "host"
-
-        def act(self, state, coords, rng):
-            return torch.full_like(state.count, 3)
-
-    observation, _ = make_vec(AGENT, 2, opponent=name).reset(seed=0)
-    assert observation["coords"].tolist() == [[1, 1, 1]] * 2
 
 
 def test_the_name_of_an_environment_says_who_sits_where():

@@ -7,26 +7,11 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.envs import ENV_IDS, HironakaVectorEnv, register_envs
-from tests.resgym.backends import available
+from resgym.envs import HironakaVectorEnv
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
-
-
-def test_ids():
-    assert set(ENV_IDS) == set(IDS)
-    for env_id in IDS:
-        spec = gymnasium.spec(env_id)
-        assert spec.max_episode_steps == 200
-
-
-def test_registering_again_changes_nothing():
-    before = {env_id: gymnasium.registry[env_id] for env_id in IDS}
-    register_envs()
-    gymnasium.register_envs(resgym)
-    assert all(gymnasium.registry[env_id] is spec for env_id, spec in before.items())
 
 
 def test_make_imports_the_package_by_itself():
@@ -82,37 +67,6 @@ def test_unscaled_observations_are_unbounded_above():
     assert env.single_observation_space == gymnasium.spaces.Box(-1, np.inf, (20, 3), np.float32)
 
 
-def test_keyword_arguments_of_make_vec():
-    env = make_vec(
-        AGENT,
-        6,
-        dimension=4,
-        max_num_points=9,
-        max_value=11,
-        polytope="dominance",
-        reposition=True,
-        scale_observation=False,
-        opponent="zeillinger",
-        reward="survival",
-        max_episode_steps=17,
-        invalid_action="noop",
-        render_mode="ansi",
-        device="cpu",
-        output="numpy",
-        autoreset_mode="NextStep",
-        backend="torch",
-    )
-    assert isinstance(env, HironakaVectorEnv)
-    assert env.plan.spec == resgym.GameSpec(4, 9, 11, "dominance", True)
-    assert (env.num_envs, env.seat, env.reward) == (6, "agent", "survival")
-    assert (env.plan.max_episode_steps, env.invalid_action) == (17, "noop")
-    assert (env.render_mode, env.output) == ("ansi", "numpy")
-    assert env.device == torch.device("cpu")
-    assert env.backend.name == "torch"
-    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
-    assert env.spec.kwargs["num_envs"] == 6
-
-
 @pytest.mark.parametrize(
     "mode", ["SAME_STEP", "same_step", "SameStep", AutoresetMode.SAME_STEP, "NEXT_STEP", "Disabled"]
 )
@@ -135,25 +89,11 @@ def test_defaults():
     assert "autoreset_mode" not in HironakaVectorEnv.metadata
 
 
-def test_gymnasium_can_also_make_them_out_of_single_ones():
-    env = gymnasium.make_vec(HOST, num_envs=2, vectorization_mode="sync", dimension=4)
-    assert isinstance(env, SyncVectorEnv)
-    observation, _ = env.reset(seed=0)
-    assert observation.shape == (2, 20, 4)
-
-
 @pytest.mark.parametrize("name", ["num_envs", "output", "autoreset_mode"])
 def test_arguments_of_make_vec_are_refused_by_make(name):
     value = {"num_envs": 2, "output": "torch", "autoreset_mode": "SAME_STEP"}[name]
     with pytest.raises(TypeError, match=rf"{name} is for make_vec"):
         gymnasium.make(HOST, **{name: value})
-
-
-@pytest.mark.parametrize("backend", ["auto", *available()])
-def test_backends_by_name(backend):
-    env = make_vec(HOST, 2, backend=backend)
-    assert env.backend.name == backend or backend == "auto"
-    assert env.backend.name != "auto"
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 
-from tests.reference import rule
 from tests.resgym.envs.helpers import (
     AGENT,
-    BOTH,
     HOST,
     IDS,
     SHORT,
     act_random,
     alive,
     array,
-    equal,
     make_vec,
     row_bytes,
 )
@@ -80,18 +76,6 @@ def test_without_a_seed_the_first_reset_takes_fresh_entropy():
     assert len(set(flat)) == len(flat)
 
 
-def test_seeding_leaves_global_generators_alone():
-    torch.manual_seed(0)
-    np.random.seed(0)
-    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()
-    env = make_vec(AGENT, 4, **SHORT)
-    env.reset(seed=0)
-    for time in range(10):
-        env.step(act_random(env, time))
-    assert torch.equal(before[0], torch.random.get_rng_state())
-    assert np.array_equal(before[1], np.random.get_state()[1])
-
-
 @pytest.mark.parametrize("env_id", IDS)
 def test_one_given_position_for_all_rows(env_id):
     env = make_vec(env_id, 3, scale_observation=False, max_num_points=6)
@@ -105,17 +89,6 @@ def test_one_given_position_for_all_rows(env_id):
         # The hosts are rows of their own: not all name the same set.
         observations = [env.reset(options={"points": EXAMPLE})[0]["coords"] for _ in range(8)]
         assert len({tuple(row) for each in observations for row in each.tolist()}) > 1
-
-
-def test_a_position_for_every_row_in_every_form():
-    games = [EXAMPLE, CUSP, [(1, 1, 0), (0, 0, 2), (3, 3, 3)]]
-    expected = [rule.canonical(points) for points in games]
-    padded = np.full((3, 6, 3), -1)
-    for row, points in enumerate(games):
-        padded[row, : len(points)] = points
-    env = make_vec(HOST, 3, max_num_points=6)
-    for points in (games, padded, torch.from_numpy(padded), [np.array(game) for game in games]):
-        assert first_points(env, options={"points": points}) == expected
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -138,18 +111,6 @@ def test_given_positions_of_some_rows(env_id):
     assert mask.tolist() == [False, True, False, True]
 
 
-def test_after_a_given_start_the_next_one_is_random_again():
-    env = make_vec(HOST, 1, opponent="choose_first")
-    env.reset(seed=0, options={"points": CUSP})
-    observation, _, terminated, _, _ = env.step([0])
-    assert bool(terminated)
-    # The given start was episode 0; this is the start of episode 1.
-    other = make_vec(HOST, 1)
-    other.reset(seed=0)
-    expected, _ = other.reset()
-    assert torch.equal(observation, expected)
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
 def test_masks_in_every_form_reset_these_rows_only(mode):
     for mask in (
@@ -168,29 +129,6 @@ def test_masks_in_every_form_reset_these_rows_only(mode):
             assert row_bytes(after, row) == row_bytes(full, row) != row_bytes(before, row)
 
 
-def test_a_seed_with_a_mask_seeds_these_rows_only():
-    env = make_vec(HOST, 3)
-    env.reset(seed=1)
-    mask = [True, False, False]
-    observation, _ = env.reset(seed=50, options={"reset_mask": mask})
-    other = make_vec(HOST, 3)
-    first, _ = other.reset(seed=[50, 2, 3])
-    assert equal(first, observation)
-    # And the second episode of each as well.
-    assert first_points(env)[0] == first_points(other)[0]
-
-
-def test_a_reset_in_the_middle_forgets_the_half_move():
-    env = make_vec(BOTH, 2)
-    env.reset(seed=0)
-    observation, *_ = env.step([3, 3])
-    assert observation["to_play"].tolist() == [1, 1]
-    observation, _ = env.reset(options={"reset_mask": [False, True]})
-    assert observation["to_play"].tolist() == [1, 0]
-    assert observation["coords"].tolist() == [[1, 1, 1], [0, 0, 0]]
-    assert env.action_masks().tolist() == [[True, True, True, False], [True] * 4]
-
-
 def test_a_reset_forgets_ends_and_returns():
     env = make_vec(HOST, 2, opponent="choose_first", autoreset_mode="NEXT_STEP", reward="step")
     env.reset(seed=0, options={"points": CUSP})
@@ -202,14 +140,3 @@ def test_a_reset_forgets_ends_and_returns():
     assert terminated.tolist() == [True, True]
     assert info["episode"]["r"].tolist() == [-1.0, -1.0]
     assert info["episode"]["l"].tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_single_environments_take_positions(env_id):
-    env = gymnasium.make(env_id, scale_observation=False)
-    observation, _ = env.reset(seed=0, options={"points": EXAMPLE})
-    points = observation if env_id == HOST else observation["points"]
-    assert alive(points) == EXAMPLE
-    with pytest.raises(ValueError, match=r"^options must be 'points', got \['reset_mask'\]$"):
-        env.reset(options={"reset_mask": [True]})
-    assert env.unwrapped.action_masks().dtype == np.bool_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -44,18 +43,6 @@ def test_another_environment_goes_on_exactly(env_id: str, mode: str) -> None:
     assert same(other.state_dict(), env.state_dict())
 
 
-def test_state_without_its_tensors_is_json() -> None:
-    env = make(IDS[0])
-    env.reset(seed=0)
-
-    def plain(tree: Any) -> Any:
-        if isinstance(tree, dict):
-            return {key: plain(value) for key, value in tree.items()}
-        return tree.tolist() if isinstance(tree, torch.Tensor) else tree
-
-    assert json.loads(json.dumps(plain(env.state_dict()))) == plain(env.state_dict())
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -78,11 +65,11 @@ def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str)
 def test_malformed_states() -> None:
     env = make(IDS[0])
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="state must have game, starts, fields, started, got"):
+    with pytest.raises(ValueError, match="state must have game, stage, fields, started, got"):
         env.load_state_dict({})
     state = env.state_dict()
     del state["fields"]["seed"]
-    with pytest.raises(ValueError, match="fields must be"):
+    with pytest.raises(ValueError, match="fields must have"):
         env.load_state_dict(state)
     state = env.state_dict()
     state["fields"]["seed"] = [1, 2, 3, 4, 5]
@@ -113,8 +100,8 @@ NONE = [-1] * 3
 ONE_POINT = _both(_with("counts", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
 
 IMPOSSIBLE = {
-    "more points than there is room": (IDS[0], _with("counts", 2, 10**6), "counts: row 2 .* 1..6"),
-    "no point": (IDS[0], _with("counts", 1, 0), r"counts: row 1 .* must be 1\.\.6"),
+    "more points than there is room": (IDS[0], _with("counts", 2, 10**6), "points: row 2 .* 1..6"),
+    "no point": (IDS[0], _with("counts", 1, 0), r"points: row 1 .* 1\.\.6"),
     "a negative coordinate": (
         IDS[0], _with("points", 1, [[-3, 0, 0]] * 6), r"points: row 1 .* 0\.\.2\^59",
     ),
@@ -152,12 +139,6 @@ def test_values_that_no_game_can_have(case: str, backend: str) -> None:
     assert "\n" not in str(caught.value)
     assert same(env.state_dict(), before)
     play(env, 5)
-
-
-def test_whether_it_was_started_is_true_or_false() -> None:
-    env = make(IDS[0])
-    with pytest.raises(TypeError, match="started must be True or False, got 'no'"):
-        env.load_state_dict({**env.state_dict(), "started": "no"})
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -200,12 +181,6 @@ def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
     env.set_stage()
     env.reset()
     assert int(env.games.points.max()) == 9
-
-
-def test_a_stage_of_full_size_changes_no_start() -> None:
-    env, other = make(IDS[0]), make(IDS[0])
-    other.set_stage(num_points=6, max_value=9)
-    assert torch.equal(env.reset(seed=4)[0], other.reset(seed=4)[0])
 
 
 @pytest.mark.parametrize(

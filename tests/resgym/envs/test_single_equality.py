@@ -115,11 +115,3 @@ def test_the_classes_themselves_in_every_mode(env_id, mode, backend):
     assert vector.backend.name == get(backend, vector.plan.spec).name
     single = singles(lambda: CLASSES[env_id](backend="torch", **SHORT), mode)
     assert compare(vector, single, mode, 100, terminal_wins=True) > 50
-
-
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_scripted_opponents(env_id):
-    opponent = "zeillinger" if env_id == AGENT else "greedy_points"
-    vector = make_vec(env_id, NUM_ENVS, output="numpy", opponent=opponent)
-    single = singles(lambda: gymnasium.make(env_id, opponent=opponent), "SAME_STEP")
-    assert compare(vector, single, "SAME_STEP", 150, terminal_wins=False) > 5

@@ -7,8 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.rng import RowRandom
-from resgym.game.rules import is_legal, move
+from resgym.game.rules import move
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule
@@ -80,13 +79,6 @@ def test_dominance_keeps_a_superset_of_the_vertices_with_the_same_end(game):
         vertices = rule.move(vertices, axes, axis, "newton")
 
 
-@every_backend
-def test_mean_number_of_points_of_a_start(backend):
-    spec = GameSpec(3, 20, 20)
-    starts = get(backend, spec).random_starts(spec, RowRandom(torch.arange(20_000)))
-    assert float(starts.count.to(torch.float64).mean()) == pytest.approx(6.2, abs=0.1)
-
-
 def test_floats_would_break_the_rule():
     """Why the state is exact: two points that differ by one beyond 2^53 are still two."""
     spec = GameSpec(2, 4)
@@ -119,11 +111,3 @@ def test_overflow_is_flagged_keeps_the_state_and_never_wraps(backend, dimension)
     assert after.point_lists() == [rule.move(p, every, 0) for p in state.point_lists()]
     assert after.point_lists()[1] == state.point_lists()[1]
     assert int(after.points.max()) == MAX_COORDINATE
-
-
-def test_legality():
-    coords = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=torch.bool)
-    axis = torch.tensor([0, 2, 1, 0, 2])
-    sets = [tuple(row.nonzero()[:, 0].tolist()) for row in coords]
-    expected = [rule.is_legal(*pair) for pair in zip(sets, axis.tolist(), strict=True)]
-    assert is_legal(coords, axis).tolist() == expected == [True, False, False, False, True]

@@ -21,7 +21,6 @@ from tests.reference import rule
 from tests.reference.polyhedron import mean_can_be_below
 from tests.reference.polyhedron import newton_vertices as oracle
 from tests.reference.rule import Position
-from tests.resgym.backends import every_backend, get
 from tests.resgym.game.point_families import FAMILIES, sample
 
 # Sets to compare and their largest size, by dimension; the oracle's time decides. In the long
@@ -203,55 +202,6 @@ def test_integers_of_any_size(dimension, bits, source):
     others = [tuple(row) for row in gaps]
     expected = not (others and mean_can_be_below(others, (0,) * dimension))
     assert is_vertex((0,) * dimension, others) == expected
-
-
-@pytest.mark.parametrize("dimension", [2, 4])
-def test_layout(dimension):
-    """Order kept, no gaps between rows, absent rows -1, arguments unchanged, no row depends on
-    another one."""
-    sets = sets_of(dimension, 90, 12, "layout")
-    state = minimal_state(sets, dimension)
-    before = state.points.clone(), state.count.clone()
-    points, count = newton_vertices(state.points, state.count)
-    assert torch.equal(state.points, before[0])
-    assert torch.equal(state.count, before[1])
-    assert points.shape == state.points.shape
-    assert points.dtype == count.dtype == torch.int64
-    after = GameState(points, count)
-    assert bool((points[~after.alive()] == -1).all())
-    for ours, given_points in zip(after.point_lists(), state.point_lists(), strict=True):
-        assert ours == oracle(given_points)
-    again = newton_vertices(points, count)
-    assert torch.equal(again[0], points)
-    for row in range(0, 90, 7):
-        alone = newton_vertices(state.points[row : row + 1], state.count[row : row + 1])
-        assert torch.equal(alone[0][0], points[row])
-    empty = newton_vertices(state.points[:0], state.count[:0])
-    assert empty[0].shape == (0, *state.points.shape[1:])
-
-
-def test_many_points():
-    """A hundred points, nearly on a sphere."""
-    source = random.Random(3)
-    sphere = []
-    for _ in range(150):
-        a, b = source.randint(0, 10**6), source.randint(0, 10**6)
-        height = 2 * 10**6 - round((4 * 10**12 - (10**6 - a) ** 2 - (10**6 - b) ** 2) ** 0.5)
-        sphere.append((a, b, height + source.choice((0, 0, 1000))))
-    got = vertices_of([sphere], 3)[0]
-    minimal = rule.minimal_points(sphere)
-    assert len(minimal) >= 60
-    assert len(got) >= 30
-    for point in source.sample(minimal, 8):
-        others = [other for other in minimal if other != point]
-        assert (point in got) != mean_can_be_below(others, point)
-
-
-@every_backend
-def test_mean_number_of_vertices_of_a_start(backend):
-    spec = GameSpec(3, 20, 20, polytope="newton")
-    starts = get(backend, spec).random_starts(spec, RowRandom(torch.arange(20_000)))
-    assert float(starts.count.to(torch.float64).mean()) == pytest.approx(4.95, abs=0.04)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

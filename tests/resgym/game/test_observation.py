@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resgym.game.rules import observe_points
-from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule
 from tests.resgym.backends import every_backend, get
@@ -47,24 +47,3 @@ def test_quotients_have_the_bits_of_the_fraction_around_what_a_float_holds(backe
     seen = get(backend, spec).observe_points(state_from_points(points, spec), True)
     expected = rule.observed(rule.canonical(points), 600, 2)
     assert seen[0].tolist() == [[float(np.float32(float(x))) for x in row] for row in expected]
-
-
-@every_backend
-def test_huge_coordinates_stay_in_the_unit_box(backend):
-    spec = GameSpec(2, 4)
-    points = [(MAX_COORDINATE, 0), (MAX_COORDINATE - 1, 1), (0, MAX_COORDINATE)]
-    seen = get(backend, spec).observe_points(state_from_points(points, spec), True)
-    assert float(seen.max()) == 1.0
-    assert float(seen.min()) == -1.0
-    for row, expected in zip(seen[0].tolist(), rule.observed(points, 4, 2), strict=True):
-        assert row == pytest.approx([float(x) for x in expected], rel=2**-23, abs=0)
-
-
-@every_backend
-def test_observation_is_a_new_tensor_and_the_state_stays(backend):
-    spec = GameSpec(2, 3)
-    state = state_from_points([(3, 0), (0, 1)], spec)
-    for scale in (True, False):
-        seen = get(backend, spec).observe_points(state, scale)
-        seen.fill_(9)
-        assert state.point_lists() == [[(3, 0), (0, 1)]]

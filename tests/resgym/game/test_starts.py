@@ -71,23 +71,3 @@ def test_starts_are_uniform(backend):
         (seen[p] - 30_000 * n / total) ** 2 / (30_000 * n / total) for p, n in weight.items()
     )
     assert surprise < 2.5 * len(weight)
-
-
-@every_backend
-def test_a_start_of_one_point_is_refused(backend):
-    spec = GameSpec(3, 1)
-    with pytest.raises(ValueError, match="max_num_points must be at least 2"):
-        get(backend, spec).random_starts(spec, RowRandom(torch.arange(2)))
-
-
-@every_backend
-def test_no_rows(backend):
-    spec = GameSpec()
-    play = get(backend, spec)
-    none = play.random_starts(spec, RowRandom(torch.zeros(0, dtype=torch.int64)))
-    assert none.points.shape == (0, 20, 3)
-    coords = torch.zeros(0, 3, dtype=torch.bool)
-    after, overflow = play.move(none, coords, torch.zeros(0, dtype=torch.int64), spec)
-    assert after.points.shape == (0, 20, 3)
-    assert overflow.shape == (0,)
-    assert play.observe_points(none, True).shape == (0, 20, 3)

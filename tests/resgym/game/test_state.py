@@ -73,30 +73,6 @@ def test_every_form_of_one_game(form):
     assert state.point_lists() == [EXAMPLE]
 
 
-def test_several_games_may_differ_in_length():
-    games = [EXAMPLE, [(1, 1, 1)], [(2, 0, 0), (0, 3, 0)]]
-    state = state_from_points(games, GameSpec(3, 4))
-    assert state.point_lists() == games
-    assert state.count.tolist() == [4, 1, 2]
-    assert state_from_points(tuple(games), GameSpec(3, 4)).point_lists() == games
-
-
-def test_an_observation_of_integers_can_be_read_back():
-    spec = GameSpec(3, 6)
-    state = state_from_points([EXAMPLE, [(1, 1, 1)]], spec)
-    again = state_from_points(state.points, spec)
-    assert torch.equal(again.points, state.points)
-    assert torch.equal(again.count, state.count)
-
-
-def test_given_points_are_not_written_to():
-    array = np.array([(9, 9, 9), (1, 2, 3), (1, 2, 3)])
-    tensor = torch.from_numpy(array.copy())
-    state_from_points(array, GameSpec())
-    state_from_points(tensor, GameSpec())
-    assert array.tolist() == tensor.tolist() == [[9, 9, 9], [1, 2, 3], [1, 2, 3]]
-
-
 def test_where_and_select_take_whole_rows():
     spec = GameSpec(2, 4)
     first = state_from_points([[(1, 0), (0, 1)], [(2, 2)], [(3, 0), (0, 3)]], spec)

@@ -16,11 +16,9 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import Backend, resolve_backend
-from resgym.players.checking import check_player
 from tests.reference import variants
 from tests.resgym.backends import available, every_backend, get
 from tests.resgym.game.lockstep import MEMBERS, assert_same, random_points
-from tests.resgym.kernels.steps import play_both
 
 
 def chosen_move(source: random.Random, reference: Any, position: Any, dimension: int) -> tuple:
@@ -197,23 +195,6 @@ def test_random_starts_are_unfinished_and_the_same_on_all_backends(backend, rule
         assert torch.equal(starts.count, expected.count)
 
 
-OPPONENTS = {"host": ["random", "choose_last"], "agent": ["random", "all_coord"]}
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("env_id", resgym.envs.ENV_IDS)
-@pytest.mark.parametrize("mode", ["SAME_STEP", "DISABLED"])
-def test_environments_are_the_same_on_all_backends(rule, env_id, mode):
-    options: dict[str, Any] = {"rule": rule, "autoreset_mode": mode, "invalid_action": "noop"}
-    if rule == "polyhedra":
-        options |= {"unit": 4, "max_value": 5}
-    if "Host" in env_id or "Agent" in env_id:
-        options["opponent"] = OPPONENTS["host" if "Host" in env_id else "agent"]
-    pytest.importorskip("numba")
-    seen = play_both(env_id, 60, illegal=True, max_num_points=6, **options)
-    assert seen["terminated"] > 5
-
-
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("env_id", resgym.envs.ENV_IDS)
 def test_masks_are_exactly_what_a_step_takes(rule, env_id):
@@ -232,21 +213,6 @@ def test_masks_are_exactly_what_a_step_takes(rule, env_id):
                 env.step(torch.full((4,), action))
         env.unwrapped.load_state_dict(state)
         env.step(torch.tensor([int(m.nonzero()[step % int(m.sum()), 0]) for m in masks]))
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_players_that_say_so_play_it(rule):
-    spec = GameSpec(3, 6, rule=rule)
-    for role, make, names in (
-        ("host", resgym.make_host, resgym.players.host_names()),
-        ("agent", resgym.make_agent, resgym.players.agent_names()),
-    ):
-        for name in names:
-            if rule in getattr(make(name), "rules", ()):
-                check_player(make(name), spec=spec)
-            else:
-                with pytest.raises(ValueError, match=f"{role}.*{name}.*{rule}"):
-                    resgym.players.resolve_player(name, role, spec)
 
 
 @pytest.mark.parametrize(

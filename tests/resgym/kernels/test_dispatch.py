@@ -14,9 +14,8 @@ import torch
 
 from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec, GameState, RowRandom
-from resgym.kernels import dispatch, quickest_backend, resolve_backend
+from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.check import Checked
-from resgym.players import make_host
 
 SPEC = GameSpec()
 CPU = torch.device("cpu")
@@ -72,11 +71,6 @@ needs_triton = pytest.mark.skipif(
 CUDA = torch.device("cuda")
 
 
-def test_an_unknown_name() -> None:
-    with pytest.raises(ValueError, match=r"backend must be one of .*'numba'.*got 'fast'"):
-        resolve_backend("fast", CPU, SPEC)
-
-
 def test_auto_takes_the_compiled_one_on_the_cpu() -> None:
     pytest.importorskip("numba")
     assert resolve_backend("auto", CPU, SPEC).name == "numba"
@@ -116,17 +110,6 @@ def test_what_is_not_there(
     with pytest.raises(ValueError, match=f"^backend {problem}") as error:
         resolve_backend(problem.split("'")[1], device, SPEC)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.filterwarnings("ignore:backend 'auto' is 'torch'")
-@pytest.mark.usefixtures("without_numba")
-def test_everything_is_played_without_numba() -> None:
-    env = HironakaVectorEnv(4)
-    env.reset(seed=0)
-    env.step(torch.zeros(4, dtype=torch.int64))
-    state = env.games.position
-    assert quickest_backend(CPU).name == "torch"
-    assert make_host("zeillinger").act(state, None, env.games.rng(0)).shape == (4,)
 
 
 @needs_triton

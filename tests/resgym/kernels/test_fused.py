@@ -16,11 +16,19 @@ import numpy as np
 import pytest
 import torch
 
-from resgym.game import GameSpec, devices
+from resgym.game import GameSpec, RowRandom, devices
 from resgym.game.rules import observe_points
 from resgym.game.spec import MAX_COORDINATE
+from resgym.kernels import resolve_backend
+from resgym.players import make_host
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES
-from tests.resgym.kernels.operations import check_memory_and_no_games, check_starts, play_moves
+from tests.resgym.kernels.operations import (
+    check_memory_and_no_games,
+    check_starts,
+    play_moves,
+    positions,
+    rows,
+)
 from tests.resgym.kernels.steps import (
     as_dict,
     leaves,
@@ -34,12 +42,12 @@ from tests.resgym.kernels.steps import (
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 CUDA = torch.cuda.is_available() and not INTERPRETED
 # The interpreter takes about as long for a program of many games as for one game.
-STEPS, FEW = (6, 4) if INTERPRETED else (60, 60)
+STEPS, FEW = (6, 4) if INTERPRETED else (60, 30)
 MOVES, GAMES = (3, 37) if INTERPRETED else (25, 64)
 HAS_TRITON = importlib.util.find_spec("triton") is not None and (CUDA or INTERPRETED)
 BACKENDS = ["numba"] * (not INTERPRETED) + ["triton"] * HAS_TRITON
 REWARDS = ("terminal", "step", "survival", "points")
-SIZES = [(2, 1), (2, 5), (2, 20), (3, 2), (3, 20), (4, 7), (5, 33), (5, 50), (7, 4), (10, 6)]
+SIZES = [(2, 1), (2, 20), (3, 2), (3, 20), (5, 33), (7, 4), (10, 6)]
 
 
 def some(cases: Any, stride: int) -> list[Any]:
@@ -52,7 +60,7 @@ def fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     """A backend; beside Triton the reference works as on an accelerator, and looks at nothing."""
     pytest.importorskip(request.param)
     if request.param == "triton":
-        from resgym.kernels.cuda import grids
+        from resgym.kernels.cuda import backend as grids
 
         monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
         if INTERPRETED:
@@ -139,7 +147,7 @@ def test_ids_modes_and_rewards(fast: str, env_id: str, mode: str, reward: str) -
 @pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "mode", "invalid_action"),
-    some(itertools.product(IDS, MODES, ["noop", "penalty", "terminate"]), 4),
+    some(itertools.product(IDS, MODES, ["noop", "terminate"]), 3),
 )
 def test_illegal_actions(fast: str, env_id: str, mode: str, invalid_action: str) -> None:
     both(
@@ -149,7 +157,7 @@ def test_illegal_actions(fast: str, env_id: str, mode: str, invalid_action: str)
 
 
 @pytest.mark.usefixtures("only_fused")
-@pytest.mark.parametrize("dimension", [2, 3, 6, 10])
+@pytest.mark.parametrize("dimension", [2, 3, 10])
 @pytest.mark.parametrize(
     ("env_id", "opponent"),
     [
@@ -163,6 +171,68 @@ def test_opponents(fast: str, env_id: str, opponent: str, dimension: int) -> Non
         pytest.skip("no kernel plays it")
     num_points = 5 if INTERPRETED else 9
     both(fast, env_id, opponent=opponent, dimension=dimension, max_num_points=num_points)
+
+
+def drawing_agent(state: Any, coords: Any, rng: RowRandom) -> torch.Tensor:
+    """Looks at everything that it is handed."""
+    weights = rng.uniform(coords.shape[1]) + 0.1 * (state.points.sum(1) % 3)
+    return torch.where(coords, weights, -1.0).argmax(1)
+
+
+def drawing_host(state: Any, coords: Any, rng: RowRandom) -> torch.Tensor:
+    assert coords is None
+    return (rng.integers(4) + state.count) % 4
+
+
+@only_numba
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("env_id", "opponent"),
+    [(HOST, drawing_agent), (HOST, ["random", drawing_agent] * 3), (AGENT, drawing_host)],
+    ids=["agent", "agents", "host"],
+)
+def test_opponents_that_are_asked(
+    env_id: str, opponent: Any, mode: str, invalid_action: str
+) -> None:
+    options = {"opponent": opponent, "autoreset_mode": mode, "max_num_points": 4, "max_value": 6}
+    seen = play_both(env_id, max_episode_steps=4, **options)
+    assert seen["terminated"] + seen["truncated"] > 20
+    play_both(env_id, 40, True, invalid_action=invalid_action, max_episode_steps=5, **options)
+
+
+@only_numba
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+def test_refused_steps_around_opponents_that_are_asked(env_id: str) -> None:
+    refuse_steps(env_id, "numba", opponent=drawing_agent if env_id == HOST else drawing_host)
+
+
+@only_numba
+@pytest.mark.parametrize("name", ["zeillinger", "zeillinger_lex", "random_pair", "all_coord"])
+@pytest.mark.parametrize("size", [(2, 5), (3, 20), (10, 6)])
+@pytest.mark.parametrize("top", [3, MAX_COORDINATE])
+def test_choices_of_hosts(name: str, size: tuple[int, int], top: int) -> None:
+    spec, least = GameSpec(*size), min(top, 2**31)
+    drawn = rows(200, 3).integers(least, n=20) * (top // least)
+    state, rng = positions(spec, 200, drawn.unique(), "cpu"), rows(200, 0)
+    found = resolve_backend("numba", torch.device("cpu"), spec).host_actions(name, state, rng)
+    host = make_host(name)
+    assert found is not None
+    assert torch.equal(
+        host.choose(state) if hasattr(host, "choose") else host.act(state, None, rng), found
+    )
+
+
+@only_numba
+@pytest.mark.parametrize("axis", [-1, 3])
+def test_an_axis_outside(axis: int) -> None:
+    spec = GameSpec(3, 4)
+    state = positions(spec, 2, torch.arange(9), "cpu")
+    numba = resolve_backend("numba", torch.device("cpu"), spec)
+    with pytest.raises(IndexError, match=rf"axis must be in 0\.\.2, got {axis}"):
+        numba.move(state, torch.ones(2, 3, dtype=torch.bool), torch.tensor([0, axis]), spec)
+    assert numba.host_actions("spivakovsky", state, rows(2, 0)) is None
 
 
 @pytest.mark.usefixtures("only_fused")

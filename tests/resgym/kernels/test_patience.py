@@ -61,16 +61,6 @@ def test_the_reference_plays_until_compiling_pays(on_disk, compiled_steps, monke
         assert torch.equal(mine, reference)
 
 
-def test_single_operations_are_the_reference_s_too(clock):
-    spec = GameSpec(3, 6, 5)
-    patient = dispatch.Patient(Counted(()))
-    rng = RowRandom(torch.arange(7))
-    drawn = patient.random_starts(spec, rng)
-    assert patient.host_actions("zeillinger", drawn, rng) is None
-    assert torch.equal(drawn.points, NumbaBackend().random_starts(spec, rng).points)
-    assert torch.equal(patient.observe_points(drawn), NumbaBackend().observe_points(drawn))
-
-
 def test_scripted_hosts_use_the_patience_up(monkeypatch):
     monkeypatch.setattr(dispatch, "PATIENCE", 1e-5)
     patient = dispatch.Patient(Counted(()))

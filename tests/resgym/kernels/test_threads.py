@@ -57,16 +57,6 @@ def test_more_than_one_thread_takes_part() -> None:
     assert share_rows(function, 100, 3) == 8
 
 
-def test_an_error_arrives() -> None:
-    torch.set_num_threads(3)
-
-    def function(begin: int, end: int) -> int:
-        raise MemoryError(f"rows {begin}..{end}")
-
-    with pytest.raises(MemoryError, match="rows"):
-        share_rows(function, 100, 3)
-
-
 def play(seed: int, steps: int = 25) -> Any:
     """The state after some moves of a compiled environment."""
     from resgym.envs import HironakaVectorEnv

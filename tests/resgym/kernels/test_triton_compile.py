@@ -15,7 +15,7 @@ from triton.compiler import ASTSource  # noqa: E402
 from triton.runtime import driver  # noqa: E402
 
 from resgym.game import GameSpec  # noqa: E402
-from resgym.kernels.cuda import grids as triton_launch  # noqa: E402
+from resgym.kernels.cuda import backend as triton_launch  # noqa: E402
 from resgym.kernels.cuda import kernels as triton_kernels  # noqa: E402
 
 pytestmark = pytest.mark.skipif(triton_launch.INTERPRETED, reason="compiles, interprets not")
@@ -34,10 +34,8 @@ KIND = {name: kind for kind, names in TYPES.items() for name in names.split()}
 def compiled(kernel: Any, num_points: int, dimension: int, **flags: Any) -> Any:
     how = triton_launch.cut(num_points, dimension)
     constants = {**flags, "P": num_points, "D": dimension, "G": how.games, "R": how.rows}
-    # The marks of the games to start are bytes, actions are not.
-    kinds = {**KIND, "actions": "*u8" if flags.get("MODE") == triton_kernels.STARTING else "*i64"}
     signature = {
-        name: "constexpr" if name in constants else kinds.get(name, "i64")
+        name: "constexpr" if name in constants else KIND.get(name, "i64")
         for name in kernel.arg_names
     }
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)

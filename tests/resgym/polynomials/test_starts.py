@@ -145,10 +145,10 @@ def test_games_go_on_only_with_the_same_starts(file):
     env.reset(seed=0)
     state = env.state_dict()
     make("E8\nE7\n").load_state_dict(state)
-    with pytest.raises(ValueError, match="starts: the saved games start from others"):
+    with pytest.raises(ValueError, match="starts: the saved games have"):
         make("E8\nE6\n").load_state_dict(state)
     plain = gymnasium.make_vec(HOST, num_envs=4).unwrapped
-    with pytest.raises(ValueError, match="starts: the saved games start from others"):
+    with pytest.raises(ValueError, match="starts: the saved games have"):
         plain.load_state_dict(state)
     with pytest.raises(ValueError, match="starts: are given"):
         env.set_stage(num_points=5)

@@ -166,7 +166,7 @@ def plot_train(arguments: Sequence[str]) -> int:
     from rl_zoo3.plots.plot_train import plot_train as draw
 
     told = io.StringIO()
-    sys.argv[1:] = rest
+    sys.argv[1:] = ["-f", "logs", *rest]
     try:
         with warnings.catch_warnings(), redirect_stderr(told):
             warnings.simplefilter("ignore")  # of a window that nobody can see

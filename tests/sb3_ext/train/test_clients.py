@@ -173,6 +173,7 @@ def test_a_monitor_of_sb3_counts_where_the_environment_does_not(tmp_path):
     assert rows
 
 
+@pytest.mark.long
 def test_enjoy_finds_what_train_wrote_and_warns_of_nothing(tmp_path):
     """Both without -f, one after the other, in an empty folder."""
     common = ["--algo", "a2c", "--env", HOST, "-n", "64"]

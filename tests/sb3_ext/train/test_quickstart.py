@@ -31,6 +31,7 @@ def small(monkeypatch):
     return prepare
 
 
+@pytest.mark.long
 @pytest.mark.learning
 def test_the_main_job_learns(small, tmp_path):
     """Recorded: trained 0.199 (seed 0), untrained 0.0006; a random host has 0.045.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -31,6 +30,7 @@ from tests.sb3_ext.train.killed_runs import ARGUMENTS, GAME, run_of
 LONG = "9" * 5000
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path):
     """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
@@ -54,8 +54,8 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path, capsys):
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--log-interval", "-2"]) == 0
     run = run_of(tmp_path)
-    logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    assert len(logged) <= 1, "-2 is no log but the last one"
+    logged = (run / "metrics.jsonl").read_text()
+    assert logged.count("train/loss") <= 1, "-2: nothing but the evaluations and the end"
     assert train(["--resume", str(run)]) == 0
     assert "is finished" in capsys.readouterr().out
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}

@@ -175,7 +175,7 @@ def test_a_file_is_read_once_and_each_environment_made_once(tmp_path, monkeypatc
     def look(frame, event, _):
         name = (frame.f_code.co_filename.rpartition("/")[2], frame.f_code.co_name)
         if event == "call" and name in (
-            ("yaml_files.py", "read_yaml"),
+            ("reading.py", "read_mapping"),
             ("registration.py", "make_vec"),
         ):
             calls.append(name[1])
@@ -183,7 +183,7 @@ def test_a_file_is_read_once_and_each_environment_made_once(tmp_path, monkeypatc
     monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
     sys.setprofile(look)
     assert train(tmp_path, "ddqn", HOST) == 0
-    assert calls == ["read_yaml", "make_vec", "make_vec"]  # for training, for evaluations
+    assert calls == ["read_mapping", "make_vec", "make_vec"]  # for training, for evaluations
 
 
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path):
@@ -288,6 +288,20 @@ def test_bad_values_are_one_line_and_leave_nothing(tmp_path, more, message, monk
     assert message in error
     assert "\n" not in error
     assert not list(tmp_path.iterdir())
+
+
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
+    whole, run = (run_folder(tmp_path / name, "ddqn", HOST) for name in ("whole", "parts"))
+    assert train(tmp_path / "whole", "ddqn", HOST, "-n", "640") == 0
+    assert train(tmp_path / "parts", "ddqn", HOST, "-n", "320") == 0
+    rows_before = len((run / "0.monitor.csv").read_text().splitlines())
+    assert train_main(["--resume", str(run), "-n", "640"]) == 0
+    one, other = (
+        DDQN.load(each / "resgym-HironakaHost-v0.zip").policy.state_dict() for each in (whole, run)
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert len((run / "0.monitor.csv").read_text().splitlines()) > rows_before
+    assert len(list(run.parent.iterdir())) == 1, "the same run goes on"
 
 
 def test_a_run_can_start_from_the_networks_of_another(tmp_path):

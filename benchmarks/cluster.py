@@ -34,7 +34,6 @@ def empty_chunk(games: int, steps: int, space: Any, **about: int) -> Chunk:
     """As large as any other; no episode ends."""
     each = (steps, games)
     return Chunk(
-        seconds=0.0,
         observations=np.zeros((steps + 1, games, *space.shape), np.float32),
         final_observations=np.zeros((0, *space.shape), np.float32),
         actions=np.zeros(each, np.int64),
@@ -50,16 +49,15 @@ def empty_chunk(games: int, steps: int, space: Any, **about: int) -> Chunk:
 class SimulatedActor(Actor):
     """Sleeps as long as `env_kwargs` say, and sends."""
 
-    def start(self) -> int:
-        return 0
+    def __init__(self, plan: ActorPlan, env_kwargs: Mapping[str, Any]) -> None:
+        self.plan, self.env_kwargs = plan, env_kwargs
 
     def collect(
-        self, sequence: int, version: int, weights: Any, rate: Any, games: Any
+        self, number: int, sequence: int, version: int, weights: Any, rate: Any, games: Any
     ) -> tuple[Chunk, dict[str, Any]]:
         time.sleep(self.env_kwargs["seconds"])
         plan = self.plan
-        about = {"actor": self.number, "generation": self.generation}
-        about |= {"sequence": sequence, "version": version}
+        about = {"actor": number, "sequence": sequence, "version": version}
         return empty_chunk(plan.games, plan.chunk, plan.observation_space, **about), {}
 
 
@@ -67,7 +65,7 @@ class AtOnce:
     """Has the next chunk at once: a learner's own limit."""
 
     def __init__(self, games: int, steps: int, space: Any) -> None:
-        about = dict.fromkeys(("actor", "generation", "sequence", "version"), 0)
+        about = dict.fromkeys(("actor", "sequence", "version"), 0)
         self.games, self.chunk = games, empty_chunk(games, steps, space, **about)
 
     def publish(self, version: int, weights: Mapping[str, Any], rate: float | None) -> None:
@@ -110,8 +108,6 @@ def rate(games: int, chunk: int, steps: int, actors: int) -> tuple[float, dict[s
     collector = RayCollector(
         ENV_ID, ENV_KWARGS, actors=actors, chunk=chunk, max_staleness=1000, deterministic=True
     )
-    with collector.session(model):  # all is imported and compiled
-        pass
     return learning_rate(model, steps, collector, chunk if actors else 1), collector.statistics
 
 
@@ -170,7 +166,7 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
         action_space=model.action_space,
     )
     weights = {name: value.numpy() for name, value in model.playing_weights().items()}
-    sent, _ = Actor(0, 0, plan, ENV_KWARGS).collect(0, 0, weights, None, None)
+    sent, _ = Actor(plan, ENV_KWARGS).collect(0, 0, 0, weights, None, None)
     buffer: Any = model.replay_buffer
     buffer.allocate()
     for field in buffer._fields.values():  # pages that were never written cost more

@@ -20,13 +20,12 @@ def main(
 
     def tell(trainer: HostAgentTrainer) -> None:
         nonlocal phase
-        assert trainer.phases is not None
-        if trainer.phases.number > phase:
+        if trainer.turns.number > phase:
             role = ("host", "agent")[phase % 2]
             rho = trainer.history[-1].values["host-agent"]
             print(f"phase {phase + 1}, {role}: rho {rho:.4f} after step {trainer.total_steps}")
             ends.append((role, rho))
-            phase = trainer.phases.number
+            phase = trainer.turns.number
 
     trainer.train(callback=tell)
     return ends

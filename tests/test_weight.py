@@ -45,7 +45,6 @@ NOT_YET = {
     "resgym/measure/bench.py: bench",
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
-    "sb3_ext/cluster/collector.py: RayCollector.__init__",
     "sb3_ext/testing.py: smoke_pipeline",
 }
 

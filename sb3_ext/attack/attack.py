@@ -63,7 +63,7 @@ examples:
         self._parts = set(given.get("parts") or _PARTS)
         if "unless-proved" in self._parts:
             self._parts.update(_PARTS)
-        self._actors, self._timeout_s = given.get("actors", 0), given.get("timeout_s", 86_400.0)
+        self._actors = given.get("actors", 0)
         self._draws = self._print != fingerprint(self._player, self._spec, 1)
         if self._draws and self._parts == {"exact"}:
             raise ConfigError(f"player: got {self._name}; expected one that draws no numbers")
@@ -86,7 +86,7 @@ examples:
             "where the search settles every start"
         )
         add("--parts", nargs="+", choices=(*_PARTS, "unless-proved"), help=parts)
-        add_options(parser, "--starts", "--actors", "--timeout-s")
+        add_options(parser, "--starts", "--actors")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> AttackConfig:
@@ -110,7 +110,7 @@ examples:
     def run(self, pulse: Pulse) -> None:
         """Does what is not in the folder yet, part by part."""
         self._check_player()
-        with spreading(self._actors, lambda: beat(pulse, self.used), self._timeout_s) as spread:
+        with spreading(self._actors, lambda: beat(pulse, self.used)) as spread:
             if "exact" in self._parts and self.config.exact is not None:
                 self.found["exact"] = self._exact(spread, self.config.exact)
             if self._settled:

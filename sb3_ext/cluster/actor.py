@@ -6,11 +6,10 @@ with the chunk, so that whoever is asked gives the same answer, however often an
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import gymnasium
@@ -21,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
+from sb3_ext.cluster.chunk import Chunk, as_tensors, chunk_of
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
@@ -50,6 +49,7 @@ class ActorPlan:
         observation_space: What the learner's replay buffer stores.
         action_space: Likewise.
         modules: Imported first, so that what they register has names.
+        session: Other ones have other weights of the same version.
     """
 
     env: EnvSpec | Callable[..., Any]
@@ -61,61 +61,51 @@ class ActorPlan:
     observation_space: spaces.Space
     action_space: spaces.Space
     modules: tuple[str, ...] = ()
+    session: str = ""
 
 
 class Actor:
-    """Plays chunks of one environment's games.
+    """Plays chunks of one environment's games, of whichever actor it is asked for.
 
     Args:
-        number: Of the actor, from 0.
-        generation: How often it has been replaced.
         plan: See there.
         env_kwargs: Arguments of the environment.
+
+    Raises:
+        ValueError: Its steps do not fit the learner, or its games cannot be saved.
     """
 
-    def __init__(
-        self, number: int, generation: int, plan: ActorPlan, env_kwargs: Mapping[str, Any]
-    ) -> None:
-        self.number, self.generation, self.plan = number, generation, plan
-        self.env_kwargs = dict(env_kwargs)
-        self._collector: TensorCollector | None = None
-
-    def start(self) -> int:
-        """Make the environment, and check that its steps fit the learner; the process's id.
-
-        Raises:
-            ValueError: They do not, or games of it cannot be saved.
-        """
+    def __init__(self, plan: ActorPlan, env_kwargs: Mapping[str, Any]) -> None:
         torch.set_num_threads(1)
-        plan = self.plan
         import_modules(plan.modules)
+        self.plan = plan
         make = partial(gymnasium.make_vec, plan.env) if isinstance(plan.env, EnvSpec) else plan.env
-        env = make(num_envs=plan.games, **self.env_kwargs)
-        adapted = TensorVecEnv(env)
+        env = TensorVecEnv(make(num_envs=plan.games, **env_kwargs))
         for name in ("observation_space", "action_space"):
-            given, need = getattr(adapted, name), getattr(plan, name)
+            given, need = getattr(env, name), getattr(plan, name)
             if given != need:
                 raise ValueError(f"{name} is {given}, the model has {need}")
-        if not adapted.has_attr("load_state_dict"):
+        if not env.has_attr("load_state_dict"):
             raise ValueError("the environment has no state_dict and load_state_dict")
-        legal = LegalActions(plan.observation_space, plan.action_space, adapted, plan.mask_source)
-        self._collector = TensorCollector(adapted, plan.explorer, legal, torch.Generator())
+        legal = LegalActions(plan.observation_space, plan.action_space, env, plan.mask_source)
+        self._collector = TensorCollector(env, plan.explorer, legal, torch.Generator())
         self._collector.version = -1
-        return os.getpid()
 
     def collect(
         self,
+        number: int,
         sequence: int,
         version: int,
         weights: Mapping[str, np.ndarray],
         exploration_rate: float | None,
         games: Mapping[str, Any] | None,
     ) -> tuple[Chunk, dict[str, Any]]:
-        """Play the next chunk, and say where the games stand then.
+        """Play the next chunk of an actor, and say where its games stand then.
 
         The same arguments give the same chunk.
 
         Args:
+            number: Of the actor, from 0.
             sequence: Number of the chunk.
             version: Of the weights, one number for the same weights.
             weights: That the explorer takes, as arrays.
@@ -123,36 +113,41 @@ class Actor:
             games: What the chunk before gave; None starts new games.
         """
         began = time.perf_counter()
-        if self._collector is None:
-            self.start()
         collector, plan = self._collector, self.plan
-        assert collector is not None
         if version != collector.version:
             collector.publish(version, as_tensors(dict(weights)), exploration_rate)
         collector.explorer.exploration_rate = exploration_rate
-        words = np.random.SeedSequence((plan.seed, self.number, sequence)).generate_state(1, "u8")
+        words = np.random.SeedSequence((plan.seed, number, sequence)).generate_state(1, "u8")
         collector.generator = torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
         if games is None:
-            collector.env.seed(plan.seed + self.number * plan.games)
+            collector.env.seed(plan.seed + number * plan.games)
             collector.observation = collector.legal = None
         else:
             collector.env.load_state_dict(games["environment"])
             collector.observation, collector.legal = games["observation"], games["legal"]
-        writer = ChunkWriter(plan.chunk)
-        for _ in range(plan.chunk):
-            writer.add(collector.step())
-        environment = collector.env.state_dict()
-        after = {
-            "environment": environment,
+        chunk = chunk_of(
+            (collector.step() for _ in range(plan.chunk)),
+            lambda: collector.observation,
+            actor=number,
+            sequence=sequence,
+            version=version,
+        )
+        chunk.seconds = time.perf_counter() - began
+        return chunk, {
+            "environment": collector.env.state_dict(),
             "observation": collector.observation,
             "legal": collector.legal,
         }
-        chunk = writer.finish(
-            collector.observation,
-            actor=self.number,
-            generation=self.generation,
-            sequence=sequence,
-            version=version,
-            seconds=time.perf_counter() - began,
-        )
-        return chunk, after
+
+
+@lru_cache(maxsize=16)
+def _made(packed: bytes) -> Any:
+    from ray import cloudpickle
+
+    return cloudpickle.loads(packed)()
+
+
+def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, dict[str, Any]]:
+    """A chunk, in a process of the cluster; `packed` makes the `Actor`."""
+    answer: tuple[Chunk, dict[str, Any]] = _made(packed).collect(*asked)
+    return answer

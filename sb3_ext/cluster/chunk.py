@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,6 @@ class Chunk:
 
     Attributes:
         actor: Number of the actor.
-        generation: How often the actor had been replaced before.
         sequence: Number of the chunk among those of its actor.
         version: Updates that had made the weights which played.
         seconds: What collecting took.
@@ -41,10 +40,8 @@ class Chunk:
     """
 
     actor: int
-    generation: int
     sequence: int
     version: int
-    seconds: float
     observations: Any
     final_observations: Any
     actions: np.ndarray
@@ -54,6 +51,7 @@ class Chunk:
     returns: np.ndarray
     lengths: np.ndarray
     next_legal: np.ndarray | None = None
+    seconds: float = 0.0
 
     @property
     def num_bytes(self) -> int:
@@ -113,55 +111,49 @@ def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
     return replace(chunks[0], **joined)
 
 
-class ChunkWriter:
-    """Gathers parallel steps as they are played, so that each is copied once.
+def chunk_of(steps: Iterable[ParallelStep], shown: Callable[[], Any], **about: Any) -> Chunk:
+    """A chunk of steps; the environment may use the memory of each again for the next one.
 
-    The environment may use the memory of a step again.
+    Args:
+        steps: Parallel steps of the same games.
+        shown: What the environment shows after the last of them.
+        **about: Who collected them when.
     """
+    values: dict[str, list[Any]] = {}
+    ends: dict[str, list[Any]] = {}
+    for step in steps:
+        given = step.as_arrays()
+        ended = given.terminated | given.truncated
+        nothing = np.zeros(len(ended))
+        sums = given.episode or {"r": nothing, "l": nothing}
+        over = {"final_observations": given.next_observations}
+        over |= {"returns": sums["r"], "lengths": sums["l"]}
+        for name, value in over.items():
+            ends.setdefault(name, []).append(each_entry(partial(_rows_of, ended), value))
+        for name in ("observations", "actions", "rewards", "terminated", "truncated", "next_legal"):
+            if (value := getattr(given, name)) is not None:
+                values.setdefault(name, []).append(each_entry(np.copy, value))
+    values["observations"].append(to_arrays(shown()))
+    arrays: dict[str, Any] = {name: each_entry(_stacked, *parts) for name, parts in values.items()}
+    arrays |= {name: each_entry(_joined, *parts) for name, parts in ends.items()}
+    for name, kind in _KINDS.items():
+        arrays[name] = arrays[name].astype(kind, copy=False)
+    return Chunk(**about, **arrays)
 
-    def __init__(self, num_steps: int) -> None:
-        self.num_steps = num_steps
-        self._arrays: dict[str, Any] = {}
-        self._ended: dict[str, list[Any]] = {
-            name: [] for name in ("final_observations", "returns", "lengths")
-        }
-        self._time = 0
 
-    def add(self, step: ParallelStep) -> None:
-        """Write the next step."""
-        ended = step.terminated | step.truncated
-        nothing = torch.zeros(len(ended))
-        sums = step.episode or {"r": nothing, "l": nothing}
-        self._ended["returns"].append(sums["r"][ended].float())
-        self._ended["lengths"].append(sums["l"][ended].long())
-        self._write("observations", step.observations, self.num_steps + 1)
-        self._write("actions", step.actions.long())
-        self._write("rewards", step.rewards.float())
-        self._write("terminated", step.terminated)
-        self._write("truncated", step.truncated)
-        if step.next_legal is not None:
-            self._write("next_legal", step.next_legal)
-        final = each_entry(lambda value: value[ended], step.next_observations)
-        self._ended["final_observations"].append(final)
-        self._time += 1
+_KINDS = {"actions": "int64", "rewards": "float32", "returns": "float32", "lengths": "int64"}
 
-    def finish(self, last: Any, **about: Any) -> Chunk:
-        """The chunk; `last` is what the environment shows now."""
-        self._write("observations", last, self.num_steps + 1)
-        ended = {
-            name: to_arrays(each_entry(lambda *parts: torch.cat(parts), *values))
-            for name, values in self._ended.items()
-        }
-        return Chunk(**about, **self._arrays, **ended)
 
-    def _write(self, name: str, value: Any, length: int | None = None) -> None:
-        value = to_arrays(value)
-        if name not in self._arrays:
-            length = self.num_steps if length is None else length
-            self._arrays[name] = each_entry(
-                lambda first: np.empty((length, *first.shape), first.dtype), value
-            )
-        each_entry(partial(_put, self._time), self._arrays[name], value)
+def _rows_of(ended: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return value[ended]
+
+
+def _stacked(*parts: np.ndarray) -> np.ndarray:
+    return np.stack(parts)
+
+
+def _joined(*parts: np.ndarray) -> np.ndarray:
+    return np.concatenate(parts)
 
 
 def as_tensors(value: Any) -> Any:
@@ -181,7 +173,3 @@ def _with_final(places: Tensor, shown: Tensor, final: Tensor) -> Tensor:
 
 def _rows(part: slice, value: Tensor) -> Tensor:
     return value[:, part]
-
-
-def _put(time: int, array: np.ndarray, value: np.ndarray) -> None:
-    array[time] = value

@@ -92,26 +92,6 @@ def check_cpus(ray: Any, actors: int, cpus_each: float = 1.0, remedy: str = "") 
         )
 
 
-def wait_for_start(ray: Any, started: list[Any], seconds: float) -> None:
-    """Waits for the answers of actors to `start`; ValueError if one has none, or is an error.
-
-    One that was lost meanwhile is left to those who ask it for something.
-    """
-    _, waiting = ray.wait(started, num_returns=len(started), timeout=seconds)
-    if waiting:
-        raise ValueError(
-            f"actors: {len(waiting)} of {len(started)} had not started after {seconds:g} s;"
-            f" CPUs free: {ray.available_resources().get('CPU', 0):g}"
-        )
-    for number, reference in enumerate(started):
-        try:
-            ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
-            raise ValueError(f"actor {number}: {reason_of(error)}") from error
-        except ray.exceptions.RayError:
-            continue
-
-
 def reason_of(error: Exception) -> str:
     """What was raised in an actor, or happened to it, in one line."""
     cause = getattr(error, "cause", None)

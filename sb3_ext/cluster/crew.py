@@ -1,37 +1,86 @@
-"""The actors of a run: who is asked for which chunk, and who is replaced when one is lost."""
+"""The actors of a run: who is asked for which chunk, and what is asked again when one is lost."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from sb3_ext.cluster.actor import Actor, ActorPlan
-from sb3_ext.cluster.chunk import Chunk
-from sb3_ext.cluster.connection import check_cpus, reason_of, wait_for_start
-from sb3_ext.cluster.ledger import ActorAccount
-from sb3_ext.cluster.published import PublishedWeights
-from sb3_ext.cluster.stream import START_SECONDS, Request, Stream
+import torch
+from torch import Tensor
 
-RAISED_IN_A_ROW = 3
-"""So often one chunk may end in an error of the environment before the run does."""
+from sb3_ext.cluster.actor import Actor, ActorPlan, play_chunk
+from sb3_ext.cluster.chunk import Chunk
+from sb3_ext.cluster.connection import check_cpus, reason_of
+
+START_SECONDS = 120.0
+"""How long a process may take for its first chunk, where `timeout_s` is less: it imports all."""
 
 LOST_IN_A_ROW = 50
-"""So often one chunk may lose the actor that plays it before the run ends."""
+"""So often one chunk may lose the process that plays it before the run ends."""
+
+
+@dataclass
+class Request:
+    """One chunk that was asked for.
+
+    Attributes:
+        number: Of the request among those to all actors.
+        sequence: Of the chunk among those of its actor.
+        version: Of the weights that shall play.
+        exploration_rate: As in `Explorer`.
+        references: Ray's, to the chunk and to where its games stand then.
+    """
+
+    number: int
+    sequence: int
+    version: int
+    exploration_rate: float | None
+    references: list[Any] = field(default_factory=list, repr=False, compare=False)
+
+
+@dataclass
+class Stream:
+    """The chunks of one actor, in order: each begins where the games of the one before ended.
+
+    Attributes:
+        number: Of the actor.
+        packed: Ray's reference to what plays them.
+        games: Where its games stand before the oldest request; None before the first chunk.
+        next_sequence: Of the next chunk to be asked for.
+        requests: Those not answered yet, oldest first.
+        lost: How often in a row the oldest request was lost.
+        until: When it counts as lost.
+    """
+
+    number: int
+    packed: Any
+    games: Any = None
+    next_sequence: int = 0
+    requests: list[Request] = field(default_factory=list)
+    lost: int = 0
+    until: float = 0.0
 
 
 class Crew:
-    """Actors on a Ray cluster, and the chunks that they were asked for.
+    """Chunks that processes of a Ray cluster were asked for, and the weights to play them with.
+
+    A process remembers nothing, so any of them may play any actor's next chunk.
 
     Args:
         ray: The module, connected.
         plan: What all actors are told.
         env_kwargs: Arguments of the environment of each actor.
-        weights: What they play with.
         cpus: Processors that Ray reserves for each.
-        timeout: Seconds without an answer after which an actor counts as hanging.
-        max_restarts: How often each may be replaced; -1: without limit.
+        timeout: Seconds without an answer after which a process counts as hanging.
+        max_restarts: How often a process of each actor may be lost; -1: without limit.
         in_order: Chunks come in the order in which they were asked for.
+
+    Attributes:
+        version: Number of the weights published last, -1 before the first.
 
     Raises:
         ValueError: The cluster is too small.
@@ -42,7 +91,6 @@ class Crew:
         ray: Any,
         plan: ActorPlan,
         env_kwargs: Sequence[Mapping[str, Any]],
-        weights: PublishedWeights,
         *,
         cpus: float,
         timeout: float,
@@ -50,26 +98,32 @@ class Crew:
         in_order: bool,
     ) -> None:
         check_cpus(ray, len(env_kwargs), cpus, ", or a smaller actor_cpus")
-        self._ray, self._weights = ray, weights
-        self._timeout, self._max_restarts, self._in_order = timeout, max_restarts, in_order
-        # Replacing actors here, and not by Ray, keeps it known which process was asked what.
-        self._actor_class = ray.remote(Actor).options(
-            num_cpus=cpus, max_restarts=0, max_task_retries=0
-        )
-        self._plan = ray.put(plan)
-        self._streams = [Stream(number, each) for number, each in enumerate(env_kwargs)]
+        self._ray, self._timeout = ray, timeout
+        self._max_restarts, self._in_order = max_restarts, in_order
+        # Asking again is done here, and not by Ray, so that it is counted.
+        self._play = ray.remote(play_chunk).options(num_cpus=cpus, num_returns=2, max_retries=0)
+        packed = (ray.put(ray.cloudpickle.dumps(partial(Actor, plan, each))) for each in env_kwargs)
+        self._streams = [Stream(number, each) for number, each in enumerate(packed)]
+        self._weights: dict[int, Any] = {}
+        self.version = -1
         self._asked = 0
 
-    def start(self) -> None:
-        """Start all actors; ValueError if one cannot make its environment."""
-        started = [each.start(self._actor_class, self._plan) for each in self._streams]
-        wait_for_start(self._ray, started, max(self._timeout, START_SECONDS))
+    def publish(self, version: int, weights: Mapping[str, Tensor]) -> None:
+        """Play with these weights from now on; each version is sent once."""
+        if version not in self._weights:
+            arrays = {name: value.detach().cpu().numpy() for name, value in weights.items()}
+            self._weights[version] = self._ray.put(arrays)
+        self.version = version
 
     def stop(self) -> None:
-        """End all actors; again is harmless."""
+        """Nobody is waited for any more; again is harmless."""
         for stream in self._streams:
+            self._cancel(stream)
+
+    def _cancel(self, stream: Stream) -> None:
+        for request in stream.requests:
             with suppress(Exception):  # the cluster may be gone
-                stream.kill(self._ray)
+                self._ray.cancel(request.references[0], force=True)
 
     def ask(self, most: int, exploration_rate: Callable[[int], float | None]) -> None:
         """Ask for chunks with the newest weights until so many are under way.
@@ -78,27 +132,36 @@ class Crew:
             most: Chunks of all actors together.
             exploration_rate: Of an actor, by its number.
         """
-        while sum(len(each.requests) for each in self._streams) < most:
-            order = (
-                (len(each.requests), each.next_sequence, each.number) for each in self._streams
-            )
-            stream = self._streams[min(order)[-1]]
-            rate, version = exploration_rate(stream.number), self._weights.newest
-            stream.requests.append(Request(self._asked, stream.next_sequence, version, rate))
+        streams = self._streams
+        while sum(len(each.requests) for each in streams) < most:
+            stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
+            rate = exploration_rate(stream.number)
+            stream.requests.append(Request(self._asked, stream.next_sequence, self.version, rate))
             self._asked += 1
             stream.next_sequence += 1
-            stream.submit(len(stream.requests) - 1, self._weights[version])
-        self._weights.keep({asked.version for each in self._streams for asked in each.requests})
+            self._submit(stream, len(stream.requests) - 1)
+        used = {asked.version for each in streams for asked in each.requests} | {self.version}
+        self._weights = {version: self._weights[version] for version in sorted(used)}
 
-    def receive(self, accounts: Sequence[ActorAccount]) -> Chunk:
-        """The next chunk, after as many replacements of actors as that takes.
+    def _submit(self, stream: Stream, first: int = 0) -> None:
+        """Hand over the requests from a place of the queue on."""
+        if not first:
+            stream.until = time.monotonic() + max(self._timeout, START_SECONDS)
+        for place, request in enumerate(stream.requests[first:], first):
+            games = stream.requests[place - 1].references[1] if place else stream.games
+            asked = (stream.number, request.sequence, request.version)
+            weights, rate = self._weights[request.version], request.exploration_rate
+            request.references = self._play.remote(stream.packed, *asked, weights, rate, games)
+
+    def receive(self, accounts: Sequence[dict[str, Any]]) -> Chunk:
+        """The next chunk, after it was asked for as often as that takes.
 
         Args:
-            accounts: Of the actors, which count the replacements.
+            accounts: Of the actors, which count how often a process was lost.
 
         Raises:
-            ValueError: The environment raises an error again and again.
-            ChildProcessError: An actor was lost too often.
+            ValueError: The environment raises an error.
+            ChildProcessError: Processes were lost too often.
         """
         while True:
             asked = [each for each in self._streams if each.requests]
@@ -106,58 +169,63 @@ class Crew:
             if self._in_order:
                 asked = asked[:1]
             by_reference = {each.requests[0].references[0]: each for each in asked}
-            patience = min(each.patience(self._ray, self._timeout) for each in asked)
-            ready, _ = self._ray.wait(list(by_reference), timeout=max(0.0, patience))
-            for reference, stream in by_reference.items():
-                late = stream.patience(self._ray, self._timeout) <= 0
-                if late and not self._ray.wait([reference], timeout=0)[0]:
-                    reason = f"did not answer for {self._timeout:g} s"
-                    self._replace(stream, accounts[stream.number], reason)
+            patience = max(0.0, min(each.until for each in asked) - time.monotonic())
+            ready, _ = self._ray.wait(list(by_reference), timeout=patience)
             if not ready:
+                stream = min(asked, key=lambda each: each.until)
+                self._ask_again(stream, accounts, f"did not answer for {self._timeout:g} s")
                 continue
             stream = by_reference[ready[0]]
+            request = stream.requests[0]
             try:
-                chunk, games = self._ray.get(stream.requests[0].references)
+                chunk, stream.games = self._ray.get(request.references)
             except self._ray.exceptions.RayTaskError as error:
-                self._replace(stream, accounts[stream.number], reason_of(error), error)
+                where = f"actor {stream.number}: chunk {request.sequence}"
+                raise ValueError(f"{where}: {reason_of(error)}") from error
             except self._ray.exceptions.RayError as error:
-                self._replace(stream, accounts[stream.number], f"was lost: {type(error).__name__}")
+                self._ask_again(stream, accounts, f"was lost: {type(error).__name__}")
             else:
-                stream.answered(games)
+                del stream.requests[0]
+                stream.lost, stream.until = 0, time.monotonic() + self._timeout
                 return chunk  # type: ignore[no-any-return]
 
-    def _replace(
-        self, stream: Stream, account: ActorAccount, reason: str, raised: Exception | None = None
-    ) -> None:
-        """Start an actor anew and ask it for what the one before did not give."""
-        account.restarts += 1
-        stream.failures += raised is not None
-        stream.lost += raised is None
-        where = f"actor {stream.number}: chunk {stream.requests[0].sequence}"
-        if stream.failures >= RAISED_IN_A_ROW:
-            raise ValueError(f"{where} failed {stream.failures} times: {reason}") from raised
-        if 0 <= self._max_restarts < account.restarts:
+    def _ask_again(self, stream: Stream, accounts: Sequence[dict[str, Any]], reason: str) -> None:
+        """Ask another process for what one did not give."""
+        account = accounts[stream.number]
+        account["restarts"] += 1
+        stream.lost += 1
+        where = f"actor {stream.number}: chunk {stream.requests[0].sequence}: its process {reason}"
+        if 0 <= self._max_restarts < account["restarts"]:
             raise ChildProcessError(
-                f"{where}: the actor {reason}; it was replaced {self._max_restarts} times,"
-                " which is max_restarts"
-            ) from raised
+                f"{where}; it was replaced {self._max_restarts} times, which is max_restarts"
+            )
         if stream.lost >= LOST_IN_A_ROW:
-            raise ChildProcessError(f"{where}: {stream.lost} times in a row the actor {reason}")
-        stream.kill(self._ray)
-        stream.generation += 1
-        stream.start(self._actor_class, self._plan)
+            raise ChildProcessError(f"{where}, as {stream.lost} in a row")
+        self._cancel(stream)
         if not self._in_order:
             for request in stream.requests:
-                request.version = self._weights.newest
+                request.version = self.version
         self._submit(stream)
 
-    def _submit(self, stream: Stream) -> None:
-        for place, request in enumerate(stream.requests):
-            stream.submit(place, self._weights[request.version])
-
     def state_dict(self) -> dict[str, Any]:
-        """Where all games stand, and what was asked for."""
-        return {"asked": self._asked, "streams": [each.state_dict() for each in self._streams]}
+        """Where all games stand, what was asked for, and the weights in use."""
+        arrays = self._ray.get(list(self._weights.values()))
+        streams = [
+            {
+                "games": each.games,
+                "next_sequence": each.next_sequence,
+                "requests": [
+                    {name: value for name, value in vars(asked).items() if name != "references"}
+                    for asked in each.requests
+                ],
+            }
+            for each in self._streams
+        ]
+        weights = {
+            str(version): {name: torch.tensor(value) for name, value in each.items()}
+            for version, each in zip(self._weights, arrays, strict=True)
+        }
+        return {"asked": self._asked, "streams": streams, "weights": weights}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Ask again for what was asked for; ValueError for another number of actors."""
@@ -166,7 +234,10 @@ class Crew:
                 f"actors: the run that goes on has {len(state['streams'])}, got"
                 f" {len(self._streams)}"
             )
+        for version in sorted(state["weights"], key=int):
+            self.publish(int(version), state["weights"][version])
         self._asked = state["asked"]
         for stream, saved in zip(self._streams, state["streams"], strict=True):
-            stream.load_state_dict(saved)
+            stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
+            stream.requests = [Request(**each) for each in saved["requests"]]
             self._submit(stream)

@@ -46,12 +46,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": 1,
         "help": "threads of torch (default 1: small networks are slower with more)",
     },
-    "--timeout-s": {
-        "type": float,
-        "default": 86_400.0,
-        "metavar": "SECONDS",
-        "help": "after which an actor that has not done its piece is replaced (default: a day)",
-    },
 }
 
 

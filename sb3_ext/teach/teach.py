@@ -82,7 +82,7 @@ examples:
         """Adds the file, and who solves."""
         known = f"a YAML file, or one of {', '.join(shipped_configs('teach'))} (default host)"
         parser.add_argument("--config", default="host", metavar="FILE", help=known)
-        add_options(parser, "--actors", "--timeout-s")
+        add_options(parser, "--actors")
 
     @property
     def state(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ examples:
         files = [aside / f"{place:05d}.safetensors" for place in range(len(rows))]
         left = [place for place, each in enumerate(files) if not each.exists()]
         pieces = (drawn.select(rows[place]) for place in left)
-        with spreading(given.get("actors", 0), check, given.get("timeout_s", 86_400.0)) as spread:
+        with spreading(given.get("actors", 0), check) as spread:
             found = spread(partial(solve, config.objective, config.budget), pieces)
             for place, each in zip(left, found, strict=True):
                 each.save(files[place])

@@ -16,7 +16,7 @@ from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.checkpoints.format import errors_named
-from sb3_ext.cluster import RayCollector
+from sb3_ext.cluster.collector import CollectorSettings
 from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
@@ -28,7 +28,7 @@ from sb3_ext.config.checks import (
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, read_section
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
@@ -99,8 +99,7 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}", ConfigError):
                 _check_callback(name, arguments)
-        with errors_named("collector", ConfigError):
-            check_arguments(RayCollector, values.get("collector", {}))
+        read_section(CollectorSettings, values.get("collector", {}), "collector")
 
 
 def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:

@@ -32,8 +32,7 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
-from sb3_ext.two_player.phases import Phases
-from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
+from sb3_ext.two_player.turns import Alternating, Turns, Windows, read_turns
 
 
 class ScriptedRole(Section):
@@ -101,9 +100,6 @@ class LoggingSection(Section):
     """mean and deviation of every layer's weights and gradients"""
     tensorboard: bool
     """write TensorBoard files into the run's folder too"""
-    sample_games: Count = 0
-    """games of the players against each other that are written down at every evaluation, from the
-    same starts each time (default 0)"""
 
 
 class CheckpointSection(Section):
@@ -141,8 +137,6 @@ class CollectorSection(Section):
     pieces: PositiveCount = 4
     """parts of a role's rows that are played one by one; another number is another run, which
     another number of actors is not (default 4)"""
-    timeout_s: Annotated[PositiveNumber, Le(86_400)] = 600.0
-    """seconds after which an actor that has not played its part is replaced (default 600)"""
 
 
 def _read_game(data: Any) -> Any:
@@ -172,8 +166,8 @@ def _read_role(where: str, data: Any) -> TrainedRole | ScriptedRole:
             f"{where}.algorithm is missing: {TrainedRole.model_fields['algorithm'].description}"
         )
     with errors_of(f"{where}.algorithm"):
-        section = learner_of(data["algorithm"]).Section
-    return read_section(section, data, where)
+        kind = learner_of(data["algorithm"]).Section
+    return read_section(kind, data, where)
 
 
 class TrainerConfig(ConfigFile):
@@ -210,11 +204,9 @@ class TrainerConfig(ConfigFile):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> TrainerConfig:
-        names = GAMES.resolve(self.game.name).roles
-        _same_names("roles", self.roles, names)
-        _same_names("evaluation.opponents", self.evaluation.opponents, names)
-        players = self.training.players
-        trained = [name for name, role in self.roles.items() if isinstance(role, TrainedRole)]
+        _same_names("roles", self.roles, self.role_names)
+        _same_names("evaluation.opponents", self.evaluation.opponents, self.role_names)
+        players, trained = self.training.players, self.trained
         for player in players:
             if player not in trained:
                 unknown = unknown_word("trained role", player, trained)
@@ -222,63 +214,61 @@ class TrainerConfig(ConfigFile):
         if not players or len(set(players)) < len(players):
             raise ValueError(f".training.players must name each role once, got {players}")
         with errors_of(".training.updates", ValueError):
-            schedules = parse_updates(self.training.updates, names)
-        if len(players) < 2 and any(isinstance(each, Phases) for each in schedules.values()):
+            turns = read_turns(self.training.updates, self.role_names)
+            if isinstance(turns, Alternating) and len(players) < 2:
+                raise ValueError(f"alternating needs both roles in training.players, got {players}")
+        pooled = [name for name, role in trained.items() if role.opponent == "pool"]
+        if bool(pooled) != bool(self.self_play):
             raise ValueError(
-                f".training.updates: mode alternating needs both roles in training.players, got "
-                f"{players}"
+                f".self_play: got {shown(self.self_play and self.self_play.to_dict())}; expected "
+                "it if a role has the opponent pool, else null"
             )
-        self._self_play_fits()
-        self._collector_fits(trained)
-        if self.shared_encoder and (len(trained) < 2 or (self.collector and self.collector.actors)):
+        if self.self_play is not None:
+            if len(trained) < 2:
+                raise ValueError(".self_play needs two trained roles, one is scripted")
+            if self.self_play.team_change and type(turns) is not Turns:
+                raise ValueError(
+                    f".self_play.team_change: got {self.self_play.team_change}; expected 0, as "
+                    "training.updates is not interleaved"
+                )
+        actors = self.collector is not None and self.collector.actors > 0
+        if self.shared_encoder and (len(trained) < 2 or actors):
             given = "actors" if len(trained) == 2 else "a scripted role"
             raise ValueError(f".shared_encoder must be false with {given}")
+        for name, role in trained.items() if actors else ():
+            self._collector_fits(f".roles.{name}", role)
         return self
 
-    def _collector_fits(self, trained: list[str]) -> None:
-        if self.collector is None or not self.collector.actors:
-            return
-        for name in trained:
-            given = self.roles[name].algorithm
-            if not hasattr(ALGORITHMS.resolve(given), "collects_tensors"):
-                raise ValueError(
-                    f".roles.{name}.algorithm: got {given}; expected ddqn with collector.actors"
-                )
-            rows, pieces = self.roles[name].rollout.rollout_size, self.collector.pieces
-            if pieces > rows:
-                raise ValueError(
-                    f".collector.pieces must be at most roles.{name}.rollout.rollout_size, {rows}, "
-                    f"got {pieces}"
-                )
-            if any(each["callback"] == "curriculum" for each in self.roles[name].callbacks):
-                raise ValueError(
-                    f".collector: roles.{name} has a curriculum, which knows no games of actors"
-                )
-
-    def _self_play_fits(self) -> None:
-        trained = [role for role in self.roles.values() if isinstance(role, TrainedRole)]
-        pooled = [role for role in trained if role.opponent == "pool"]
-        if self.self_play is None:
-            if pooled:
-                raise ValueError(".self_play is null, but a role has the opponent pool")
-            return
-        if not pooled:
-            raise ValueError(".self_play is given, but no role has the opponent pool")
-        if len(trained) < 2:
-            raise ValueError(".self_play needs two trained roles, one is scripted")
-        if self.self_play.team_change and self.training.updates != {"mode": "interleaved"}:
+    def _collector_fits(self, where: str, role: Any) -> None:
+        if not hasattr(ALGORITHMS.resolve(role.algorithm), "collects_tensors"):
             raise ValueError(
-                ".self_play.team_change is another way to write phases; with training.updates "
-                f"{dict(self.training.updates)!r} it must be 0, got {self.self_play.team_change}"
+                f"{where}.algorithm: got {role.algorithm}; expected ddqn with collector.actors"
             )
+        assert self.collector is not None
+        if self.collector.pieces > role.rollout.rollout_size:
+            raise ValueError(
+                f".collector.pieces: got {self.collector.pieces}; expected at most "
+                f"{where[1:]}.rollout.rollout_size, {role.rollout.rollout_size}"
+            )
+        if any(each["callback"] == "curriculum" for each in role.callbacks):
+            raise ValueError(f"{where}.callbacks: got a curriculum, which knows no games of actors")
 
-    def update_schedules(self) -> dict[str, UpdateSchedule]:
-        """One update schedule per role."""
-        names = GAMES.resolve(self.game.name).roles
+    @property
+    def role_names(self) -> tuple[str, str]:
+        """Of the game, the first one first."""
+        return GAMES.resolve(self.game.name).roles
+
+    @property
+    def trained(self) -> dict[str, Any]:
+        """Sections of the roles that learn, by name."""
+        return {name: each for name, each in self.roles.items() if isinstance(each, TrainedRole)}
+
+    def turns(self) -> Turns:
+        """Whose turn it is in which step."""
         if self.self_play is not None and self.self_play.team_change:
-            change = self.self_play.team_change
-            return dict.fromkeys(names, AlternatingPeriodic(2 * change, change, names[0]))
-        return parse_updates(self.training.updates, names)
+            change, (first, second) = self.self_play.team_change, self.role_names
+            return Windows(2 * change, {first: (0, change), second: (change, 2 * change)})
+        return read_turns(self.training.updates, self.role_names)
 
 
 def _same_names(where: str, given: Mapping[str, Any], names: tuple[str, ...]) -> None:
@@ -290,33 +280,49 @@ def _same_names(where: str, given: Mapping[str, Any], names: tuple[str, ...]) ->
             raise ValueError(f".{where}.{name} is missing; the game has the roles {names}")
 
 
+_SMOKE = {
+    "training.steps": 4,
+    "training.updates.phases": 2,
+    "training.updates.max_steps": 2,
+    "evaluation.every_steps": 2,
+    "evaluation.games": 16,
+    "evaluation.max_moves": 20,
+    "evaluation.action_games": 8,
+    "logging.every_steps": 2,
+    "checkpoint.every_steps": 2,
+    "collector.pieces": 4,
+    "self_play.save_steps": 1,
+    "self_play.swap_steps": 1,
+    "self_play.rating_games": 8,
+    "self_play.team_change": 1,
+}
+_SMOKE_ROLE = {
+    "replay_buffer.size": 10_000,
+    "target_update.every_updates": 2,
+    "rollout.rollout_size": 4,
+    "rollout.max_rollout_steps": 5,
+    "rollout.initial_rollout_size": 4,
+    "rollout.every_updates": 2,
+}
+
+
 def smoke_version(config: TrainerConfig) -> TrainerConfig:
     """The same experiment made as short as possible: every part runs once, in seconds."""
     data = config.to_dict()
-    data["training"]["steps"] = 4
-    data["evaluation"] |= {"every_steps": 2, "games": 16, "max_moves": 20, "action_games": 8}
-    data["logging"]["every_steps"] = 2
-    if data["training"]["updates"].get("mode") == "alternating":
-        data["training"]["updates"] |= {"phases": 2, "max_steps": 2}
-    if data["checkpoint"] is not None:
-        data["checkpoint"]["every_steps"] = 2
-    if data["collector"] is not None:
-        data["collector"]["pieces"] = min(data["collector"]["pieces"], 4)
-    if data["self_play"] is not None:
-        data["self_play"] |= {"save_steps": 1, "swap_steps": 1, "rating_games": 8}
-        data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
+    own = {
+        f"roles.{role}.{key}": most for role in data["roles"] for key, most in _SMOKE_ROLE.items()
+    }
+    for name, most in (_SMOKE | own).items():
+        *parents, last = name.split(".")
+        section: Any = data
+        for key in parents:
+            section = section.get(key) or {}
+        if last in section:
+            section[last] = min(section[last], most)
     for role in data["roles"].values():
-        if role["player"] == "trained":
-            rollout = role["rollout"]
-            rollout["rollout_size"] = 4
-            rollout["max_rollout_steps"] = min(rollout["max_rollout_steps"], 5)
-            if "batch_size" in role:
-                size = rollout["rollout_size"] * rollout["max_rollout_steps"]
-                role["batch_size"] = min(role["batch_size"], size)
-            if "replay_buffer" in role:
-                role["target_update"]["every_updates"] = 2
-                role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
-                rollout |= {"initial_rollout_size": 4, "every_updates": 2}
+        if "batch_size" in role:  # PPO warns of batches that are cut
+            size = role["rollout"]["rollout_size"] * role["rollout"]["max_rollout_steps"]
+            role["batch_size"] = min(role["batch_size"], size)
     return TrainerConfig.read(data)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import begin_learning, last_observation, restart_episodes
 from sb3_ext.checkpoints.training_state import load_training_state, training_state
-from sb3_ext.cluster.chunk import ChunkWriter, side_by_side
+from sb3_ext.cluster.chunk import chunk_of, side_by_side
 from sb3_ext.cluster.pieces import Processes
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import NO_END, Learner, learner_of
@@ -71,16 +71,11 @@ class Play:
         if games is None:
             restart_episodes(model)
         tensors, counters = training_state(model)
-        if games is not None:
-            streams = {name: tensors[name] for name in tensors if name.startswith("random.")}
-            tensors = {**games["shown"], **streams}
-        load_training_state(model, tensors, {**counters, **asked["counters"]})
+        shown = games["shown"] if games else {}
+        load_training_state(model, {**tensors, **shown}, {**counters, **asked["counters"]})
         begin_learning(model, NO_END, learner.callback, reset_num_timesteps=False)
-        writer = ChunkWriter(asked["steps"])
-        for step in model.play(learner.env, asked["steps"]):
-            writer.add(step)
-        about = {"actor": 0, "generation": 0, "sequence": 0, "version": 0, "seconds": 0.0}
-        chunk = writer.finish(last_observation(model), **about)
+        steps = model.play(learner.env, asked["steps"])
+        chunk = chunk_of(steps, lambda: last_observation(model), actor=0, sequence=0, version=0)
         tensors, _ = training_state(model)
         shown = {name: tensors[name] for name in tensors if not name.startswith("random.")}
         return chunk, {"environment": learner.env.state_dict(), "shown": shown}
@@ -91,13 +86,10 @@ class Play:
         if key not in self._learners:
             section = self.sections[role]
             rollout = section.rollout.model_copy(update={"rollout_size": rows})
-            size = {"size": rows * rollout.max_rollout_steps}
-            changes: dict[str, Any] = {"rollout": rollout, "callbacks": []}
-            changes["replay_buffer"] = section.replay_buffer.model_copy(update=size)
-            kind = learner_of(section.algorithm)
-            learner = kind(role, section.model_copy(update=changes), self.game, 0, "cpu")
+            own = section.model_copy(update={"rollout": rollout, "callbacks": []})
+            learner = learner_of(section.algorithm)(role, own, self.game, 0, "cpu")
             if role in self.nets:
-                learner.set_network(copy.deepcopy(self.nets[role]))
+                learner.set_network(self.nets[role])
             if role in self.rewards:
                 learner.set_reward(self.rewards[role])
             self._learners[key] = learner, learner.env.state_dict()
@@ -105,55 +97,40 @@ class Play:
 
 
 class RolloutCrew:
-    """Has the rollouts of a role played by processes of a Ray cluster.
+    """Has the rollouts of two players played by processes of a Ray cluster.
 
     Args:
         ray: The module, connected.
-        section: How many processes, parts of a role's rows, and how long one may take.
-        game: The game.
-        learners: Roles that learn, by name.
-        nets: As in `Play`.
-        rewards: As in `Play`.
+        players: `TwoPlayers` whose configuration has a collector.
 
     Raises:
         ValueError: The cluster is too small, or a role cannot be played elsewhere.
     """
 
-    def __init__(
-        self,
-        ray: Any,
-        section: Any,
-        game: Game,
-        learners: Mapping[str, Learner],
-        nets: Mapping[str, Any],
-        rewards: Mapping[str, Any],
-    ) -> None:
-        self._ray, self._pieces, self._game = ray, section.pieces, game
-        self._learners, self._nets, self._rewards = learners, nets, rewards
-        for role, learner in learners.items():
+    def __init__(self, ray: Any, players: Any) -> None:
+        self._ray, self._players = ray, players
+        for role, learner in players.roles.items():
             if not learner.env.has_attr("load_state_dict"):
                 raise ValueError(f"collector: the game of roles.{role} has no load_state_dict")
         self.renew()
-        self._processes = Processes(ray, section.actors, timeout=section.timeout_s)
+        self._processes = Processes(ray, players.config.collector.actors)
 
     def renew(self) -> None:
         """The networks or rewards are others than before."""
-        sections = {role: learner.section for role, learner in self._learners.items()}
-        self._play = Play(self._game, sections, dict(self._nets), dict(self._rewards))
-
-    def stop(self) -> None:
-        """End all processes; again is harmless."""
-        self._processes.stop()
+        given = self._players
+        sections = {role: learner.section for role, learner in given.roles.items()}
+        self._play = Play(given.game, sections, dict(given.nets), dict(given.rewards))
 
     def play(self, learner: Learner, steps: int) -> bool:
         """One rollout of a role's games into its experience; False if a callback ended training."""
         stands, section = learner.elsewhere, learner.section.rollout
+        pieces = self._players.config.collector.pieces
         going_on = bool(stands["games"]) and not section.reset_each_rollout
-        games = stands["games"] if going_on else [None] * self._pieces
+        games = stands["games"] if going_on else [None] * pieces
         players, assignment = learner.seated
         _, counters = training_state(learner.model)
         requests = []
-        rows = np.array_split(np.arange(section.rollout_size), self._pieces)
+        rows = np.array_split(np.arange(section.rollout_size), pieces)
         for piece, (where, part) in enumerate(zip(rows, games, strict=True)):
             words = np.random.SeedSequence((learner.seed, stands["played"], piece))
             requests.append(
@@ -181,7 +158,7 @@ class RolloutCrew:
 
     def _still(self, player: Any) -> Any:
         """A player that does not learn, on the CPU."""
-        for role, learner in self._learners.items():
+        for role, learner in self._players.roles.items():
             if player is learner.player:
-                return self._game.policy_player(role, bench_of(learner.policy).cpu(), role)
+                return self._players.game.policy_player(role, bench_of(learner.policy).cpu(), role)
         return player

@@ -91,10 +91,8 @@ class Game(ABC):
         ``assignment`` says for several which of them answers in each of the N rows.
         """
         seated: Any = env.unwrapped
-        if len(players) == 1:
-            seated.set_opponent(players[0])
-        else:
-            seated.set_opponent(list(players), assignment)
+        several = (list(players), assignment)
+        seated.set_opponent(*(players if len(players) == 1 else several))
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:
         """Give an environment's role another reward.
@@ -112,15 +110,6 @@ class Game(ABC):
         """
         returns, _ = self._play(players, self.roles[0], games, seed, max_moves)
         return float(returns.mean())
-
-    def sample_games(
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
-    ) -> list[Any]:
-        """Some games move by move, which are text and have ``to_dict()``; none if not overridden.
-
-        The arguments are those of `evaluate`.
-        """
-        return []
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """Score of the first role in 0..1, as a rating needs it: won 1, drawn 1/2, lost 0."""

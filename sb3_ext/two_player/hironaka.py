@@ -16,7 +16,7 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.measure.games import GameRecord, Lengths, play_lengths, sample_games
+from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
 from resgym.players import CallablePlayer, Player, ask_player, resolve_player
 from resgym.polynomials.starts import resolve_starts
@@ -104,13 +104,6 @@ class HironakaGame(Game):
             starts=self.starts,
             **self.sizes,
         ).rho
-
-    def sample_games(  # noqa: D102
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
-    ) -> list[GameRecord]:
-        seats = players["host"], players["agent"]
-        sizes: Any = {"starts": self.starts, **self.sizes}
-        return sample_games(*seats, games=games, seed=seed, max_moves=max_moves, **sizes)
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The host's score: the mean of E / (E + L) over the games.

@@ -11,14 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 from tqdm import tqdm
 
-from sb3_ext.callbacks.rho_evaluation import write_games
 from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.config.checks import check_count
-from sb3_ext.config.reading import shipped_configs, with_values
+from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.best import save_model, save_player
@@ -26,6 +25,7 @@ from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
+from sb3_ext.two_player.crew import playing_weights
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
 
 
@@ -37,10 +37,7 @@ class TwoPlayer(Job[TrainerConfig]):
     Config = TrainerConfig
     shared = ("--set", "--stop", "--no-progress")
     may_change = frozenset(
-        {
-            *("training.steps", "logging", "checkpoint", "compute"),
-            *("collector.actors", "collector.timeout_s"),
-        }
+        ("training.steps", "logging", "checkpoint", "compute", "collector.actors")
     )
     resumes = True
 
@@ -67,7 +64,7 @@ class TwoPlayer(Job[TrainerConfig]):
         """Adds the configuration and what is short for some of its keys."""
         add = parser.add_argument
         add("--config", help=f"a YAML file, or one of {', '.join(shipped_configs('two_player'))}")
-        add("--steps", type=int, help="steps to make, instead of training.steps")
+        add("--steps", type=int, help="another value for training.steps")
         text = "start from the networks of a run's folder"
         add("--init-from", type=Path, metavar="FOLDER", help=text)
         add("--actors", type=int, metavar="N", help="processes of Ray that play the rollouts")
@@ -77,8 +74,6 @@ class TwoPlayer(Job[TrainerConfig]):
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:
         """The configuration of a command line, or of the folder that it goes on with."""
-        if given.steps is not None:
-            check_count("--steps", given.steps)
         if given.resume is not None and given.init_from is not None:
             raise ConfigError("--init-from: got --resume too; expected one of them")
         file = given.config if given.resume is None else given.resume / "config.yml"
@@ -86,10 +81,9 @@ class TwoPlayer(Job[TrainerConfig]):
             known = ", ".join(TrainerConfig.shipped())
             raise ConfigError(f"--config: is missing; expected a file or one of {known}")
         settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
+        short = {"training.steps": given.steps, "collector.actors": given.actors}
+        settings += [f"{key}={value}" for key, value in short.items() if value is not None]
         config = TrainerConfig.read(file, settings)
-        if given.actors is not None:
-            data = with_values(config.to_dict(), [("collector.actors", given.actors)])
-            config = TrainerConfig.read(data)
         if config.collector is not None and not config.collector.actors:
             config = config.model_copy(update={"collector": None})
         return smoke_version(config) if given.smoke else config
@@ -122,22 +116,21 @@ class TwoPlayer(Job[TrainerConfig]):
         """Makes the steps that are left."""
         trainer = self.trainer
         self._begin()
-        steps = self.given.get("steps")
-        if steps is None:
-            steps = max(self.config.training.steps - trainer.total_steps, 0)
+        end = self.config.training.steps
         if not pulse(self.used, exact=False):
             if self.run_of.interrupted:
                 return
-            steps = 0
-        end = trainer.total_steps + steps
-        shown: Any = {"unit": "step", "dynamic_ncols": True}
-        hidden = self.given.get("no_progress", True)
+            end = 0
         with tqdm(
-            total=trainer.last_step(end), initial=end - steps, disable=hidden, **shown
+            total=trainer.turns.last_step(end),
+            initial=trainer.total_steps,
+            disable=self.given.get("no_progress", True),
+            unit="step",
+            dynamic_ncols=True,
         ) as bar:
 
             def beat(trainer: HostAgentTrainer) -> bool:
-                bar.total = trainer.last_step(end)
+                bar.total = trainer.turns.last_step(end)
                 bar.update()
                 values: Any = {"steps": float(trainer.total_steps)}
                 if trainer.history and trainer.history[-1].step == trainer.total_steps:
@@ -148,7 +141,7 @@ class TwoPlayer(Job[TrainerConfig]):
                     trainer.request_stop()
                 return going_on
 
-            trainer.train(steps, callback=beat)
+            trainer.train(max(end - trainer.total_steps, 0), callback=beat)
 
     def _begin(self) -> None:
         """Drops what a killed process wrote of later steps than its checkpoint's."""
@@ -181,14 +174,7 @@ class TwoPlayer(Job[TrainerConfig]):
         for role, counts in evaluation.actions.items():
             shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
         self._show(shown)
-        section = self.config.evaluation
-        if games := self.config.logging.sample_games:
-            about = games, section.seed, section.max_moves
-            records = trainer.game.sample_games(trainer.players, *about)
-            title = f"after {evaluation.step} steps"
-            with going_on_without("games", path / "games"):
-                write_games(path / "games", f"{evaluation.step:09d}", title, records)
-        for role in evaluation.improved if section.keep_best else ():
+        for role in evaluation.improved if self.config.evaluation.keep_best else ():
             with going_on_without("best version", path / "best" / role):
                 save_player(path / "best" / role, trainer.roles[role].model, asdict(evaluation))
 
@@ -199,52 +185,44 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def describe(self) -> str:
         """What would be trained, and how long."""
-        trainer, training = self.trainer, self.config.training
-        lines = [f"{self.config.name}: {training.steps} steps of {', '.join(training.players)}"]
-        for role, learner in trainer.roles.items():
-            weights = sum(
-                value.numel()
-                for name, value in learner.policy.named_parameters()
-                if "_target." not in name
-            )
-            due = trainer.update_schedules[role].is_due
-            lines += [
-                f"{role}: {learner.section.algorithm} on {learner.model.device}",
-                f"  observation  {learner.model.observation_space}",
-                f"  action       {learner.model.action_space}",
-                f"  network      {weights} parameters",
-                f"  buffer       {learner.capacity}",
-                f"  updates      {sum(due(role, step) for step in range(training.steps))}",
-            ]
-        others = {role: each for role, each in trainer.players.items() if role not in trainer.roles}
-        return "\n".join([*lines, *(f"{role}: {each!r}" for role, each in others.items())])
+        steps, due = range(self.config.training.steps), self.trainer.turns.is_due
+        about: dict[str, Any] = {"steps": len(steps)}
+        for role, player in self.trainer.players.items():
+            about[role] = repr(player)
+            if role in self.trainer.roles:
+                learner = self.trainer.roles[role]
+                about[role] = {
+                    "algorithm": f"{learner.section.algorithm} on {learner.model.device}",
+                    "observation": str(learner.model.observation_space),
+                    "action": str(learner.model.action_space),
+                    "parameters": sum(
+                        each.numel() for each in playing_weights(learner.policy).values()
+                    ),
+                    "experience": learner.capacity,
+                    "updates": sum(due(role, step) for step in steps),
+                }
+        return yaml.safe_dump({self.config.name: about}, sort_keys=False, width=1000).rstrip()
 
     def report(self) -> str:
-        """Writes the last models and a summary."""
+        """Writes the last models and a summary, which is what is said."""
         trainer = self.trainer
-        last = trainer.history[-1] if trainer.history else None
+        summary = {
+            "steps": trainer.total_steps,
+            "updates": {role: each.updates for role, each in trainer.roles.items()},
+            "measure": trainer.game.measure,
+            "last": asdict(trainer.history[-1]) if trainer.history else None,
+            "best_scores": trainer.best_scores,
+            "seconds": dict(trainer.seconds),
+        }
         if self._files is not None:
             for role, learner in trainer.roles.items():
                 save_model(self._files.path / "models" / f"{role}.zip", learner.model)
-            summary = {
-                "best_scores": trainer.best_scores,
-                "last": None if last is None else asdict(last),
-                "measure": trainer.game.measure,
-                "seconds": trainer.seconds,
-            }
             self._files.write_json("summary.json", summary)
         if self._tensorboard is not None:
             self._tensorboard.close()
         trainer.close()
-        counts = [f"{role} {each.updates}" for role, each in trainer.roles.items()]
-        lines = [f"{trainer.total_steps} steps, updates: {', '.join(counts)}"]
-        if last is not None:
-            for pair, value in last.values.items():
-                lines.append(f"{trainer.game.measure} {pair} {value:.4f}")
-            for role, actions in last.actions.items():
-                lines.append(f"{role} actions {actions}, entropy {entropy_of_counts(actions):.2f}")
-            lines += [f"{role} rating {rating:.0f}" for role, rating in last.ratings.items()]
-        return "\n".join([*lines, f"results are in {self.run_of.folder}"])
+        said = yaml.safe_dump(summary, sort_keys=False, default_flow_style=None)
+        return f"{said}results are in {self.run_of.folder}"
 
 
 def _checkpoints(folder: Path) -> Path:

@@ -37,7 +37,7 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.reading import ConfigFile, shipped_configs, with_values
+from sb3_ext.config.reading import ConfigFile, shipped_configs
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
@@ -113,8 +113,8 @@ class LeagueConfig(ConfigFile):
     def member(self, number: int) -> TrainerConfig:
         """The configuration of a member."""
         try:
-            data = TrainerConfig.read(self.two_player, self.settings).to_dict()
-            return TrainerConfig.read(with_values(data, [("seed", self.seed + number)]))
+            settings = [*self.settings, f"seed={self.seed + number}"]
+            return TrainerConfig.read(self.two_player, settings)
         except ConfigError as error:
             raise ConfigError(f"two_player: {error}") from None
 
@@ -165,7 +165,7 @@ class League(Job[LeagueConfig]):
         """Adds the configuration and processes."""
         known = ", ".join(shipped_configs(cls.Config.folder))
         parser.add_argument("--config", help=f"a YAML file, or one of {known}")
-        add_options(parser, "--actors", "--timeout-s", "--starts")
+        add_options(parser, "--actors", "--starts")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> LeagueConfig:
@@ -175,8 +175,8 @@ class League(Job[LeagueConfig]):
         if file is None:
             raise ConfigError("--config: is missing; expected a file")
         config = LeagueConfig.read(file, given.settings)
-        settings = [*config.settings, *starts_setting(given.starts, "game.starts")]
-        return LeagueConfig.read({**config.to_dict(), "settings": settings})
+        starts = starts_setting(given.starts, "game.starts")
+        return config.model_copy(update={"settings": [*config.settings, *starts]})
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: LeagueConfig) -> Path:
@@ -200,7 +200,7 @@ class League(Job[LeagueConfig]):
         given = vars(self.run_of.given)
         self._remove()
         try:
-            with spreading(given.get("actors", 0), beat, given.get("timeout_s", 3600.0)) as spread:
+            with spreading(given.get("actors", 0), beat) as spread:
                 while pulse(self.used, exact=False, **self._measured()) and (
                     self.round < self.config.rounds
                 ):
@@ -230,7 +230,8 @@ class League(Job[LeagueConfig]):
         pieces = [[str(self._path(each)) for each in (n, *others)] for n, others in missing.items()]
         played = spread(partial(play_matches, base, config.games), pieces)
         for (name, others), scores in zip(missing.items(), played, strict=True):
-            standings.scores[name] |= dict(zip(others, scores, strict=True))
+            for other, score in zip(others, scores, strict=True):
+                standings.enter(name, other, score)
         standings.rate(config.games)
         standings.prune(config.keep)
         state = {"config": self.identity(), "round": number, **asdict(standings)}
@@ -254,7 +255,7 @@ class League(Job[LeagueConfig]):
             opponents[role] = []
             if others and config.latest_share < 1:
                 own = self._version(role, self.round, member)
-                wins = [self.standings.score(own, other) for other in others]
+                wins = [self.standings.scores[own][other] for other in others]
                 weights = pfsp_weights(wins, config.power)
                 # A generator for each draw, so that nothing depends on what was drawn before.
                 generator = np.random.default_rng([config.seed, number, member, place, 2])

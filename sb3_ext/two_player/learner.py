@@ -8,6 +8,7 @@ fails.
 from __future__ import annotations
 
 import copy
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
@@ -67,8 +68,6 @@ class OptimizerSection(Section):
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> OptimizerSection:
-        for name in {"lr", "params"} & self.arguments.keys():
-            raise ValueError(f".arguments: {name!r} is the trainer's or has a key, leave it out")
         with errors_of(".arguments", ValueError):
             check_arguments(OPTIMIZERS.resolve(self.name), self.arguments)
         return self
@@ -137,14 +136,29 @@ class TrainedRole(Section):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the algorithm that keys of the section say."""
-        norm = self.max_grad_norm
-        return {"gamma": self.gamma, "max_grad_norm": float("inf") if norm is None else norm}
+        """Arguments of the algorithm that the section says; keys of the same name are some."""
+        parameters = inspect.signature(ALGORITHMS.resolve(self.algorithm)).parameters
+        named = {
+            name: getattr(self, name) for name in type(self).model_fields if name in parameters
+        }
+        return named | {
+            "learning_rate": self.rate()(0),
+            "max_grad_norm": float("inf") if self.max_grad_norm is None else self.max_grad_norm,
+            "policy_kwargs": {
+                **copy.deepcopy(self.policy_arguments),
+                "net_arch": copy.deepcopy(self.net_arch),
+                "optimizer_class": OPTIMIZERS.resolve(self.optimizer.name),
+                "optimizer_kwargs": dict(self.optimizer.arguments),
+            },
+        }
 
     def reserved(self) -> set[str]:
         """Arguments of an algorithm that are decided by the trainer or by a key of their own."""
-        own = {"device", "env", "learning_rate", "policy", "policy_kwargs", "seed"}
-        return own | self.arguments().keys()
+        return {"device", "env", "seed"} | self.arguments().keys()
+
+    def rate(self) -> Schedule:
+        """The schedule of the learning rate."""
+        return parse_schedule(self.learning_rate, "learning_rate", "updates")
 
 
 class Learner(ABC):
@@ -180,9 +194,15 @@ class Learner(ABC):
         self.elsewhere: dict[str, Any] = {"played": 0, "games": []}
         rows = section.rollout.rollout_size
         self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
-        self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
         with errors_named(f"roles.{role}", ConfigError):
-            self.model = self._build(seed, device)
+            self.model: Any = ALGORITHMS.resolve(section.algorithm)(
+                env=self.env,
+                seed=seed,
+                device=device,
+                **section.arguments(),
+                **copy.deepcopy(section.algorithm_arguments),
+            )
+            self.bind()
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         self.callback = CallbackList([_callback(data) for data in section.callbacks])
@@ -190,29 +210,20 @@ class Learner(ABC):
         self.policy.set_training_mode(False)
         self.player = game.policy_player(role, self.policy, role)
 
-    def _build(self, seed: int, device: str) -> Any:
-        section = self.section
-        algorithm: Any = ALGORITHMS.resolve(section.algorithm)
-        return algorithm(
-            section.policy,
-            self.env,
-            learning_rate=self.rate(0),
-            policy_kwargs={
-                **copy.deepcopy(section.policy_arguments),
-                "net_arch": copy.deepcopy(section.net_arch),
-                "optimizer_class": OPTIMIZERS.resolve(section.optimizer.name),
-                "optimizer_kwargs": dict(section.optimizer.arguments),
-            },
-            seed=seed,
-            device=device,
-            **section.arguments(),
-            **copy.deepcopy(section.algorithm_arguments),
-        )
+    @abstractmethod
+    def bind(self) -> None:
+        """Let rates follow the networks and the optimiser that there are."""
 
     @property
     def policy(self) -> Any:
         """The model's policy."""
         return self.model.policy
+
+    @property
+    def buffer(self) -> Any:
+        """What it has collected."""
+        model = self.model
+        return model.replay_buffer if hasattr(model, "replay_buffer") else model.rollout_buffer
 
     @property
     def updates(self) -> int:
@@ -293,10 +304,6 @@ class Learner(ABC):
     def play(self, steps: int) -> bool:
         """Make so many parallel steps; False if a callback ended training."""
 
-    @abstractmethod
-    def forget_experience(self) -> None:
-        """Drop what was collected."""
-
     def add_callback(self, callback: BaseCallback) -> None:
         """Have a callback of SB3 called, from the next `begin` on."""
         callback.init_callback(self.model)
@@ -310,7 +317,7 @@ class Learner(ABC):
     def set_reward(self, reward: Any) -> None:
         """Play for another reward from now on; what was collected for the old one is dropped."""
         self.game.set_reward(self.env.venv, reward)
-        self.forget_experience()
+        self.buffer.reset()
 
     def set_network(self, network: nn.Module) -> None:
         """Put a network in the place of the policy's; a TypeError where that cannot be done."""

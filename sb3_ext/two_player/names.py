@@ -15,4 +15,3 @@ from sb3_ext.two_player.learner import LEARNERS as LEARNERS
 from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
 from sb3_ext.two_player.trainer import Evaluation as Evaluation
 from sb3_ext.two_player.trainer import HostAgentTrainer as HostAgentTrainer
-from sb3_ext.two_player.update_schedule import UPDATE_SCHEDULES as UPDATE_SCHEDULES

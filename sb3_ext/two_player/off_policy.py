@@ -33,9 +33,6 @@ from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
-# The learner updates the target networks itself; the algorithms' own interval never ends.
-_NEVER = 2**62
-
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
 
@@ -90,13 +87,13 @@ class OffPolicyRole(TrainedRole):
 
     def arguments(self) -> dict[str, Any]:  # noqa: D102
         return super().arguments() | {
-            "batch_size": self.batch_size,
             "buffer_size": self.replay_buffer.size,
             "gradient_steps": 1,
             "learning_starts": 0,
             "replay_buffer_class": BUFFERS.resolve(self.replay_buffer.name),
             "replay_buffer_kwargs": dict(self.replay_buffer.arguments),
-            "target_update_interval": _NEVER,
+            # The learner updates the target networks itself; the algorithms' interval never ends.
+            "target_update_interval": 2**62,
             "tau": self.target_update.tau,
             "train_freq": self.rollout.max_rollout_steps,
         }
@@ -114,24 +111,20 @@ class OffPolicyLearner(Learner):
 
     Section: ClassVar[type[TrainedRole]] = OffPolicyRole
 
-    def _build(self, seed: int, device: str) -> Any:
-        model = super()._build(seed, device)
-        self._bind(model)
-        return model
-
-    def _bind(self, model: Any) -> None:
+    def bind(self) -> None:
         """Let rates and target updates follow the networks and the optimiser that there are."""
-        exploration = parse_schedule(self.section.exploration_rate, "exploration_rate", "updates")
-        bind_schedules(model, learning_rate=self.rate, exploration_rate=exploration)
-        self.update_target = _target_updater(model)
+        section = self.section
+        rate = parse_schedule(section.exploration_rate, "exploration_rate", "updates")
+        bind_schedules(self.model, learning_rate=section.rate(), exploration_rate=rate)
+        self.update_target = _target_updater(self.model)
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
-        return bool(self.model.replay_buffer.size() > 0)
+        return bool(self.buffer.size() > 0)
 
     @property
     def capacity(self) -> str:  # noqa: D102
-        memory = getattr(self.model.replay_buffer, "memory_bytes", lambda: 0)() / 2**20
+        memory = getattr(self.buffer, "memory_bytes", lambda: 0)() / 2**20
         return f"{self.section.replay_buffer.size} transitions, {memory:.0f} MiB"
 
     @property
@@ -153,14 +146,8 @@ class OffPolicyLearner(Learner):
 
     def play(self, steps: int) -> bool:  # noqa: D102
         frequency = TrainFreq(steps, TrainFrequencyUnit.STEP)
-        rollout = self.model.collect_rollouts(
-            self.env, self.callback, frequency, self.model.replay_buffer, learning_starts=0
-        )
-        return bool(rollout.continue_training)
-
-    def forget_experience(self) -> None:
-        """Empty the replay buffer."""
-        self.model.replay_buffer.reset()
+        about = (self.env, self.callback, frequency, self.buffer)
+        return bool(self.model.collect_rollouts(*about, learning_starts=0).continue_training)
 
     def set_network(self, network: nn.Module) -> None:
         """Put a network in the place of the model's, with a new target network and optimiser.
@@ -201,7 +188,7 @@ class OffPolicyLearner(Learner):
             online.parameters(), lr=rate, **policy.optimizer_kwargs
         )
         networks_were_replaced(model)
-        self._bind(model)
+        self.bind()
 
 
 LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner

@@ -30,12 +30,7 @@ class OnPolicyRole(TrainedRole):
     """weight of the value's error in the loss"""
 
     def arguments(self) -> dict[str, Any]:  # noqa: D102
-        return super().arguments() | {
-            "n_steps": self.rollout.max_rollout_steps,
-            "gae_lambda": self.gae_lambda,
-            "ent_coef": self.ent_coef,
-            "vf_coef": self.vf_coef,
-        }
+        return super().arguments() | {"n_steps": self.rollout.max_rollout_steps}
 
 
 class PPORole(OnPolicyRole):
@@ -48,19 +43,18 @@ class PPORole(OnPolicyRole):
     clip_range: PositiveNumber
     """how far the probability of an action may change"""
 
-    def arguments(self) -> dict[str, Any]:  # noqa: D102
-        own = self.model_dump(include={"batch_size", "n_epochs", "clip_range"})
-        return super().arguments() | own
-
 
 class OnPolicyLearner(Learner):
     """Updates from the newest rollout, and plays another one after every update."""
 
     Section: ClassVar[type[TrainedRole]] = OnPolicyRole
 
+    def bind(self) -> None:  # noqa: D102
+        self.rate = self.section.rate()
+
     @property
     def has_experience(self) -> bool:  # noqa: D102
-        return bool(self.model.rollout_buffer.full)
+        return bool(self.buffer.full)
 
     @property
     def capacity(self) -> str:  # noqa: D102
@@ -78,12 +72,7 @@ class OnPolicyLearner(Learner):
         return super().collect(games, max_steps)
 
     def play(self, steps: int) -> bool:  # noqa: D102
-        buffer = self.model.rollout_buffer
-        return bool(self.model.collect_rollouts(self.env, self.callback, buffer, steps))
-
-    def forget_experience(self) -> None:
-        """Empty the rollout buffer."""
-        self.model.rollout_buffer.reset()
+        return bool(self.model.collect_rollouts(self.env, self.callback, self.buffer, steps))
 
 
 class PPOLearner(OnPolicyLearner):

@@ -22,7 +22,7 @@ from sb3_ext.config.sections import errors_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.crew import RolloutCrew
 from sb3_ext.two_player.games import GAMES
-from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
+from sb3_ext.two_player.learner import Learner, learner_of
 from sb3_ext.two_player.pool import OpponentPool
 from sb3_ext.two_player.sharing import share_encoder
 
@@ -44,7 +44,7 @@ class TwoPlayers:
         roles: the roles that learn, by name; `roles["host"].model` is SB3's model.
         players: who plays each role now, without exploring.
         pool: the opponent pool, or None.
-        best_scores: by role the best of `Evaluation.scores` so far.
+        nets, rewards: those that were given beside the configuration, by role.
 
     Raises:
         ConfigError: the configuration is not valid, or an algorithm refuses its arguments.
@@ -64,41 +64,12 @@ class TwoPlayers:
             self.game = GAMES.resolve(self.config.game.name)(self.config.game)
         self.roles: dict[str, Learner] = {}
         self.players: dict[str, Any] = {}
-        # What a copy has to be given too, by role.
-        self._nets: dict[str, nn.Module] = {}
-        self._opponents: dict[str, Any] = {}
-        self._rewards: dict[str, Any] = {}
-        self._crew: RolloutCrew | None = None
-        # One seed each for the two roles and the pool, whoever of them is there.
-        *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
-        with errors_of("compute.device"):
-            name = self.config.compute.device
-            # Not get_device(name): it answers with the CPU where there is no CUDA.
-            device = str(get_device() if name == "auto" else resolve_device(name))
-        for role, seed in zip(self.game.roles, seeds, strict=True):
-            section = self.config.roles[role]
-            with errors_of(f"roles.{role}"):
-                if isinstance(section, TrainedRole):
-                    kind = learner_of(section.algorithm)
-                    self.roles[role] = kind(role, section, self.game, seed, device)
-                    self.players[role] = self.roles[role].player
-                else:
-                    self.players[role] = self.game.named_player(role, section.player)
-        if self.config.shared_encoder:
-            with errors_of("shared_encoder"):
-                share_encoder(self.roles)
         self.pool: OpponentPool | None = None
-        if self.config.self_play is not None:
-            self.pool = OpponentPool(self.config, self.game, self.roles, pool_seed)
-        self.best_scores: dict[str, float] = {}
-        with errors_of("evaluation.opponents"):
-            self._measured_against = {
-                role: {name: self.game.named_player(self.game.other(role), name) for name in names}
-                for role, names in self.config.evaluation.opponents.items()
-            }
-        for role in self.roles:
-            with errors_of(f"roles.{role}.opponent"):
-                self.set_opponent(role, self.config.roles[role].opponent)
+        self.nets: dict[str, nn.Module] = {}
+        self._opponents: dict[str, Any] = {}
+        self.rewards: dict[str, Any] = {}
+        self._crew: RolloutCrew | None = None
+        self._make_players()
         for role, opponent in (opponents or {}).items():
             self.set_opponent(role, opponent)
         for role, reward in (rewards or {}).items():
@@ -107,6 +78,37 @@ class TwoPlayers:
         for role, given in (callbacks or {}).items():
             for callback in given:
                 self.learner(role).add_callback(callback)
+
+    def _make_players(self) -> None:
+        config, game = self.config, self.game
+        # One seed each for the two roles and the pool, whoever of them is there.
+        *seeds, pool_seed = np.random.SeedSequence(config.seed).generate_state(3).tolist()
+        with errors_of("compute.device"):
+            name = config.compute.device
+            # Not get_device(name): it answers with the CPU where there is no CUDA.
+            device = str(get_device() if name == "auto" else resolve_device(name))
+        for role, seed in zip(game.roles, seeds, strict=True):
+            section = config.roles[role]
+            with errors_of(f"roles.{role}"):
+                if role in config.trained:
+                    kind = learner_of(section.algorithm)
+                    self.roles[role] = kind(role, section, game, seed, device)
+                    self.players[role] = self.roles[role].player
+                else:
+                    self.players[role] = game.named_player(role, section.player)
+        if config.shared_encoder:
+            with errors_of("shared_encoder"):
+                share_encoder(self.roles)
+        if config.self_play is not None:
+            self.pool = OpponentPool(config, game, self.roles, pool_seed)
+        with errors_of("evaluation.opponents"):
+            self._measured_against = {
+                role: {name: game.named_player(game.other(role), name) for name in names}
+                for role, names in config.evaluation.opponents.items()
+            }
+        for role in self.roles:
+            with errors_of(f"roles.{role}.opponent"):
+                self.set_opponent(role, config.roles[role].opponent)
 
     def learner(self, role: str) -> Learner:
         """The role of this name that learns; else a ValueError."""
@@ -163,7 +165,7 @@ class TwoPlayers:
                 self.learner(role).set_network(network)
             except (RuntimeError, TypeError, ValueError) as error:
                 raise type(error)(f"replace_nets: {role}: {error}") from error
-            self._nets[role] = network
+            self.nets[role] = network
             self._renew_crew()
             if self.pool is not None:
                 self.pool.forget(role)
@@ -178,7 +180,7 @@ class TwoPlayers:
             ValueError: no such role learns, or its network is one that `replace_nets` gave it.
         """
         learner = self.learner(role)
-        if role in self._nets:
+        if role in self.nets:
             raise ValueError(f"begin_anew: {role} has a network that was put in, with its weights")
         section = learner.section.model_copy(update={"callbacks": []})
         other = type(learner)(role, section, self.game, seed, str(learner.model.device))
@@ -199,7 +201,7 @@ class TwoPlayers:
         `Transition`); of anything else a ValueError or TypeError tells.
         """
         self.learner(role).set_reward(reward)
-        self._rewards[role] = reward
+        self.rewards[role] = reward
         self._renew_crew()
 
     def collect_rollout(
@@ -216,15 +218,13 @@ class TwoPlayers:
         if section is None or not section.actors or self._crew is not None:
             yield
             return
-        parts = (self.game, self.roles, self._nets, self._rewards)
         with connected(None) as ray:
-            self._crew = RolloutCrew(ray, section, *parts)
+            self._crew = RolloutCrew(ray, self)
             try:
                 for learner in self.roles.values():
                     learner.crew = self._crew
                 yield
             finally:
-                self._crew.stop()
                 self._crew = None
                 for learner in self.roles.values():
                     learner.crew = None
@@ -248,15 +248,19 @@ class TwoPlayers:
         section = self.config.evaluation
         games = section.games if games is None else games
         seed = section.seed if seed is None else seed
-        pairs = {"-".join(self.game.roles): self.players}
-        for role in self.game.roles:
-            for name, player in self._measured_against[role].items():
-                pair = {**self.players, self.game.other(role): player}
-                pairs[self.game.pair_name(role, name)] = pair
         return {
             name: self.game.evaluate(pair, games, seed, section.max_moves)
-            for name, pair in pairs.items()
+            for name, pair in self.pairs().items()
         }
+
+    def pairs(self) -> dict[str, dict[str, Any]]:
+        """Who is measured against whom, by the names of `evaluate_rho`."""
+        found = {"-".join(self.game.roles): self.players}
+        for role in self.game.roles:
+            for name, player in self._measured_against[role].items():
+                other = {self.game.other(role): player}
+                found[self.game.pair_name(role, name)] = {**self.players, **other}
+        return found
 
     def count_actions(self, role: str, games: int | None = None) -> list[int]:
         """How often a role takes each of its actions against the other role's player."""
@@ -274,8 +278,8 @@ class TwoPlayers:
         """
         duplicate = type(self)(
             self.config,
-            nets=copy.deepcopy(self._nets),
-            rewards=self._rewards,
+            nets=copy.deepcopy(self.nets),
+            rewards=self.rewards,
             opponents=self._opponents,
         )
         for role, learner in duplicate.roles.items():

@@ -93,14 +93,12 @@ class OpponentPool:
         for role in self.pooled:
             other = self.game.other(role)
             saved = self.snapshots[other]
-            if not saved:
-                self._seat(role, None)
-                continue
-            self.num_draws += 1
-            generator = np.random.default_rng([self.seed, self.num_draws])
-            drawn = saved[int(generator.integers(len(saved)))]
-            self._seat(role, drawn)
-            self._rate(other, drawn)
+            if saved:
+                self.num_draws += 1
+                generator = np.random.default_rng([self.seed, self.num_draws])
+                drawn = saved[int(generator.integers(len(saved)))]
+                self._seat(role, drawn)
+                self._rate(other, drawn)
 
     def forget(self, role: str) -> None:
         """Drop a role's snapshots, because its network is another one now."""
@@ -121,31 +119,25 @@ class OpponentPool:
     def _seat(self, role: str, drawn: Snapshot | None) -> None:
         """Seat the newest opponent and a drawn one against a role; the rows are split."""
         other = self.game.other(role)
-        learner, newest = self.learners[role], self.learners[other].player
+        learner = self.learners[role]
         self.in_play[other] = drawn
         rows = learner.env.num_envs
-        latest_rows = round(self.section.play_against_latest_model_ratio * rows)
-        if drawn is None or latest_rows == rows:
-            learner.set_opponents([newest])
-            return
-        earlier = self.player_of(other, drawn)
-        if latest_rows == 0:
-            learner.set_opponents([earlier])
-            return
-        assignment = [0] * latest_rows + [1] * (rows - latest_rows)
-        learner.set_opponents([newest, earlier], assignment)
+        latest = round(self.section.play_against_latest_model_ratio * rows)
+        players = [self.learners[other].player]
+        if drawn is not None and latest < rows:
+            players = [*players, self.player_of(other, drawn)][latest == 0 :]
+        learner.set_opponents(players, [0] * latest + [1] * (rows - latest))
 
     def _rate(self, role: str | None = None, drawn: Snapshot | None = None) -> None:
         """Play a match of the newest policies, one of them replaced by a snapshot of a role."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
         if role is not None and drawn is not None:
-            players[role] = self.player_of(role, drawn)
-            ratings[role] = drawn.rating
+            players[role], ratings[role] = self.player_of(role, drawn), drawn.rating
         first, second = self.game.roles
-        seed, max_moves = self.evaluation.seed, self.evaluation.max_moves
-        score = self.game.match(players, self.section.rating_games, seed, max_moves)
-        change = ELO_K * (score - expected_score(ratings[first], ratings[second]))
+        about = self.section.rating_games, self.evaluation.seed, self.evaluation.max_moves
+        expected = expected_score(ratings[first], ratings[second])
+        change = ELO_K * (self.game.match(players, *about) - expected)
         ratings[first] += change
         ratings[second] -= change
         if role is not None and drawn is not None:

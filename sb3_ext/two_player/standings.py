@@ -42,8 +42,8 @@ class Standings:
     Attributes:
         roles: the two roles.
         versions: by name, such as `host-000012`, the oldest first.
-        scores: of the first role's versions against the second's, in 0..1 as `Game.match` gives
-            them, also of deleted versions.
+        scores: of each version against those of the other role that it met, in 0..1, also of and
+            against deleted ones; the two of a pair add up to 1.
     """
 
     roles: tuple[str, str]
@@ -52,9 +52,11 @@ class Standings:
 
     def add(self, name: str, version: Version) -> None:
         """Enters a version."""
-        self.versions[name] = version
-        if version.role == self.roles[0]:
-            self.scores[name] = {}
+        self.versions[name], self.scores[name] = version, {}
+
+    def enter(self, name: str, other: str, score: float) -> None:
+        """Enters the score of a version against another one."""
+        self.scores[name][other], self.scores[other][name] = score, 1.0 - score
 
     def present(self, role: str) -> list[str]:
         """Names of a role's versions that can be played with, the oldest first."""
@@ -62,36 +64,26 @@ class Standings:
 
     def missing(self) -> dict[str, list[str]]:
         """Pairings of present versions that were not played yet: first role -> second role."""
-        second = self.present(self.roles[1])
-        pairs = {
-            name: [other for other in second if other not in self.scores[name]]
-            for name in self.present(self.roles[0])
-        }
+        first, second = map(self.present, self.roles)
+        pairs = {name: [o for o in second if o not in self.scores[name]] for name in first}
         return {name: others for name, others in pairs.items() if others}
-
-    def score(self, name: str, other: str) -> float:
-        """The score of a version of either role against one of the other role."""
-        if self.versions[name].role == self.roles[0]:
-            return self.scores[name][other]
-        return 1.0 - self.scores[other][name]
 
     def fitness(self, name: str) -> float:
         """A version's mean score against all present versions of the other role."""
         others = self.present(self.roles[self.versions[name].role == self.roles[0]])
-        return float(np.mean([self.score(name, other) for other in others]))
+        return float(np.mean([self.scores[name][other] for other in others]))
 
     def rate(self, games: int) -> None:
         """Rates all versions from all scores, each of so many games."""
-        first, second = (
-            [name for name, each in self.versions.items() if each.role == role]
-            for role in self.roles
-        )
-        table = [[self.scores[name].get(other, np.nan) for other in second] for name in first]
-        ratings = dict(zip(first + second, elo_ratings(np.array(table), games), strict=True))
-        zero = np.mean([ratings[name] for name in ratings if self.versions[name].round == 1])
-        for name, rating in ratings.items():
+        table = [
+            [self.scores[name].get(other, np.nan) for other in self.versions]
+            for name in self.versions
+        ]
+        ratings = elo_ratings(np.array(table), games)
+        first = [each.round == 1 for each in self.versions.values()]
+        for version, rating in zip(self.versions.values(), ratings, strict=True):
             # Rounded, so that the number of threads of the linear solver does not show.
-            self.versions[name].elo = round(float(rating - zero), 6)
+            version.elo = round(float(rating - ratings[first].mean()), 6)
 
     def best(self, names: Iterable[str]) -> str:
         """The name with the highest Elo; of equal ones the newest."""
@@ -133,25 +125,24 @@ def elo_ratings(scores: np.ndarray, games: int) -> np.ndarray:
     """The ratings that explain scores best: the maximum of Elo's likelihood, by Newton's method.
 
     Args:
-        scores: float [H, A] in 0..1 of the rows against the columns; NaN where a pairing was not
-            played. Every version has played at least once.
+        scores: float [N, N] in 0..1 of the rows against the columns, which add up to 1 with those
+            of the columns against the rows; NaN where a pairing was not played. Every version has
+            played at least once.
         games: of a pairing. Scores nearer to 0 and 1 than half a game are moved there, or ratings
             would have no bound.
 
     Returns:
-        float [H + A] with mean 0, the rows first.
+        float [N] with mean 0.
     """
     played, edge = ~np.isnan(scores), 0.5 / games
     scores = np.clip(np.nan_to_num(scores), edge, 1.0 - edge)
-    strengths = np.zeros(sum(scores.shape))
+    strengths = np.zeros(len(scores))
     for _ in range(1000):
-        first, second = np.split(strengths, [len(scores)])
-        expected = 1.0 / (1.0 + np.exp(second - first[:, None]))
-        gap = np.where(played, scores - expected, 0.0)
+        expected = 1.0 / (1.0 + np.exp(strengths - strengths[:, None]))
+        gap = np.where(played, scores - expected, 0.0).sum(1)
         slope = np.where(played, expected * (1.0 - expected), 0.0)
-        curvature = np.block([[np.diag(slope.sum(1)), -slope], [-slope.T, np.diag(slope.sum(0))]])
         # A common shift changes nothing; the 1 added keeps the mean where it is.
-        step = np.linalg.solve(curvature + 1.0, np.concatenate([gap.sum(1), -gap.sum(0)]))
+        step = np.linalg.solve(np.diag(slope.sum(1)) - slope + 1.0, gap)
         longest = np.abs(step).max()
         strengths += step / max(1.0, longest)  # far from the maximum a full step overshoots
         if longest < 1e-10:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.phases import Phases
 from sb3_ext.two_player.players import TwoPlayers
+from sb3_ext.two_player.turns import Alternating
 
 
 @dataclass
@@ -46,16 +46,6 @@ class Evaluation:
     ratings: dict[str, float] = field(default_factory=dict)
 
 
-class Output(Protocol):
-    """Who is told what a trainer finds."""
-
-    def add_metrics(self, metrics: Mapping[str, float]) -> None:
-        """Metrics of the step that was made."""
-
-    def add_evaluation(self, evaluation: Evaluation) -> None:
-        """A measurement, of the players as they are."""
-
-
 class HostAgentTrainer(TwoPlayers):
     """Trains a host and an agent, or one of them against a player that does not learn.
 
@@ -64,27 +54,27 @@ class HostAgentTrainer(TwoPlayers):
         **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``opponents``, ``callbacks``.
 
     Attributes:
-        output: is told of metrics and measurements; None writes nothing anywhere.
+        output: has `add_metrics` and `add_evaluation`, which are given what is found; or None.
         history: the measurements of the players, the oldest first.
         seconds: time spent on updates, rollouts and evaluations, over resumes too.
         stopped: whether the last `train` was asked to stop.
         total_steps: steps made, over all calls of `train` and resumes.
-        update_schedules: which role is updated in which step.
-        phases: the schedule of both roles that follows the evaluations, or None.
+        turns: which role is updated in which step.
+        best_scores: by role the best of `Evaluation.scores` so far.
     """
 
     def __init__(
         self, config: TrainerConfig | Mapping[str, Any] | str | Path, **arguments: Any
     ) -> None:
         super().__init__(config, **arguments)
-        self.output: Output | None = None
+        self.output: Any = None
         self.history: list[Evaluation] = []
         self.total_steps = 0
-        self.update_schedules = self.config.update_schedules()
-        schedules = self.update_schedules.values()
-        self.phases = next((each for each in schedules if isinstance(each, Phases)), None)
-        if self.phases is not None:
-            self._check_fields(self.phases)
+        self.best_scores: dict[str, float] = {}
+        self.turns = self.config.turns()
+        names = {f"{self.game.measure}/score", *self.measured}
+        for name in self.turns.fields - names:
+            raise ConfigError(f"training.updates.until: {unknown_word('field', name, names)}")
         self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
         self.stopped = False
 
@@ -129,18 +119,19 @@ class HostAgentTrainer(TwoPlayers):
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):
-                self.collect_initial_rollouts(self._in_turn(names))
-            while self.total_steps < self.last_step(end):
+                self._collect_first(names)
+            while self.total_steps < self.turns.last_step(end):
                 if any(learner.wants_to_stop for learner in learners):
                     break
                 self.step(names)
-                if self.total_steps % self.config.logging.every_steps == 0:
+                step = self.total_steps
+                if step % self.config.logging.every_steps == 0:
                     self.log_metrics()
-                if self.total_steps % interval == 0 or self._phase_runs_out():
+                if step % interval == 0 or self.turns.runs_out(step):
                     self._observe(self.evaluate())
-                self._next_phase(names)
-                wants_more = callback is None or callback(self) is not False
-                if self.stopped or not wants_more:
+                if self.turns.advance(step):
+                    self._begin_phase(names)
+                if (callback is not None and callback(self) is False) or self.stopped:
                     break
             for learner in learners:
                 learner.end()
@@ -149,11 +140,11 @@ class HostAgentTrainer(TwoPlayers):
                 self.evaluate()
         return self.history[-1] if self.history else None
 
-    def collect_initial_rollouts(self, players: Sequence[str]) -> None:
-        """Give those of these roles their first experience that have none."""
+    def _collect_first(self, players: Sequence[str]) -> None:
+        """Give those of these roles whose turn it is their first experience."""
         for name in players:
             learner = self.roles[name]
-            if not learner.has_experience:
+            if self._in_phase(name) and not learner.has_experience:
                 with self.seconds.timed("rollout"):
                     learner.collect(learner.initial_games)
 
@@ -163,7 +154,7 @@ class HostAgentTrainer(TwoPlayers):
             self.pool.before_step(self.total_steps)
         for name in players:
             learner = self.roles[name]
-            if self.update_schedules[name].is_due(name, self.total_steps):
+            if self.turns.is_due(name, self.total_steps):
                 with self.seconds.timed("update"):
                     learner.update()
                 if learner.rollout_is_due():
@@ -174,47 +165,25 @@ class HostAgentTrainer(TwoPlayers):
     @property
     def measured(self) -> set[str]:
         """Names of what evaluations measure, ``<measure>/<pair>``."""
-        against = self._measured_against.items()
-        pairs = {self.game.pair_name(role, name) for role, names in against for name in names}
-        return {f"{self.game.measure}/{name}" for name in {"-".join(self.game.roles), *pairs}}
+        return {f"{self.game.measure}/{pair}" for pair in self.pairs()}
 
-    def _check_fields(self, phases: Phases) -> None:
-        """Raises a ConfigError for a condition on what no evaluation measures."""
-        names = {f"{self.game.measure}/score", *self.measured}
-        for name in phases.fields - names:
-            raise ConfigError(f"training.updates.until: {unknown_word('field', name, names)}")
-
-    def last_step(self, end: int) -> int:
-        """Steps in all when training ends, at most `end`."""
-        if self.phases is None:
-            return end
-        return min(end, self.total_steps + self.phases.steps_left(self.total_steps))
-
-    def _phase_runs_out(self) -> bool:
-        return self.phases is not None and self.phases.runs_out(self.total_steps)
-
-    def _in_turn(self, players: Sequence[str]) -> list[str]:
-        """Those of the roles whose phase it is; without phases all."""
-        if self.phases is None:
-            return list(players)
-        return [name for name in players if self.phases.is_due(name, self.total_steps)]
+    def _in_phase(self, role: str) -> bool:
+        return not isinstance(self.turns, Alternating) or self.turns.is_due(role, self.total_steps)
 
     def _observe(self, evaluation: Evaluation) -> None:
-        if self.phases is not None:
-            role = next(r for r in self.game.roles if self.phases.is_due(r, evaluation.step - 1))
-            score = {"score": evaluation.scores[role]} if role in evaluation.scores else {}
-            values = {**evaluation.values, **score}
-            self.phases.observe({f"{self.game.measure}/{k}": v for k, v in values.items()})
+        values = dict(evaluation.values)
+        for role, score in evaluation.scores.items():
+            if self.turns.is_due(role, evaluation.step - 1):
+                values["score"] = score
+        self.turns.observe({f"{self.game.measure}/{k}": v for k, v in values.items()})
 
-    def _next_phase(self, players: Sequence[str]) -> None:
-        """Ends a phase that is over, and lets the other role begin."""
-        if self.phases is None or not self.phases.advance(self.total_steps):
-            return
-        names, number = self._in_turn(players), self.phases.number
-        for name in names if self.phases.fresh and number > 1 else []:
-            words = (self.config.seed, self.game.roles.index(name), number)
-            self.begin_anew(name, int(np.random.SeedSequence(words).generate_state(1)[0]))
-        self.collect_initial_rollouts(names)
+    def _begin_phase(self, players: Sequence[str]) -> None:
+        number = self.turns.number
+        for name in players if self.turns.fresh and number > 1 else ():
+            if self._in_phase(name):
+                words = (self.config.seed, self.game.roles.index(name), number)
+                self.begin_anew(name, int(np.random.SeedSequence(words).generate_state(1)[0]))
+        self._collect_first(players)
 
     def request_stop(self) -> None:
         """Let `train` end after the step in progress; may be called from a signal handler.
@@ -239,8 +208,9 @@ class HostAgentTrainer(TwoPlayers):
         return names
 
     def evaluate(self) -> Evaluation:
-        """Measure the players as they are, and remember it; errors as `check_finite`."""
-        self.check_finite()
+        """Measure the players as they are; a FloatingPointError for a spoiled one."""
+        for learner in self.roles.values():
+            learner.check_finite()
         with self.seconds.timed("evaluation"):
             evaluation = Evaluation(
                 step=self.total_steps,
@@ -271,22 +241,17 @@ class HostAgentTrainer(TwoPlayers):
                 self.best_scores[role] = score
                 evaluation.improved.append(role)
 
-    def check_finite(self) -> None:
-        """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
-        for learner in self.roles.values():
-            learner.check_finite()
-
     def log_metrics(self) -> dict[str, float]:
         """What the roles measured since the last call; written to the run's folder, if any.
 
-        Errors as `check_finite`.
+        Errors as `evaluate`.
         """
         metrics: dict[str, float] = {}
         for name, learner in self.roles.items():
             found = learner.metrics(self.config.logging.layers)
             metrics |= {f"{name}/{key}": value for key, value in found.items()}
-        if self.phases is not None:
-            metrics["phase"] = self.phases.number
+        if isinstance(self.turns, Alternating):
+            metrics["phase"] = self.turns.number
         metrics |= {f"time/{work}_seconds": spent for work, spent in self.seconds.items()}
         if self.pool is not None:
             metrics |= {f"elo/{name}": rating for name, rating in self.pool.ratings.items()}
@@ -300,9 +265,8 @@ class HostAgentTrainer(TwoPlayers):
         ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
         and who is in play, ``random`` the global generators (SB3's own algorithms draw from them),
         and ``<role>.policy``, ``<role>.buffer`` and so on what `Learner.state_dict` gives. Errors
-        as `check_finite`: a spoiled model is not worth saving.
+        as `evaluate`: a spoiled model is not worth saving.
         """
-        self.check_finite()
         state: dict[str, Any] = {
             "random": global_random_state(),
             "trainer": {
@@ -312,11 +276,11 @@ class HostAgentTrainer(TwoPlayers):
                 "history": [asdict(evaluation) for evaluation in self.history],
                 "seconds": dict(self.seconds),
                 "total_steps": self.total_steps,
+                "turns": self.turns.state_dict(),
             },
         }
-        if self.phases is not None:
-            state["trainer"]["phases"] = self.phases.state_dict()
         for learner in self.roles.values():
+            learner.check_finite()
             state |= learner.state_dict()
         if self.pool is not None:
             state["pool"] = self.pool.state_dict()
@@ -330,8 +294,7 @@ class HostAgentTrainer(TwoPlayers):
             learner.frozen = role in trainer["frozen"]
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
-        if self.phases is not None:
-            self.phases.load_state_dict(trainer["phases"])
+        self.turns.load_state_dict(trainer["turns"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.best_scores = dict(trainer["best_scores"])
         self.total_steps = int(trainer["total_steps"])

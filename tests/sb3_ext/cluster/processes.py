@@ -41,9 +41,14 @@ def marked(mark: str, command: bytes = b"") -> list[int]:
     return sorted((found & named) - {os.getpid()})
 
 
+def workers() -> list[int]:
+    """Ids of the processes that may play them, also while they do nothing."""
+    return sorted({*actor_processes(), *marked(os.environ[MARK], b"ray::IDLE")})
+
+
 def actor_processes() -> list[int]:
-    """Ids of the living actors of this program."""
-    return marked(os.environ[MARK], b"ray::Actor")
+    """Ids of the processes that play chunks for this program."""
+    return marked(os.environ[MARK], b"ray::play_chunk")
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tests.sb3_ext.cluster.processes import (
     marked,
     marked_cluster,
     wait_until,
+    workers,
 )
 from tests.sb3_ext.cluster.runs import CHUNK, GAMES, toy
 
@@ -73,8 +75,9 @@ class UntilHarmIsDone(BaseCallback):
     def _harm(self) -> None:
         for number in self.signals:
             time.sleep(self.source.uniform(0.0, 1.5))
-            wait_until(lambda: bool(actor_processes()), 300)
-            os.kill(self.source.choice(actor_processes()), number)
+            assert wait_until(lambda: bool(workers()), 300)
+            with suppress(ProcessLookupError):
+                os.kill(self.source.choice(workers()), number)
 
     def _on_training_start(self) -> None:
         self.thread.start()
@@ -100,8 +103,8 @@ def test_a_run_survives_all_that_happens_to_its_actors() -> None:
         model.learn(10**9, harm, collector=watched)
         counted = watched.statistics
     assert not harm.thread.is_alive()
-    # One that was stopped or starts may be killed before it is missed.
-    assert 20 <= counted["restarts"] <= 70
+    # One that does nothing is not missed, nor one that was stopped and is killed.
+    assert 10 <= counted["restarts"] <= 70
     kinds = ("accepted", "duplicate", "stale")
     assert counted["received"] == len(watched.seen) == sum(counted[name] for name in kinds)
     assert counted["accepted"] * GAMES * CHUNK == model.num_timesteps
@@ -165,7 +168,7 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
     assert process.stdout is not None
     assert process.stdout.readline()
     assert process.stdout.readline()
-    assert len(marked(mark, b"ray::Actor")) == 2
+    assert marked(mark, b"ray::")
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode != 0
@@ -196,7 +199,7 @@ def test_a_signal_ends_a_run_with_a_checkpoint(tmp_path: Path, number: int, play
     cluster = str(Path(str(ray.__file__)).parent).encode()  # where its own programs lie
     assert wait_until(lambda: bool(marked(mark, cluster)))
     if playing:
-        assert wait_until(lambda: bool(marked(mark, b"ray::Actor")), 60)
+        assert wait_until(lambda: bool(marked(mark, b"ray::play_chunk")), 60)
         time.sleep(3.0)
     process.send_signal(number)
     process.communicate(timeout=90)

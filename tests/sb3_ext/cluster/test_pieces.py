@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -26,7 +25,7 @@ from sb3_ext.teach import teach
 from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
 
-COMMAND = b"ray::PieceActor"
+COMMAND = b"ray::do_piece"
 NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
 
 
@@ -60,18 +59,6 @@ def dies_once(folder: Path, piece: int) -> int:
 
 def dies(piece: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def hangs_once(folder: Path, piece: int) -> int:
-    hung = folder / "hung"
-    if piece == 1 and not hung.exists():
-        hung.touch()
-        os.kill(os.getpid(), signal.SIGSTOP)
-    return 10 * piece
-
-
-def hangs(piece: int) -> None:
-    time.sleep(3600.0)
 
 
 def fails(piece: int) -> int:
@@ -124,19 +111,6 @@ def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: A
     assert wait_until(lambda: not workers())
 
 
-@pytest.mark.usefixtures("cluster")
-def test_a_piece_whose_process_hangs_is_done_again(tmp_path: Path, monkeypatch: Any) -> None:
-    with spreading(2, timeout_s=4.0) as spread:
-        assert list(spread(partial(hangs_once, tmp_path), range(4))) == [0, 10, 20, 30]
-    monkeypatch.setattr(pieces, "START_SECONDS", 20.0)
-    monkeypatch.setattr(pieces, "LATE_IN_A_ROW", 1)
-    with spreading(1, timeout_s=1.5) as spread:
-        message = r"^piece 0: 1 times in a row its process had not done it after 1.5 s, which is"
-        with pytest.raises(ChildProcessError, match=message):
-            list(spread(hangs, [1]))
-    assert wait_until(lambda: not workers())
-
-
 def test_lost_processes_leave_stdout_alone(tmp_path: Path) -> None:
     """Ray would write of them where a command prints its results."""
     pytest.importorskip("ray", reason=NEEDS_RAY)
@@ -149,7 +123,7 @@ from tests.sb3_ext.cluster.test_pieces import dies_once
 if __name__ == "__main__":
     with spreading(1) as spread:
         print(list(spread(partial(dies_once, Path(sys.argv[1])), range(3))))
-        time.sleep(3.0)
+        time.sleep(1.0)
 """
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     command = [sys.executable, "-c", program, str(tmp_path)]
@@ -171,8 +145,6 @@ def test_an_error_is_that_of_the_function() -> None:
 def test_what_is_wrong_is_said_in_one_line(monkeypatch: Any) -> None:
     with pytest.raises(ValueError, match=r"^actors must be a whole number of at least 0, got -1$"):
         spreading(-1).__enter__()
-    with pytest.raises(ValueError, match=r"^timeout_s must lie in \(0, 86400\], got 0$"):
-        spreading(2, timeout_s=0).__enter__()
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"^actors: need Ray, which is not installed: pip"):
         spreading(1).__enter__()
@@ -228,7 +200,6 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
     command += ["--no-progress", "--out", str(tmp_path / "data")]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: len(marked(mark, COMMAND)) == 2, 60)
-    time.sleep(1.0)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number, said

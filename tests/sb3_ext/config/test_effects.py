@@ -32,7 +32,6 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from resgym.trust import command_line, import_modules
-from sb3_ext.cluster import RayCollector
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge, placed
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.config.registry import Registry
@@ -105,7 +104,7 @@ def keys() -> Iterator[tuple[str, str, str]]:
     ]
     called = {each for each in named if each.__module__.startswith(PACKAGES)}
     called |= {entry for table in tables for entry in table.values()}
-    for each in {*called, *envs, Monitor, RayCollector}:
+    for each in {*called, *envs, Monitor}:
         with suppress(ValueError):  # it is written in C, and has no signature
             for name, parameter in inspect.signature(each).parameters.items():
                 yield name, str(parameter.annotation), str(each)

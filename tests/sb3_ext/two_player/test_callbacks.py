@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.callbacks import ActionCounts, StopConditions
+from sb3_ext.callbacks import ActionCounts
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.two_player import HostAgentTrainer
 from tests.sb3_ext.two_player.helpers import tiny, trainer
@@ -83,14 +83,6 @@ def test_a_budget_of_a_role_ends_training(name, algorithm, budget):
     steps = players.total_steps
     players.train(200)  # the budget is used up
     assert players.total_steps == steps
-
-
-def test_a_goal_on_a_metric_ends_training_too():
-    stop = StopConditions(until={"condition": "bound", "field": "transitions", "lower": 40})
-    players = trainer(callbacks={"agent": [stop]})
-    players.train(100)
-    assert stop.reason == "goal reached: transitions"
-    assert players.roles["agent"].transitions < 60
 
 
 def test_logs_of_callbacks_are_among_the_metrics():

@@ -9,7 +9,6 @@ from operator import getitem
 import pytest
 import yaml
 
-from sb3_ext.schedules.schedules import Linear
 from sb3_ext.two_player import ConfigError, read_config, shipped_configs
 from sb3_ext.two_player.config import smoke_version
 from tests.sb3_ext.two_player.helpers import plain, tiny
@@ -83,30 +82,18 @@ def test_every_key_must_be_present(name, path):
 
 
 SMALL = (
-    ("seed", "--set must have the form dotted.key=value"),
-    ("=1", "--set must have the form dotted.key=value"),
-    ("sed.x=1", "--set: unknown key 'sed'; did you mean 'seed'?"),
     ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
     ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
-    ("seed.x=1", "--set seed.x: seed has no keys"),
-    ("seed=[1", "--set seed: '[1' is no YAML value"),
     ("config_version=2", "config_version"),
-    ("name=a/b", "name"),
     ("seed=-1", "seed must be at least 0, got -1"),
     ("game.dimension=0", "game.dimension must be at least 1, got 0"),
     ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
     ("game.name=chess", "game.name: unknown game 'chess'"),
-    ("game.reposition=1", "game.reposition"),
-    ("training.steps=1.5", "training.steps must be a whole number"),
     ("training.players=[host, hosts]", "unknown trained role 'hosts'"),
     ("training.players=[host, host]", "training.players must name each role once"),
-    ("training.updates={mode: turns}", "training.updates: unknown mode 'turns'"),
     ("roles.host.learning_rate=1e-4", "write 1.0e-4"),
-    ("roles.host.batch_size='256'", "leave out the quotes"),
     ("roles.host.gamma=1.5", "roles.host.gamma must be at most 1, got 1.5"),
-    ("roles.host.gamma=true", "roles.host.gamma must be a number, got True"),
     ("roles.host.learning_rate=expo_1_2", "roles.host.learning_rate: unknown schedule 'expo'"),
-    ("roles.host.learning_rate=-1.0", "roles.host.learning_rate: "),
     ("roles.host.exploration_rate=1.5", "roles.host.exploration_rate: "),
     ("roles.host.exploration_rate=lin_1_0", "roles.host.exploration_rate: "),
     (
@@ -115,7 +102,6 @@ SMALL = (
     ),
     ("roles.host.algorithm=dddqn", "did you mean 'ddqn'?"),
     ("roles.host.algorithm_arguments={tau: 1.0}", "'tau' is decided by the trainer"),
-    ("roles.host.optimizer.arguments={lr: 1}", "roles.host.optimizer.arguments: 'lr' is"),
     ("roles.host.optimizer.arguments={ep: 1}", "optimizer.arguments: unknown key 'ep'"),
     ("roles.host.policy=Foo", "roles.host.policy: unknown policy 'Foo'"),
     ("roles.host.policy_arguments={foo: 1}", "key of the policy's arguments 'foo'"),
@@ -123,37 +109,26 @@ SMALL = (
     ("roles.host.replay_buffer.name=list", "unknown replay buffer 'list'"),
     ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
     ("roles.host.target_update.tau=0.0", "target_update.tau must be above 0, got 0.0"),
-    ("roles.host.rollout.every_updates=0", "at least 1, got 0"),
-    ("roles.agent.rollout.evry=0", "unknown key of roles.agent.rollout 'evry'"),
     ("roles.host.algorithm_arguments={double_q: abc}", "double_q must be true or false"),
-    ("roles.host.algorithm_arguments={double: true}", "did you mean 'double_q'"),
-    ("roles.host.learning_rate=null", "roles.host.learning_rate: value must be a number"),
-    ("roles.host.net_arch=[1000000000]", "roles.host.net_arch must have at most"),
-    ("roles.host.net_arch=[{repeat: 1000000000, net_arch: [8]}]", "at most 1000 layers"),
-    ("roles.host.batch_size=1.0e+308", "roles.host.batch_size must be at most"),
-    ("evaluation.games=1000000000000", "evaluation.games must be at most"),
-    ("compute.torch_threads=1000000", "compute.torch_threads must be at most 1024"),
-    ("roles.host.opponent=pool", "self_play is null, but a role has the opponent pool"),
+    ("roles.host.opponent=pool", "self_play: got None; expected it if"),
     ("roles.host=5", "roles.host must be a mapping, got 5"),
     ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
     ("compute.torch_threads=0", "compute.torch_threads must be at least 1, got 0"),
 )
 SELF_PLAY = (
-    ("traning=1", "unknown key 'traning'; did you mean 'training'?"),
-    ("game.dimensions=1", "'dimensions'; did you mean 'dimension'?"),
-    ("roles.host.batchsize=1", "'batchsize'; did you mean 'batch_size'?"),
     ("roles.host.rollout.rollout_sizes=1", "'rollout_sizes'; did you mean 'rollout_size'?"),
-    ("self_play.windows=1", "'windows'; did you mean 'window'?"),
-    ("evaluation.game=1", "'game'; did you mean 'games'?"),
     ("roles={host: {player: random}}", "roles.agent is missing"),
     ("roles.guest={player: random}", "unknown role in roles 'guest'"),
     ("self_play.play_against_latest_model_ratio=2.0", "_ratio must be at most 1, got 2.0"),
     ("self_play.initial_elo=0.0", "self_play.initial_elo"),
-    ("roles.host.opponent=latest; roles.agent.opponent=latest", "no role has the opponent pool"),
+    (
+        "roles.host.opponent=latest; roles.agent.opponent=latest",
+        "expected it if a role has the opponent pool",
+    ),
     (
         "self_play.team_change=10; "
-        "training.updates={mode: phases, period: 4, first_rounds: 2, first: host}",
-        ".team_change is another way to write phases",
+        "training.updates={mode: windows, period: 4, windows: {host: [0, 2], agent: [2, 4]}}",
+        ".team_change: got 10; expected 0",
     ),
 )
 PPO_HOST = (
@@ -166,8 +141,6 @@ PPO_HOST = (
     ("roles.host.callbacks={callback: timers}", "roles.host.callbacks must be a list"),
     ("roles.host.callbacks=[timers]", "roles.host.callbacks[0]: must be a mapping"),
     ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
-    ("roles.host.callbacks=[{callback: timers}]", "missing a required argument: 'every'"),
-    ("roles.host.callbacks=[{callback: stop_conditions, max_update: 1}]", "mean 'max_updates'?"),
     ("roles.host.callbacks=[{callback: stop_conditions, max_updates: 0}]", "max_updates"),
 )
 
@@ -201,22 +174,6 @@ def test_the_callers_dictionary_is_not_changed_and_changing_it_later_has_no_effe
     assert config.roles["host"].net_arch == before["roles"]["host"]["net_arch"]
 
 
-def test_a_schedule_object_becomes_plain_data():
-    data = tiny()
-    data["roles"]["host"]["learning_rate"] = Linear(1e-3, 1e-4, steps=10)
-    config = read_config(data)
-    assert config.roles["host"].learning_rate["schedule"] == "linear"
-    assert read_config(config.to_dict()) == config
-
-
-def test_settings_reach_into_sections_but_not_through_a_yaml_anchor():
-    """The agent's section of the file repeats the host's, nested sections included."""
-    config = read_config("small", ["roles.host.rollout.rollout_size=7", "seed=3"])
-    assert (config.roles["host"].rollout.rollout_size, config.seed) == (7, 3)
-    assert config.roles["agent"].rollout.rollout_size == 40
-    assert read_config("small").roles["host"].rollout.rollout_size == 40
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -232,8 +189,3 @@ def test_a_bad_file_is_named(tmp_path, text, expected):
     error = message(path)
     assert "bad.yml" in error
     assert expected in error
-
-
-def test_a_missing_file_lists_the_names_that_there_are():
-    assert "small" in message("smal")
-    assert "config must be" in message(3)

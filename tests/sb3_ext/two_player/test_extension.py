@@ -84,24 +84,6 @@ def test_the_same_trainer_learns_a_small_symmetric_game():
     assert sum(result.actions["second"]) > 0
 
 
-def test_the_small_game_has_a_pool_too():
-    data = race("training.steps=20", "roles.first.opponent=pool", "roles.second.opponent=pool")
-    data["self_play"] = plain("self_play")["self_play"] | {
-        "save_steps": 5,
-        "play_against_latest_model_ratio": 0.0,
-    }
-    players = HostAgentTrainer(data)
-    players.train(20)
-    assert len(players.pool.snapshots["first"]) == 4
-    assert set(players.pool.ratings) == {"first", "second"}
-
-
-def test_a_game_without_rewards_of_other_names_says_so():
-    players = HostAgentTrainer(race())
-    with pytest.raises(ValueError, match="has no other rewards"):
-        players.replace_reward("first", "gold")
-
-
 def test_a_registered_algorithm_buffer_and_optimiser_are_used():
     players = HostAgentTrainer(
         tiny(
@@ -159,18 +141,7 @@ def test_targets_follow_by_tau_before_the_fit_in_both_roles(name, policies, netw
     assert not policy.training
 
 
-def test_the_update_is_that_of_the_original_with_plain_q_learning():
-    """Its arithmetic is compared with numpy's in the tests of DDQN; here is what it is told."""
-    settings = ("algorithm_arguments={double_q: false}", "max_grad_norm=0.1", "gamma=0.9")
-    players = HostAgentTrainer(tiny(*(f"roles.host.{each}" for each in settings)))
-    players.train(2)
-    model = players.roles["host"].model
-    told = (model.double_q, model.max_grad_norm, model.gamma, model.batch_size)
-    assert told == (False, 0.1, 0.9, 8)
-    assert type(model.policy.optimizer) is torch.optim.Adam
-    assert (model._n_updates, model.replay_buffer.num_batches_drawn) == (2, 2)
-
-
+@pytest.mark.long
 @pytest.mark.learning
 def test_a_host_learns_against_choose_first():
     """Recorded after 600 updates: rho 0.385, 0.403, 0.403 (seeds 0 to 2); untrained below 0.01.

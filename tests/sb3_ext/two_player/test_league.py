@@ -18,7 +18,7 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.driver import Run, go, parser_of
 from sb3_ext.train.loading import load_player, load_policy
 from sb3_ext.two_player import league
-from sb3_ext.two_player.league import League, LeagueConfig, main, seats
+from sb3_ext.two_player.league import League, LeagueConfig, main
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import difference, league_data
@@ -88,15 +88,10 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
             version.role
         }
     assert set(seen.values()) == {1}  # nothing is played twice
-    scored = {(name, other) for name, others in standings.scores.items() for other in others}
+    scores = standings.scores
+    scored = {(name, each) for name in scores if name[0] == "h" for each in scores[name]}
     assert seen.keys() == scored
     assert {name for pair in seen for name in pair} == set(standings.versions)
-
-
-def test_rows_of_a_rollout() -> None:
-    assert seats(7, 0.5, 2) == [0, 0, 0, 0, 1, 2, 1]
-    assert seats(4, 0.0, 3) == [1, 2, 3, 1]
-    assert seats(3, 1.0, 2) == seats(3, 0.0, 0) == [0, 0, 0]
 
 
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
@@ -140,16 +135,6 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         written(out / "config.yml", {**config, **changed})
         assert main(["--resume", str(out), "--no-progress"]) == code
     assert "another seed: got 4; expected 3" in capsys.readouterr().err
-
-
-def test_a_spoiled_member_ends_the_run_with_a_line(tmp_path: Path, capsys: Any) -> None:
-    settings = ["roles.host.learning_rate=1.0e+30", "roles.host.max_grad_norm=null"]
-    data = league_data("steps_per_round=40", settings=settings)
-    file = written(tmp_path / "tiny.yml", data)
-    assert main(["--config", file, "--out", str(tmp_path / "run"), "--no-progress"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("population: member 0: ")
-    assert "NaN" in line
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Harm:
     def _kill(self) -> None:
         draw = random.Random(1)
         while self.left and not self.over:
-            if there := marked(os.environ[MARK], b"ray::PieceActor.work"):
+            if there := marked(os.environ[MARK], b"ray::do_piece"):
                 time.sleep(draw.uniform(0.0, 0.5))
                 for number in there[:1]:
                     try:
@@ -108,7 +108,7 @@ def test_nobody_is_left_after_a_signal_and_the_run_goes_on(
     environment.pop("RAY_ADDRESS", None)
     command = [*COMMAND, "--config", file, "--out", str(out), "--actors", "2"]
     process = subprocess.Popen(command, env=environment)
-    assert wait_until(lambda: bool(marked(mark, b"ray::PieceActor.work")), 120)
+    assert wait_until(lambda: bool(marked(mark, b"ray::do_piece")), 120)
     process.send_signal(number)
     process.wait(timeout=60)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ import resgym
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.train.loading import load_player
 from sb3_ext.two_player import HostAgentTrainer, read_config
-from sb3_ext.two_player.config import smoke_version
 from sb3_ext.two_player.job import TwoPlayer
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import duel
@@ -39,22 +36,6 @@ def test_a_step_is_what_ppo_makes_of_one_rollout():
     assert not same(before, weights(learner))
     assert not learner.policy.training
     assert learner.rollout_is_due()
-
-
-def test_a_batch_of_the_smoke_version_is_a_whole_rollout():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # SB3 warns of batches that are cut
-        players = HostAgentTrainer(smoke_version(read_config("ppo_host")))
-    model = players.roles["host"].model
-    assert model.batch_size == model.n_steps * players.roles["host"].env.num_envs
-
-
-def test_the_learning_rate_follows_its_schedule_of_updates():
-    rate = "{schedule: linear, init: 0.01, final: 0.0, steps: 10}"
-    players = HostAgentTrainer(duel(f"roles.host.learning_rate={rate}"))
-    players.train(3)  # the third begins after four of ten epochs
-    assert players.roles["host"].policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.006)
-    assert players.log_metrics()["host/value_loss"] >= 0
 
 
 def test_both_are_measured_counted_copied_and_played(tmp_path):

@@ -7,7 +7,7 @@ import torch
 
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.two_player.helpers import duel, tiny, trainer
+from tests.sb3_ext.two_player.helpers import tiny, trainer
 
 SHARED = (
     "shared_encoder=true",
@@ -52,20 +52,6 @@ def test_both_roles_move_one_encoder_and_their_own_layers():
         first = policy.q_net.features_extractor.second["around"].weight
         target = policy.q_net_target.features_extractor.second["around"].weight
         assert first.data_ptr() != target.data_ptr()
-
-
-def test_apart_they_stay_apart():
-    """The same run without the key: no weight of one role moves with the other."""
-    players = trainer(*SHARED[1:])
-    start = encoders(players)
-    players.train(1, players=["host"])
-    assert same(start["agent"], encoders(players)["agent"]) == start["agent"].keys()
-    assert not same(start["host"], start["agent"]) - {n for n in OWN if n.endswith("bias")}
-
-
-def test_a_ppo_host_without_weights_of_its_own_cannot_share():
-    with pytest.raises(ConfigError, match=r"^shared_encoder: .* have no weights of one shape$"):
-        HostAgentTrainer(duel("shared_encoder=true"))
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,6 @@ def test_order_of_operations_is_that_of_the_original(monkeypatch):
     ]
 
 
-def test_order_of_roles_is_the_order_asked_for(monkeypatch):
-    players = trainer()
-    players.train(1)
-    calls = recorded(players, monkeypatch)
-    players.train(1, players=["agent", "host"])
-    fits = [call for call in calls if call.endswith("gradient_step")]
-    assert fits == ["agent gradient_step", "host gradient_step"]
-
-
 def test_rhythms_go_on_over_calls_of_train(monkeypatch):
     """The original's evaluation counted from 0 in every call, the rest over all of them."""
     one, many = trainer(), trainer()
@@ -169,15 +160,6 @@ def test_a_frozen_role_does_not_move_but_plays():
     assert not same(before["agent"], weights(players.roles["agent"]))
 
 
-def test_one_role_can_be_trained_alone():
-    players = trainer()
-    before = weights(players.roles["host"])
-    players.train(3, players="agent")
-    assert same(before, weights(players.roles["host"]))
-    assert players.roles["agent"].updates == 3
-    assert not players.roles["host"].has_experience
-
-
 @pytest.mark.parametrize(
     ("players", "expected"),
     [
@@ -196,26 +178,6 @@ def test_roles_that_cannot_be_trained_are_refused(players, expected):
     two.freeze("host")
     with pytest.raises(ValueError, match="frozen"):
         two.train(1)
-
-
-WINDOW = "{schedule: contiguous_periodic, period: 3, start: 1, stop: 2}"
-
-
-@pytest.mark.parametrize(
-    ("form", "host", "agent"),
-    [
-        ("{mode: phases, period: 5, first_rounds: 3, first: agent}", "0001222", "1233345"),
-        (f"{{mode: custom, host: {WINDOW}, agent: {WINDOW}}}", "0111222", "0111222"),
-    ],
-)
-def test_roles_are_updated_when_they_are_due_and_a_step_may_stay_empty(form, host, agent):
-    updates = []
-
-    def note(each):
-        updates.append(tuple(str(learner.updates) for learner in each.roles.values()))
-
-    trainer(f"training.updates={form}").train(7, callback=note)
-    assert updates == list(zip(host, agent, strict=True))
 
 
 def test_a_callback_can_stop_training():
@@ -275,15 +237,6 @@ def test_b26_the_first_update_finds_experience_whatever_the_sizes():
     )
     players.train(2)
     assert players.roles["host"].updates == 2
-
-
-def test_threads_are_as_before_after_training():
-    before = torch.get_num_threads()
-    players = trainer("compute.torch_threads=3")
-    seen = []
-    players.train(1, callback=lambda each: seen.append(torch.get_num_threads()))
-    assert seen == [3]
-    assert torch.get_num_threads() == before
 
 
 def test_switches_are_on_while_training():

@@ -14,18 +14,6 @@ from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import HostNet, always_choose, tiny, trainer
 
 
-class AgentNet(nn.Module):
-    """From points and coords to three values."""
-
-    def __init__(self):
-        super().__init__()
-        self.last = nn.Linear(18, 3)
-
-    def forward(self, observation):
-        parts = [observation["points"].flatten(1), observation["coords"].float()]
-        return self.last(torch.cat(parts, 1))
-
-
 def env_of(players, role):
     return players.roles[role].env.venv.unwrapped
 
@@ -119,20 +107,6 @@ def test_b16_replaced_networks_get_a_target_and_an_optimiser_of_their_own():
     assert learner.updates == 6
 
 
-def test_b16_schedules_go_on_with_the_new_optimiser_and_batch_norm_with_the_new_target():
-    rate = "{schedule: exponential, init: 1.0e-3, final: 0.0, rate: 0.5}"
-    players = trainer(f"roles.host.learning_rate={rate}")
-    players.train(2)
-    network = HostNet()
-    network.layers.insert(2, nn.BatchNorm1d(8))
-    players.replace_nets(host=network, agent=AgentNet())
-    players.train(1)
-    assert players.roles["host"].policy.optimizer.param_groups[0]["lr"] == pytest.approx(2.5e-4)
-    players.train(4)
-    target = players.roles["host"].model.q_net_target.q_net.layers[2].running_mean
-    assert target.abs().sum() > 0
-
-
 @pytest.mark.parametrize(
     ("network", "error", "expected"),
     [
@@ -183,13 +157,6 @@ def test_b23_measurements_repeat_and_do_not_touch_training():
     assert busy.evaluate_rho() == busy.evaluate_rho()
     assert busy.evaluate_rho(seed=9) != busy.evaluate_rho()
     assert torch.equal(state, torch.get_rng_state())
-
-
-def test_b24_unfinished_games_do_not_count_as_finished():
-    players = trainer("evaluation.max_moves=1", "evaluation.games=200", "game.max_num_points=10")
-    values = players.evaluate_rho()
-    # One move each: rho is the share of games that it finished.
-    assert 0 < values["host-random"] < 0.5
 
 
 def test_b25_actions_are_counted_also_where_no_game_is_finished():
@@ -290,7 +257,7 @@ def test_memory_does_not_grow_with_updates():
         return sum(type(each) in (torch.Tensor, nn.Parameter) for each in gc.get_objects())
 
     players = trainer()
-    players.train(30)
+    players.train(10)
     before = count()
-    players.train(60)
+    players.train(40)
     assert count() < before + 30  # the last step may have left a few, a graph a step would be more

@@ -1,4 +1,4 @@
-"""Phases that end when a measurement says so, one role after the other."""
+"""Which role is updated when, and phases that end when a measurement says so."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import pytest
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.config import smoke_version
-from sb3_ext.two_player.phases import Phases
+from sb3_ext.two_player.turns import Alternating, Turns, Windows
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import HostNet, tiny, trainer
 
 NEVER = "{condition: bound, field: rho/host-agent, lower: 9}"
 ALWAYS = "{condition: bound, field: rho/score, lower: -9}"
+WINDOW = "[1, 2]"
 
 
 def updates(until, **more):
@@ -21,32 +22,67 @@ def updates(until, **more):
     return f"training.updates={{mode: alternating, {told}}}"
 
 
-def whose_steps(phases, values):
+@pytest.mark.parametrize(
+    ("turns", "a", "b"),
+    [
+        (Turns(), "01234567", "01234567"),
+        (Windows(4, {"a": [1, 3], "b": [0, 4.0]}), "1256", "01234567"),
+        (Windows(4.0, {"a": [0, 3], "b": [3, 4]}), "012456", "37"),
+    ],
+)
+def test_steps_in_which_a_role_is_due(turns, a, b):
+    for role, due in (("a", a), ("b", b)):
+        assert "".join(str(step) for step in range(8) if turns.is_due(role, step)) == due
+
+
+def test_team_change_of_self_play_is_a_window_of_each_role():
+    turns = read_config(tiny("self_play.team_change=3", name="self_play")).turns()
+    assert (turns.period, turns.windows) == (6, {"host": (0, 3), "agent": (3, 6)})
+
+
+@pytest.mark.parametrize(
+    ("form", "host", "agent"),
+    [
+        ("{mode: windows, period: 5, windows: {agent: [0, 3], host: [3, 5]}}",
+         "0001222", "1233345"),
+        (f"{{mode: windows, period: 3, windows: {{host: {WINDOW}, agent: {WINDOW}}}}}",
+         "0111222", "0111222"),
+    ],
+)  # fmt: skip
+def test_roles_are_updated_when_they_are_due_and_a_step_may_stay_empty(form, host, agent):
+    seen = []
+
+    def note(each):
+        seen.append(tuple(str(learner.updates) for learner in each.roles.values()))
+
+    trainer(f"training.updates={form}").train(7, callback=note)
+    assert seen == list(zip(host, agent, strict=True))
+
+
+def whose_steps(turns, values):
     """Plays so many steps as there are values, each measured after it; who was due in each."""
     due = []
     for step, value in enumerate(values):
-        due.append("".join(role for role in "ab" if phases.is_due(role, step)))
-        phases.observe({"rho/a-b": value})
-        phases.advance(step + 1)
+        due.append("".join(role for role in "ab" if turns.is_due(role, step)))
+        turns.observe({"rho/a-b": value})
+        turns.advance(step + 1)
     return due
 
 
-def test_a_phase_ends_by_its_condition_or_after_its_steps():
+def test_a_phase_ends_by_its_conditions_or_after_its_steps():
     plateau = {"condition": "converged", "field": "rho/a-b", "window": 2, "tolerance": 0.01}
-    phases = Phases("b", 4, 4, plateau)
-    assert phases.steps_left(0) == 16
+    turns = Alternating("b", 4, 4, plateau)
+    assert turns.last_step(99) == 16
     # b: flat at once. a: starts to count anew, never flat, 4 steps. b: flat after three. a: two.
     values = [0.5, 0.5, 0.9, 0.1, 0.9, 0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
-    assert whose_steps(phases, values) == [*"bb", *"aaaa", *"bbb", *"aa"]
-    assert (phases.number, phases.steps_left(11)) == (4, 0)
-    assert not any(phases.is_due(role, 11) for role in "ab")
-
-
-def test_all_conditions_have_to_hold():
+    assert whose_steps(turns, values) == [*"bb", *"aaaa", *"bbb", *"aa"]
+    assert (turns.number, turns.last_step(99)) == (4, 11)
+    assert not any(turns.is_due(role, 11) for role in "ab")
     high = {"condition": "bound", "field": "rho/a-b", "lower": 0.5}
     flat = {"condition": "converged", "field": "rho/a-b", "window": 2, "tolerance": 0.1}
-    assert whose_steps(Phases("a", 2, 9, [high, flat]), [0.1, 0.1, 0.9, 0.9, 0.9]) == [*"aaaab"]
-    assert whose_steps(Phases("a", 2, 2), [0.1, 0.1, 0.1, 0.1, 0.1]) == [*"aabb", ""]
+    all_hold = Alternating("a", 2, 9, [high, flat])
+    assert whose_steps(all_hold, [0.1, 0.1, 0.9, 0.9, 0.9]) == [*"aaaab"]
+    assert whose_steps(Alternating("a", 2, 2), [0.1] * 5) == [*"aabb", ""]
 
 
 @pytest.mark.parametrize(
@@ -62,24 +98,18 @@ def test_training_ends_with_the_last_phase(until, counts, steps):
     assert players.train(5).step == steps
 
 
-def test_who_is_not_in_turn_stays_as_it_is_and_plays_as_it_is():
+def test_who_is_not_in_turn_waits_and_then_meets_the_one_that_has_learnt():
     players = trainer(updates(NEVER))
     host = weights(players.roles["host"])
-    players.train(3)
+    players.train(2)
+    assert not players.roles["host"].has_experience
+    players.train(1)
+    assert players.roles["host"].has_experience
     assert same(host, weights(players.roles["host"]))
     agent = weights(players.roles["agent"])
     players.train(2)
     assert same(agent, weights(players.roles["agent"]))
     assert not same(host, weights(players.roles["host"]))
-
-
-def test_the_first_rollouts_of_a_role_meet_the_one_that_has_learnt():
-    players = trainer(updates(NEVER))
-    players.train(2)
-    assert not players.roles["host"].has_experience
-    players.train(1)
-    assert players.roles["host"].has_experience
-    assert players.roles["host"].updates == 0
 
 
 def test_a_fresh_role_begins_its_phase_as_a_new_one():
@@ -107,28 +137,39 @@ def test_a_network_that_was_put_in_cannot_be_made_anew():
         players.train(7)
 
 
+def windows(text):
+    return f"training.updates={{mode: windows, {text}}}"
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
+        ("training.updates={}", "must be a mapping with the key mode"),
+        ("training.updates=interleaved", "must be a mapping"),
+        ("training.updates={mode: interleaved, period: 2}", "unknown key 'period'"),
+        ("training.updates={mode: turns}", "unknown mode 'turns'; choices: alternating, inter"),
+        (windows("period: 4"), "missing a required argument: 'windows'"),
+        (windows("period: 0, windows: {}"), "period must be a whole number of at least 1"),
+        (windows("period: 4, windows: {host: [0, 1]}"), "windows: got ['host']; expected all"),
+        (windows("period: 4, windows: {hosts: [0, 1], agent: [0, 1]}"), "mean 'host'"),
+        *(
+            (windows(f"period: 4, windows: {{host: {bad}, agent: [0, 1]}}"), "training.updates")
+            for bad in ("[3, 3]", "[0, 5]", "[-1, 2]", "[0.5, 2]", "3", "[1]", "[a, b]")
+        ),
+        (windows("period: 4, windows: [1]"), "training.updates"),
         (updates(NEVER, first="hosts"), "unknown role 'hosts'; did you mean 'host'?"),
         (updates(NEVER, phases=0), "phases must be a whole number of at least 1, got 0"),
-        (updates(NEVER, max_steps="many"), "max_steps must be a whole number"),
         (updates("{condition: convergd, field: x}"), "did you mean 'converged'?"),
         (updates("rho"), "until: must be a mapping with the key condition"),
-        (updates(NEVER, frseh="true"), "unknown key 'frseh'; did you mean 'fresh'?"),
+        (updates("{condition: bound, field: rho/host-agnt, lower: 1}"), "unknown field"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(setting, expected):
     with pytest.raises(ConfigError) as caught:
-        read_config(tiny(setting))
+        HostAgentTrainer(tiny(setting))
     assert expected in str(caught.value)
     assert "training.updates" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_condition_on_what_is_not_measured_is_refused():
-    with pytest.raises(ConfigError, match="until: unknown field 'rho/host-agnt'; did you mean"):
-        trainer(updates("{condition: bound, field: rho/host-agnt, lower: 1}"))
 
 
 def test_both_roles_have_to_learn():
@@ -139,7 +180,4 @@ def test_both_roles_have_to_learn():
 def test_the_shipped_configuration_alternates_in_a_smoke_run():
     players = HostAgentTrainer(smoke_version(read_config("alternating")))
     players.train()
-    assert {role: learner.updates for role, learner in players.roles.items()} == {
-        "host": 2,
-        "agent": 2,
-    }
+    assert {role: each.updates for role, each in players.roles.items()} == {"host": 2, "agent": 2}

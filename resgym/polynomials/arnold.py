@@ -1,4 +1,4 @@
-"""Arnold's lists of singularities in three variables beyond A, D and E.
+"""Arnold's lists of singularities in three variables.
 
 V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): the parabolic and
 hyperbolic T, the fourteen exceptional unimodal ones and the exceptional bimodal ones. Parameters of
@@ -14,6 +14,7 @@ from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import Point
 from resgym.polynomials.reader import read_monomials
 
+_SIMPLE = {"E6": "x^2 + y^3 + z^4", "E7": "x^2 + y^3 + y*z^3", "E8": "x^2 + y^3 + z^5"}
 EXCEPTIONAL = {
     "E12": "x^3 + y^7 + z^2",
     "E13": "x^3 + x*y^5 + z^2",
@@ -50,28 +51,35 @@ BIMODAL = {
 }
 """The fourteen exceptional bimodal singularities; the number is the Milnor number."""
 
-_TRIPLE = re.compile(r"T_?\{?(\d{1,18}),(\d{1,18}),(\d{1,18})\}?")
+_SERIES = re.compile("([AD])([0-9]{1,18})")
+_TRIPLE = re.compile(r"T(\d{1,18}),(\d{1,18}),(\d{1,18})")
 
 
-def arnold_form(name: str) -> list[Point] | None:
+def normal_form(name: str) -> list[Point] | None:
     """Exponents of a normal form, or None for a name that is not here.
 
     Args:
-        name: of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for x^3+y^4+z^5+x*y*z, in capitals and
-            without blanks.
+        name: ``A3``, ``D4``, ``E6`` to ``E8``, of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for
+            x^3+y^4+z^5+x*y*z, in capitals and without blanks.
 
     Raises:
         ValueError: 1/p + 1/q + 1/r is above 1, which is no T_{p,q,r}, or a number is out of range.
     """
-    triple = _TRIPLE.fullmatch(name)
-    if triple:
-        p, q, r = map(int, triple.groups())
+    if found := _SERIES.fullmatch(name):
+        letter, n = found[1], int(found[2])
+        if not {"A": 1, "D": 4}[letter] <= n < MAX_COORDINATE:
+            return None
+        if letter == "A":
+            return [(2, 0, 0), (0, 2, 0), (0, 0, n + 1)]
+        return [(2, 0, 0), (0, 2, 1), (0, 0, n - 1)]
+    if found := _TRIPLE.fullmatch(name):
+        p, q, r = map(int, found.groups())
         if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
             raise ValueError(
                 f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {name!r}"
             )
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
-    form = {**EXCEPTIONAL, **BIMODAL}.get(name)
+    form = {**_SIMPLE, **EXCEPTIONAL, **BIMODAL}.get(name)
     if form is None:
         return None
     return [tuple(powers.get(name, 0) for name in "xyz") for powers in read_monomials(form)[0]]

@@ -6,9 +6,10 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
@@ -113,6 +114,17 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
     return names
 
 
+@contextmanager
+def _opened(path: Path, field: str) -> Iterator[TextIO]:
+    regular_file(path, field)
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield file
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
+
+
 def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
     """The positions of a file with one a line, each with the number of its line, from 1.
 
@@ -122,31 +134,21 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
     Raises:
         ValueError: the file cannot be read, or a line is no position; one line that names both.
     """
-    number = 0
-    regular_file(path, "starts")
-    try:
-        with path.open(encoding="utf-8") as file:
-            # A line that is too long comes in parts, of which the first is refused.
-            for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
-                text = _COMMENT.sub("", line).strip()
-                if text:
-                    yield number, parse_text(text, None)
-    except (ParseError, TypeError, ValueError, OSError) as error:
-        if isinstance(error, (OSError, UnicodeDecodeError)):
-            reason = getattr(error, "strerror", None) or "no UTF-8 text"
-            raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
-        what = str(error).partition("\n")[0]
-        raise ValueError(f"{path}, line {number}: {what}") from None
+    with _opened(path, "starts") as file:
+        # A line that is too long comes in parts, of which the first is refused.
+        for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
+            if text := _COMMENT.sub("", line).strip():
+                try:
+                    position = parse_text(text)
+                except (TypeError, ValueError) as error:
+                    what = str(error).partition("\n")[0]
+                    raise ValueError(f"{path}, line {number}: {what}") from None
+                yield number, position
 
 
 def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
-    regular_file(path, "points")
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(MAX_LENGTH + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no UTF-8 text"
-        raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
+    with _opened(path, "points") as file:
+        text = file.read(MAX_LENGTH + 1)
     return parse_text(_blank(_COMMENT, text), names)
 
 
@@ -202,6 +204,7 @@ def _without_frame(text: str) -> str:
 def _from_monomials(
     monomials: list[Monomial], unusual: bool, names: tuple[str, ...] | None, text: str
 ) -> Exponents:
+    """The exponents, with warnings of what the game makes of the polynomial."""
     shown = text.strip()
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if not monomials:
@@ -209,19 +212,6 @@ def _from_monomials(
     used = {name for monomial in monomials for name in monomial}
     if not used:
         raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
-    names = _in_order(used, names, shown)
-    unknown = sorted(used - set(names))
-    if unknown:
-        letter = unknown[0][0]
-        raise ParseError(
-            f"{unknown[0]} is none of the variables {', '.join(names)}", text, text.index(letter)
-        )
-    rows = [[monomial.get(name, 0) for name in names] for monomial in monomials]
-    return _noticed(_from_rows(rows, names), unusual)
-
-
-def _in_order(used: set[str], names: tuple[str, ...] | None, shown: str) -> tuple[str, ...]:
-    """The variables: those that are named, or those that are used, in alphabetical order."""
     names = names or tuple(sorted(used, key=_variable_order))
     if not 2 <= len(names) <= MAX_DIMENSION:
         hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
@@ -229,7 +219,18 @@ def _in_order(used: set[str], names: tuple[str, ...] | None, shown: str) -> tupl
             f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
             f"{shown!r} has {len(names)} ({', '.join(names)}){hint}"
         )
-    return names
+    if unknown := sorted(used - set(names)):
+        what = f"{unknown[0]} is none of the variables {', '.join(names)}"
+        raise ParseError(what, text, text.index(unknown[0][0]))
+    points = _from_rows([[each.get(name, 0) for name in names] for each in monomials], names)
+    points.exponents_only = unusual
+    if unusual:
+        text = "coefficients and signs are ignored: only the exponents matter to the game"
+        warnings.warn(text, CoefficientWarning, stacklevel=4)
+    if not all(map(any, points)):
+        text = "there is a constant term: the hypersurface misses the origin, the game is over"
+        warnings.warn(text, ConstantWarning, stacklevel=4)
+    return points
 
 
 def _variable_order(name: str) -> tuple[str, int]:
@@ -260,29 +261,20 @@ def _read_json(text: str) -> Any:
 def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
     import sympy
 
-    symbols = {str(symbol): symbol for symbol in expression.free_symbols}
-    if not symbols:
-        raise ValueError(f"the polynomial must have 2 to 10 variables, got {expression}")
-    order = _in_order(set(symbols), names, str(expression))
-    unknown = sorted(set(symbols) - set(order))
-    if unknown:
-        raise ValueError(f"{unknown[0]} is none of the variables {', '.join(order)}")
-    generators = [symbols.get(name, sympy.Symbol(name)) for name in order]
-    try:
-        polynomial = sympy.Poly(getattr(expression, "as_expr", lambda: expression)(), *generators)
-    except sympy.PolynomialError:
-        raise ValueError(f"points must be a polynomial, got {expression}") from None
-    unusual = any(value != 1 for value in polynomial.coeffs())
-    return _noticed(_from_rows(polynomial.monoms(), order), unusual)
-
-
-def _noticed(points: Exponents, unusual: bool) -> Exponents:
-    """The points, with warnings of what the game makes of the polynomial."""
-    points.exponents_only = unusual
-    if unusual:
-        text = "coefficients and signs are ignored: only the exponents matter to the game"
-        warnings.warn(text, CoefficientWarning, stacklevel=5)
-    if not all(map(any, points)):
-        text = "there is a constant term: the hypersurface misses the origin, the game is over"
-        warnings.warn(text, ConstantWarning, stacklevel=5)
+    symbols = sorted(expression.free_symbols, key=str)
+    monomials: list[Monomial] = [{}]
+    unusual = False
+    if symbols:
+        plain = getattr(expression, "as_expr", lambda: expression)()
+        try:
+            terms = sympy.Poly(plain, *symbols).terms()
+        except sympy.PolynomialError:
+            raise ValueError(f"points must be a polynomial, got {expression}") from None
+        unusual = any(value != 1 for _, value in terms)
+        monomials = [
+            {str(symbol): power for symbol, power in zip(symbols, powers, strict=True) if power}
+            for powers, _ in terms
+        ]
+    points = _from_monomials(monomials, unusual, names, str(expression))
+    points.sort(reverse=True)
     return points

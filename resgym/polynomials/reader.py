@@ -47,14 +47,16 @@ _BITS = 96
 
 _TIMES = "*·⋅×"
 _MINUS = "-−"
-_DIGITS = re.compile("[0-9]+")
-_NUMBER = re.compile(r"([0-9]+)(\.?)([0-9]*)")
+_NUMBER = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
 LETTER = "[A-Za-zα-ορ-ω]"
 _VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|([₀-₉]+)|(_))?([0-9]*)")
 _INDEXED = re.compile(rf"{LETTER}\d+\s*(?:\^|\*\*)")
 _WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
-_POWER = re.compile(r"\^|\*\*")
-_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_POWER = re.compile(
+    r"(?:\^|\*\*)\s*(?:([0-9]+)|\(\s*([0-9]+)\s*\)|\{\s*([0-9]+)\s*\})"
+    r"(?![0-9]|\s*(?:\.|\^|\*\*))|([⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
+)
+_NO_POWER = re.compile(r"(?:\^|\*\*)\s*[({]?")
 
 
 class ParseError(ValueError):
@@ -143,30 +145,27 @@ class _Reader:
             self.at = found.end()
         return found
 
-    def digits(self, found: re.Match[str], group: int = 0) -> str:
-        """A group of plain, raised or lowered digits as plain ones."""
+    def digits(self, found: re.Match[str], *groups: int) -> str:
+        """The first group that is there, of plain, raised or lowered digits, as plain ones."""
+        group = next((each for each in groups if found[each]), 0)
         if len(found[group]) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
-        return found[group].translate(PLAIN_DIGITS)
+        return found[group].translate(PLAIN_DIGITS) if group else ""
 
     def read_equation(self) -> Terms:
         """The left side minus the right one, if there is one."""
         terms = self.read_sum()
         if self.take("="):
-            for monomial, value in self.read_sum().items():
-                terms[monomial] = (terms.get(monomial, 0) - value) % _PRIME
-        return {monomial: value for monomial, value in terms.items() if value}
+            self.add(terms, self.read_sum(), -1)
+        return terms
 
     def read_sum(self) -> Terms:
         total: Terms = {}
         sign = self.take("+" + _MINUS) or "+"
         while sign:
-            factor = 1 if sign == "+" else -1
-            for monomial, value in self.read_product().items():
-                total[monomial] = (total.get(monomial, 0) + factor * value) % _PRIME
-            self.check_terms(total)
+            self.add(total, self.read_product(), 1 if sign == "+" else -1)
             sign = self.take("+" + _MINUS)
-        return {monomial: value for monomial, value in total.items() if value}
+        return total
 
     def read_product(self) -> Terms:
         product = self.read_factor()
@@ -176,7 +175,7 @@ class _Reader:
                 divisor = self.read_factor()
                 if set(divisor) - {0}:
                     self.fail("division by a variable: exponents must be at least 0", start)
-                if not divisor.get(0):
+                if not divisor:
                     self.fail("division by zero", start)
                 product = self.multiply(product, {0: pow(divisor[0], -1, _PRIME)})
             elif self.take(_TIMES) or character == "(" or re.match(LETTER, character):
@@ -190,11 +189,10 @@ class _Reader:
     def read_factor(self) -> Terms:
         character = self.peek()
         start = self.at
+        base: Terms = {}
         if found := self.match(_NUMBER):
-            if found[2] and not found[3]:
-                self.fail("a decimal point must be followed by digits")
-            value = int(self.digits(found, 1) + self.digits(found, 3))
-            base = {0: value * pow(10, -len(found[3]), _PRIME) % _PRIME}
+            value = int(self.digits(found, 1) + self.digits(found, 2))
+            self.add(base, {0: value * pow(10, -len(found[2] or ""), _PRIME)})
         elif found := self.match(_WORD):
             letters = "*".join(found[0])
             self.fail(f"{found[0]} is no polynomial; a product is written {letters}", start)
@@ -206,15 +204,18 @@ class _Reader:
             base = self.read_parenthesis()
         else:
             self.unexpected()
-        exponent = self.read_exponent()
-        return base if exponent is None else self.power(base, exponent, start)
+        if found := self.match(_POWER):
+            return self.power(base, int(self.digits(found, 1, 2, 3, 4)), start)
+        if self.match(_NO_POWER):
+            self.peek()
+            self.fail("an exponent must be one whole number, at least 0")
+        return base
 
     def variable(self, found: re.Match[str]) -> tuple[Terms, str]:
         """A variable, and the digits that touch it without being its index."""
         if found[5]:
             self.fail("an index must be a whole number, as in x_1", found.end(5))
-        index = next((self.digits(found, group) for group in (2, 3, 4) if found[group]), "")
-        touching = self.digits(found, 6)
+        index, touching = self.digits(found, 2, 3, 4), self.digits(found, 6)
         if self.indexed and not index:
             index, touching = touching, ""
         name = f"{found[1]}_{index}" if index else found[1]
@@ -230,31 +231,12 @@ class _Reader:
             self.fail(f"more than {MAX_NESTING} parentheses inside each other")
         self.take("(")
         inside = self.read_sum()
+        if not self.peek():
+            self.fail("this parenthesis is not closed", opening)
         if not self.take(")"):
-            if not self.peek():
-                self.fail("this parenthesis is not closed", opening)
             self.unexpected()
         self.depth -= 1
         return inside
-
-    def read_exponent(self) -> int | None:
-        if raised := self.match(_RAISED):
-            return int(self.digits(raised))
-        if not self.match(_POWER):
-            return None
-        closing = {"(": ")", "{": "}"}.get(self.take("({"), "")
-        found = self.match(_DIGITS)
-        if found is None:
-            character = self.peek()
-            negative = character and character in _MINUS
-            self.fail(f"an exponent must be {'at least 0' if negative else 'a whole number'}")
-        if self.peek() == ".":
-            self.fail("an exponent must be a whole number")
-        if closing and not self.take(closing):
-            self.fail(f"an exponent must be a whole number; {closing!r} expected")
-        if self.peek() == "^" or self.text.startswith("**", self.at):
-            self.fail("two exponents in a row")
-        return int(self.digits(found))
 
     def power(self, base: Terms, exponent: int, start: int) -> Terms:
         if len(base) == 1:
@@ -275,11 +257,18 @@ class _Reader:
         if self.products > MAX_PRODUCTS:
             self.fail(f"more than {MAX_PRODUCTS} products of terms")
         product: Terms = {}
-        for one, value in left.items():
-            for two, other in right.items():
-                product[one + two] = (product.get(one + two, 0) + value * other) % _PRIME
-            self.check_terms(product)
-        return {monomial: value for monomial, value in product.items() if value}
+        for monomial, value in left.items():
+            self.add(product, right, value, monomial)
+        return product
+
+    def add(self, total: Terms, terms: Terms, factor: int = 1, monomial: int = 0) -> None:
+        """Adds terms times a factor and a monomial; what vanishes is left out."""
+        for other, value in terms.items():
+            at = monomial + other
+            total[at] = (total.get(at, 0) + factor * value) % _PRIME
+            if not total[at]:
+                del total[at]
+        self.check_terms(total)
 
     def check_terms(self, terms: Terms) -> None:
         if len(terms) > MAX_TERMS:

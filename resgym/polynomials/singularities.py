@@ -12,10 +12,9 @@ from resgym.game.spec import (
     check_choice,
     check_integer,
 )
-from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, arnold_form
-from resgym.polynomials.monomials import Exponents, Point
+from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, normal_form
+from resgym.polynomials.monomials import Exponents
 
-_SIMPLE = re.compile("([ADE])([0-9]{1,18})")
 _LISTED = re.compile(
     r"\s*(?:[ADE]_?\{?\d{1,18}\}?|[ade]_?\{?\d{1,18}\}?|[ZWQSU]_?\{?\d\d\}?|T[^a-zA-Z+*^]*)\s*"
 )
@@ -44,7 +43,7 @@ def singularity(name: str) -> Exponents:
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {name!r}")
     plain = re.sub(r"[\s_{}]", "", name).upper()
-    points = _simple(plain) or arnold_form(plain)
+    points = normal_form(plain)
     if points is None:
         known = [*singularity_names(), *EXCEPTIONAL, *BIMODAL]
         near = [other for other in known if other[0] == plain[:1]]
@@ -54,19 +53,6 @@ def singularity(name: str) -> Exponents:
         allowed = "A_n with n >= 1, D_n with n >= 4 (n < 2^59), E6 to E8, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {name!r}{hint}")
     return Exponents(points)
-
-
-def _simple(name: str) -> list[Point] | None:
-    found = _SIMPLE.fullmatch(name)
-    if found is None:
-        return None
-    letter, n = found[1], int(found[2])
-    last = {6: (0, 0, 4), 7: (0, 1, 3), 8: (0, 0, 5)}
-    if letter == "A" and 1 <= n < MAX_COORDINATE:
-        return [(2, 0, 0), (0, 2, 0), (0, 0, n + 1)]
-    if letter == "D" and 4 <= n < MAX_COORDINATE:
-        return [(2, 0, 0), (0, 2, 1), (0, 0, n - 1)]
-    return [(2, 0, 0), (0, 3, 0), last[n]] if letter == "E" and n in last else None
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:

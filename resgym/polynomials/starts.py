@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -81,13 +80,9 @@ def _positions(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -
     try:
         return unfinished_positions([points for _, points in lines], spec, "cpu")
     except (TypeError, ValueError):
-        raise ValueError(next(_faults(path, lines, spec))) from None
-
-
-def _faults(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> Iterator[str]:
-    """What is wrong with each line that is no position to start from."""
-    for number, points in lines:
-        try:
-            unfinished_positions([points], spec, "cpu")
-        except (TypeError, ValueError) as error:
-            yield f"{path}, line {number}: {error}"
+        for number, points in lines:
+            try:
+                unfinished_positions([points], spec, "cpu")
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+        raise

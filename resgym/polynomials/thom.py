@@ -43,9 +43,8 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
         """The coefficient of e_i e_j in the quadratic form of a row."""
         total: Polynomial = Counter()
         for a in range(row):
-            _add_product(total, vectors[a][i], vectors[row - 1 - a][j])
-            if i != j:
-                _add_product(total, vectors[a][j], vectors[row - 1 - a][i])
+            for one, other in {(i, j), (j, i)}:
+                _add_product(total, vectors[a][one], vectors[row - 1 - a][other])
         return total
 
     linear = [[vectors[row][axis] for row in range(order)] for axis in range(order)]

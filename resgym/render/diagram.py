@@ -40,6 +40,11 @@ class Box(NamedTuple):
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
+    def lies_in(self, other: Box) -> bool:
+        """Whether it sticks out of the other nowhere."""
+        across = other.left <= self.left and self.right <= other.right
+        return across and other.top <= self.top and self.bottom <= other.bottom
+
 
 @dataclass
 class Diagram:

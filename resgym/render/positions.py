@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from resgym.game.spec import check_choice
@@ -210,29 +210,17 @@ def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
 def _free_place(
     text: str, place: tuple[float, float], taken: Sequence[Box], reach: int
 ) -> Box | None:
-    width, height = text_width(text, LABEL_SIZE), LABEL_SIZE + 2
-    for left, top in _beside(place, width, height, reach):
-        box = Box(left, top, left + width, top + height)
-        inside = box.left >= _DIAGRAM.left and box.right <= _DIAGRAM.right
-        inside = inside and box.top >= _DIAGRAM.top and box.bottom <= _DIAGRAM.bottom
-        if inside and not any(box.meets(other) for other in taken):
-            return box
-    return None
-
-
-def _beside(
-    place: tuple[float, float], width: float, height: float, reach: int
-) -> Iterator[tuple[float, float]]:
-    """Left upper corners around a point, the nearest and best first."""
-    x, y = place
+    """The nearest and best free box around a point, if there is one."""
+    (x, y), width, height = place, text_width(text, LABEL_SIZE), LABEL_SIZE + 2
     for step in range(reach):
         gap = MARKER + 1 + 4 * step
-        columns = (x + gap, x - width - gap)
-        for left in columns:
-            for top in (y - height - gap / 2, y - height / 2, y + gap / 2):
-                yield left, top
-        for top in (y - height - gap, y + gap):
-            yield x - width / 2, top
+        rows = (y - height - gap / 2, y - height / 2, y + gap / 2)
+        corners = [(left, top) for left in (x + gap, x - width - gap) for top in rows]
+        for left, top in [*corners, *((x - width / 2, at) for at in (y - height - gap, y + gap))]:
+            box = Box(left, top, left + width, top + height)
+            if box.lies_in(_DIAGRAM) and not any(box.meets(other) for other in taken):
+                return box
+    return None
 
 
 def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]:

@@ -14,9 +14,8 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
-from resgym.trees.growing import tree_to_growing_svg
 from resgym.trees.html import tree_to_html
-from resgym.trees.svg import tree_to_svg
+from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_text
 
 if TYPE_CHECKING:

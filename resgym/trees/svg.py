@@ -12,11 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
+from textwrap import wrap
 from typing import Literal
 
 from resgym.game.spec import check_choice, check_integer
-from resgym.polynomials.monomials import monomial_pretty, position_pretty, script_runs
-from resgym.render.shapes import svg_page
+from resgym.polynomials.monomials import (
+    monomial_pretty,
+    position_pretty,
+    script_runs,
+    variable_pretty,
+)
+from resgym.render.positions import picture_of
+from resgym.render.shapes import picture_to_svg, svg_page
 from resgym.trees.data import Chart, ChartTree
 from resgym.trees.text import chart_note, chart_text, move_text, shown_charts, totals_text
 
@@ -53,8 +60,11 @@ GAP_COUSINS = 18
 EDGE = 34
 BEND = 12
 MARGIN = 16
-LABEL_WIDTH = 40
+LABEL_WIDTH = 44
 LABEL_LINES = 4
+
+SECONDS = 2.0
+"""Of each move; the whole tree stays three times as long."""
 
 ROW = 24
 INDENT = 22
@@ -73,11 +83,11 @@ def tree_to_svg(
         ValueError: ``max_charts`` is below 1, or another layout.
     """
     check_integer("max_charts", max_charts, 1)
-    layouts = {"tree": layout_tree, "outline": layout_outline}
+    layouts = {"tree": layout_tree, "outline": _layout_outline}
     place = layouts[check_choice("layout", layout or "tree", tuple(layouts))]
     boxes, right, height = place(tree, max_charts)
     if layout is None and right > WIDEST:
-        boxes, right, height = layout_outline(tree, max_charts)
+        boxes, right, height = _layout_outline(tree, max_charts)
     totals = totals_text(tree)
     if hidden := sum(box.hidden for box in boxes):
         totals += f"; {hidden} charts folded"
@@ -91,13 +101,69 @@ def tree_to_svg(
         _text(totals, MARGIN, 42, "#44505c"),
         f'<g transform="translate(0 {HEADER - 6})">',
     ]
-    parts += [drawn for box in boxes if (drawn := draw_edge(box))]
-    parts += [draw_box(tree, box) for box in boxes]
+    parts += [drawn for box in boxes if (drawn := _draw_edge(box))]
+    parts += [_draw_box(tree, box) for box in boxes]
     parts.append("</g>")
     return svg_page(width, height + HEADER, f"{tree.title}: {totals}", parts, FONT_ATTRIBUTES)
 
 
-def draw_edge(box: Box) -> str:
+def tree_to_growing_svg(tree: ChartTree, max_charts: int = 100) -> str:
+    """The tree move by move, with the positions of its longest branch; it starts over at its end.
+
+    The animation is CSS inside the file, so that it also runs as an image of a page. Subtrees
+    beyond ``max_charts`` charts are folded into one box each.
+
+    Raises:
+        ValueError: ``max_charts`` is below 1, or the tree has neither 2 nor 3 axes.
+    """
+    check_integer("max_charts", max_charts, 1)
+    boxes, right, bottom = _layout_outline(tree, max_charts)
+    names = [variable_pretty(name) for name in tree.variables]
+    line = [tree.charts[-1]]
+    while (parent := line[0].parent) is not None:
+        line.insert(0, tree[parent])
+    answers = [chart.axis for chart in line[1:]] + [None]
+    pictures = [
+        picture_of(chart.points, chart.axes or (), chart.depth, axis, names)
+        for chart, axis in zip(line, answers, strict=True)
+    ]
+    width, height = pictures[0].width + right, max(float(pictures[0].height), bottom)
+    parts = [f"<style>{_style(tree.depth)}</style>"]
+    down = (height - pictures[0].height) / 2
+    for chart, picture in zip(line, pictures, strict=True):
+        drawn = picture_to_svg(picture)
+        parts.append(f'<g class="at{chart.depth}" transform="translate(0 {down:.0f})">{drawn}</g>')
+    down = (height - bottom) / 2
+    parts.append(f'<g transform="translate({pictures[0].width} {down:.0f})">')
+    for draw in (_draw_edge, lambda box: _draw_box(tree, box)):
+        parts += [f'<g class="from{box.chart.depth}">{draw(box)}</g>' for box in boxes]
+    parts.append("</g>")
+    return svg_page(width, height, f"{tree.title}: {totals_text(tree)}", parts, FONT_ATTRIBUTES)
+
+
+def _style(depth: int) -> str:
+    """What appears with each depth (``from``), and what is seen at that depth alone (``at``)."""
+    frames = depth + 3
+    rules = []
+    for move in range(depth + 1):
+        start, end = 100 * move / frames, 100 * (move + 1) / frames
+        hidden = f"0%,{max(start - 0.1, 0):.1f}%{{opacity:0}}" if move else ""
+        gone = f"{end:.1f}%{{opacity:1}}{end + 0.1:.1f}%,100%{{opacity:0}}"
+        shown = f"{start:.1f}%{{opacity:1}}"
+        stays = "100%{opacity:1}"
+        rules += [
+            f"@keyframes from{move}{{{hidden}{shown}{stays}}}",
+            f"@keyframes at{move}{{{hidden}{shown}{gone if move < depth else stays}}}",
+        ]
+        rules += [
+            f".{kind}{move}{{animation:{kind}{move} {SECONDS * frames:g}s infinite}}"
+            for kind in ("from", "at")
+        ]
+    # Who wants no motion sees the end.
+    return "".join(rules) + "@media (prefers-reduced-motion){g{animation:none !important}}"
+
+
+def _draw_edge(box: Box) -> str:
     """The edge that leads to a box and its move; nothing at the root."""
     if not box.edge:
         return ""
@@ -105,7 +171,7 @@ def draw_edge(box: Box) -> str:
     return f'<path d="{box.edge}" {line}/>\n{_text(box.move, *box.move_at, MOVE)}'
 
 
-def draw_box(tree: ChartTree, box: Box) -> str:
+def _draw_box(tree: ChartTree, box: Box) -> str:
     """A chart in a frame of its state's colour; all monomials show when the mouse rests on it."""
     state = "cut" if box.chart.is_cut else box.chart.ending or "open"
     fill, line = _COLOURS["folded" if box.hidden else state]
@@ -189,7 +255,7 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
     )
 
 
-def layout_outline(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
+def _layout_outline(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
     """The boxes of a tree below each other, ``max_charts`` at most; see `layout_tree`."""
     shown = shown_charts(tree, max_charts)
     boxes: dict[int, Box] = {}
@@ -216,21 +282,19 @@ def layout_outline(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, 
 
 
 def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
-    lines = [f"{chart.number}: "]
-    last = len(chart.points) - 1
-    for place, point in enumerate(chart.points):
-        piece = monomial_pretty(point, tree.variables) + (" + " if place < last else "")
-        if place and len(lines[-1]) + len(piece.rstrip(" +")) > LABEL_WIDTH:
-            lines.append("   ")
-        lines[-1] += piece
-    if len(lines) > LABEL_LINES:
-        lines = [*lines[: LABEL_LINES - 1], f"   … {len(chart.points)} monomials"]
-    # A single monomial can be longer than a line in many variables with large exponents.
-    longest = 2 * LABEL_WIDTH
-    return [
-        line.rstrip() if len(line.rstrip()) <= longest else line[: longest - 1] + "…"
-        for line in lines
-    ]
+    pieces = [monomial_pretty(point, tree.variables) for point in chart.points]
+    # One can be longer than a line, in many variables with large exponents.
+    pieces = [piece if len(piece) <= LONGEST else piece[: LONGEST - 1] + "…" for piece in pieces]
+    lines = wrap(
+        "\xa0+ ".join(pieces),  # a plus sign stays with the monomial before it
+        LABEL_WIDTH,
+        initial_indent=f"{chart.number}: ",
+        subsequent_indent="   ",
+        max_lines=LABEL_LINES,
+        placeholder=f" … {len(pieces)} monomials",
+        break_long_words=False,
+    )
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def layout_tree(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,10 @@ def add_serve(commands: Any) -> None:
     )
     add = command.add_argument
     add("--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
+    add("--port", type=_whole(0, 65_535), default=8000, help="0 takes any free one (default 8000)")
     add("--models", type=_folder, metavar="FOLDER", help="models that may be played are below it")
     text = "processes for moves (default: one a core, 4 at most); half as many more search"
-    add("--workers", type=_workers, help=text)
+    add("--workers", type=_whole(1, 64), help=text)
     command.set_defaults(run=_serve)
 
 
@@ -52,18 +53,13 @@ def _host(text: str) -> str:
     return text
 
 
-def _whole(text: str, low: int, high: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and low <= int(text) <= high):
-        raise argparse.ArgumentTypeError(f"must be a number from {low} to {high}, got {text!r}")
-    return int(text)
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 9 and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"must be a number from {low} to {high}, got {text!r}")
+        return int(text)
 
-
-def _port(text: str) -> int:
-    return _whole(text, 0, 65_535)
-
-
-def _workers(text: str) -> int:
-    return _whole(text, 1, 64)
+    return read
 
 
 def _serve(args: argparse.Namespace) -> None:

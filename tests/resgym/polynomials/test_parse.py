@@ -4,7 +4,6 @@ import json
 import re
 import warnings
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         (" x ^ 2\t+ y^{3} + z^(5) ", E8),
         ("+x^2 - y^3 − z^5;", E8),
         ("x^2+y^3+z^5 = 0", E8),
-        ("x^2+y^3=z^5", E8),
         ("0 = x^2 + y^3 + z^5", E8),
         ("x^2 + x + y^3 = x - z^5;", E8),
         ("X² + Y³ + Z⁵", E8),
@@ -40,8 +38,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("x1^2+x2^3+x3^5", E8),
         ("x_{1}^{2}+x_{2}^{3}+x_{10}^{5}", E8),
         ("x₁²+x₂³+x₁₀⁵", E8),
-        ("x^2+y^2*z+z^3", D4),
-        ("x2+y2z+z3", D4),
         ("x^2+zy^2+z^3", D4),
         ("x^2+z(y^2+z^2)", D4),
         ("x^2 + y·y·z + z×z⋅z", D4),
@@ -55,7 +51,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("(x+y)(x-y)", [(2, 0), (0, 2)]),
         ("x^2 - x^2 + x*y + y^2", [(1, 1), (0, 2)]),
         ("x^0*y^2+z", [(2, 0), (0, 1)]),
-        ("$x^2 + y^{3} + z^5$", E8),
         ("$$ x^2 + y^3 + z^5 = 0 $$", E8),
         (r"\(x^2 + y^{3} + z^5\)", E8),
         (r"\[ x^2 + y \cdot y^2 + z \times z^4 = 0 \]", E8),
@@ -64,9 +59,11 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("E8", E8),
         ("d_4", D4),
         ("bp(2,3,5)", E8),
-        ("[[2,0,0],[0,3,0],[0,0,5]]", E8),
         ("[(2, 0, 0), (0, 3, 0), (0, 0, 5)]", E8),
         ("[[2,0,0],[0,3,0],[0,0,5],[2,0,0]]", E8),
+        ("((((9^100)^100)^100)^100)*x+y", [(1, 0), (0, 1)]),
+        (f"{' ' * 15_000}ideal(x,y){' ' * 15_000};", [(1, 0), (0, 1)]),
+        (f"x^2+y{' ' * 15_000}={' ' * 15_000}0", [(2, 0), (0, 1)]),
     ],
 )
 @pytest.mark.filterwarnings("ignore::resgym.polynomials.parse.CoefficientWarning")
@@ -74,91 +71,71 @@ def test_text(text, expected):
     assert parse(text) == expected
 
 
+class Sage:
+    def exponents(self):
+        return E8
+
+
 @pytest.mark.parametrize(
     "source",
-    [
-        E8,
-        tuple(E8),
-        [list(point) for point in E8],
-        np.array(E8),
-        torch.tensor(E8),
-        [np.array(point) for point in E8],
-        Exponents(E8),
-        iter(E8),
-    ],
+    [tuple(E8), np.array(E8), torch.tensor(E8), list(map(np.array, E8)), Exponents(E8), Sage()],
 )
 def test_lists(source):
     assert parse(source) == E8
 
 
-def test_a_position_that_starts_finished_is_one():
-    assert parse([(0, 0, 0)]) == [(0, 0, 0)]
-
-
 def test_variables():
-    assert parse("x^2+y^3").variables == ("x", "y")
     assert parse("b^2+a").variables == ("a", "b")
     assert parse(r"\lambda^2+z").variables == ("z", "λ")
     assert parse("x+α", variables="α,x") == [(0, 1), (1, 0)]
     assert parse("x1^2+x_10").variables == ("x_1", "x_10")
     ordered = parse("x^2+z^3", variables="z, x, t")
-    assert ordered == [(0, 2, 0), (3, 0, 0)]
-    assert ordered.variables == ("z", "x", "t")
+    assert (ordered, ordered.variables) == ([(0, 2, 0), (3, 0, 0)], ("z", "x", "t"))
     assert parse("[[1,2,0],[0,0,1]]", variables=["a", "b", "c"]).variables == ("a", "b", "c")
     assert parse([(1, 2, 3, 4)]).variables == ("x", "y", "z", "w")
     assert parse([(1, 2, 3, 4, 5)]).variables == ("x_1", "x_2", "x_3", "x_4", "x_5")
 
 
-def test_coefficients_are_noticed_once_they_matter_to_the_reader():
-    for text in (
-        "x^2-y^3",
-        "-x^2-y^3",
-        "2*x^2+y^3",
-        "3x2+y",
-        "x^2+1/2*y",
-        "x^2+0.5y",
-        "(x+y)^2",
-        "x/3+y",
-        "x+x+y",
-    ):
-        with pytest.warns(CoefficientWarning, match="coefficients and signs are ignored"):
-            assert parse(text).pretty().endswith(" (exponents only)")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert parse("x^2-x+y^3+x").pretty() == "x² + y³"
-    with pytest.warns(CoefficientWarning):
-        assert parse("(x+y)^2*z") == [(2, 0, 1), (1, 1, 1), (0, 2, 1)]
-
-
-def test_a_constant_term_is_noticed():
-    with pytest.warns(ConstantWarning, match="misses the origin"):
-        assert parse("x^2+y+1") == [(2, 0), (0, 1), (0, 0)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert parse("x^2+y+1-1") == [(2, 0), (0, 1)]
+@pytest.mark.parametrize(
+    ("text", "category", "pretty"),
+    [
+        ("x^2-y^3", CoefficientWarning, "x² + y³ (exponents only)"),
+        ("2*x^2+y^3", CoefficientWarning, "x² + y³ (exponents only)"),
+        ("x^2+1/2*y", CoefficientWarning, "x² + y (exponents only)"),
+        ("x^2+0.5y", CoefficientWarning, "x² + y (exponents only)"),
+        ("(x+y)^2*z", CoefficientWarning, "x²z + xyz + y²z (exponents only)"),
+        ("x/3 + y/7 + 2*x/6 - 0.25y - 2/3*x + z", CoefficientWarning, "y + z (exponents only)"),
+        ("x^2+y+1", ConstantWarning, "x² + y + 1"),
+        ("x^2-x+y^3+x", None, "x² + y³"),
+        ("x^2+y+1-1", None, "x² + y"),
+        ("3x/3 + 0.5y + y/2", None, "x + y"),
+    ],
+)
+def test_what_the_game_does_not_see_is_noticed(text, category, pretty):
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        assert parse(text).pretty() == pretty
+    assert [each.category for each in noticed] == ([category] if category else [])
 
 
 def test_files(tmp_path):
-    plain = tmp_path / "e8.txt"
-    plain.write_text("# E8\nx^2 + y^3   // two terms\n  + z^5\n")
-    assert parse(plain) == E8
-    assert parse(str(plain)) == E8
-    listed = tmp_path / "e8.json"
-    listed.write_text(json.dumps(E8))
-    assert parse(listed) == E8
-    named = Path(tmp_path / "name.txt")
-    named.write_text("E8\n")
-    assert parse(named) == E8
+    contents = {
+        "a.txt": "# E8\nx^2 + y^3   // two terms\n  + z^5\n",
+        "a.json": json.dumps(E8),
+        "b.txt": "E8\n",
+    }
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+        assert parse(tmp_path / name) == parse(str(tmp_path / name)) == E8
     wrong = tmp_path / "wrong.txt"
     wrong.write_text("x^2 +\n y^? + z\n")
     with pytest.raises(ParseError) as caught:
         parse(wrong)
     assert str(caught.value).splitlines()[1:] == ["   y^? + z", "     ^"]
-    with pytest.raises(ValueError, match="cannot be read: No such file"):
-        parse(tmp_path / "missing.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="no UTF-8 text"):
-        parse(tmp_path / "bytes.txt")
+    for name, reason in (("missing.txt", "No such file"), ("bytes.txt", "no UTF-8 text")):
+        with pytest.raises(ValueError, match=f"cannot be read: {reason}"):
+            parse(tmp_path / name)
 
 
 def test_sympy():
@@ -173,19 +150,13 @@ def test_sympy():
         (1 / x + y, "must be a polynomial"),
         (sympy.sin(x) + y, "must be a polynomial"),
         (sympy.sqrt(x) + y, "must be a polynomial"),
-        (sympy.Integer(3), "2 to 10 variables, got 3"),
+        (sympy.Integer(3), "2 to 10 variables, got the constant '3'"),
         (x**2, "has 1"),
     ):
         with pytest.raises(ValueError, match=message):
             parse(wrong)
-
-
-def test_objects_with_exponents_like_those_of_sage():
-    class Polynomial:
-        def exponents(self):
-            return [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
-
-    assert parse(Polynomial()) == E8
+    with pytest.raises(ValueError, match="y is none of the variables x, z"):
+        parse(x**2 + y, variables="x,z")
 
 
 @pytest.mark.parametrize(
@@ -194,13 +165,13 @@ def test_objects_with_exponents_like_those_of_sage():
         ("x^2+*y", 4),
         ("x^-2+y", 2),
         ("x^(-2)+y", 3),
-        ("x^2.5+y", 3),
-        ("x^(1/2)+y", 4),
+        ("x^2.5+y", 2),
+        ("x^(1/2)+y", 3),
         ("x^y", 2),
         ("x^2+", 4),
         ("(x+y", 0),
         ("x)+y", 1),
-        ("x^2^3+y", 3),
+        ("x^2^3+y", 2),
         ("x$y", 1),
         ("x+y!", 3),
         ("sin(x)+y", 0),
@@ -217,6 +188,9 @@ def test_objects_with_exponents_like_those_of_sage():
         ("[[1,2],[3,", 9),
         ("[[1,2],[3;4]]", 9),
         ("__import__('os')", 0),
+        ("random", 0),
+        ("x^2 + y^3 =", 11),
+        ("x^2 = y^3 = z", 10),
     ],
 )
 def test_a_caret_points_at_the_character(text, place):
@@ -242,23 +216,19 @@ def test_the_caret_stays_right_in_long_text():
     ("source", "message"),
     [
         ("5", "2 to 10 variables, got the constant '5'"),
-        ("x^0", "got the constant 'x\\^0'"),
         ("x^2", "has 1 \\(x\\)"),
         ("x1*x2+x3", "indexed variables are written x_1, x_2"),
         ("a+b+c+d+e+f+g+h+i+j+k", "has 11"),
         ("x-x", "all terms of 'x-x' cancel"),
-        ("0", "must have a term"),
-        ("", "got nothing"),
         ("  ", "got nothing"),
         ("[]", "got an empty list"),
-        ([], "got an empty list"),
         ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
         ([[1, 2], [3, -4]], r"points\[1\] must hold integers in 0\.\.2\^59, got -4"),
         ([[2**59 + 1, 0]], "0..2"),
         ([[1], [2]], "2 to 10 variables, got 1"),
-        ([[0] * 11], "2 to 10 variables, got 11"),
-        ("x^3^^3", "two exponents"),
+        ("x^3^^3", "one whole number"),
         ("E9", "E12, got 'E9'; near it are E8, E7, E6"),
+        # Whatever is typed is read or refused at once.
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),
         ("[" * 5000, "no list of exponents"),
@@ -272,7 +242,7 @@ def test_the_caret_stays_right_in_long_text():
         ("[" * 20_000 + "1,2" + "]" * 20_000, "no list of exponents"),
         ("ring r=" * 6000, "unexpected '='"),
         ("x+y" + " " * 40_000 + "!", "unexpected '!'"),
-        ("x" + " " * 40_000, "has 1"),
+        ("x^2" + " " * 40_000, "has 1"),
         ("random(points=1000,max=1,dim=10)", "in 11 draws"),
     ],
 )
@@ -288,18 +258,20 @@ def test_bad_types_are_named(source):
         parse(source)
 
 
-@pytest.mark.parametrize("variables", ["x,x", "1,2", "x,,y", ["xy", "z"]])
-def test_bad_variables(variables):
-    with pytest.raises(ValueError, match="variables must"):
-        parse("x+y", variables=variables)
-
-
-def test_a_variable_that_is_not_listed():
-    with pytest.raises(ParseError, match="z is none of the variables x, y") as caught:
-        parse("x^2+z", variables="x,y")
-    assert caught.value.position == 4
-    with pytest.raises(ValueError, match="variables must be 2 names, got 3"):
-        parse([[1, 2]], variables="x,y,z")
+@pytest.mark.parametrize(
+    ("source", "variables", "message"),
+    [
+        ("x+y", "x,x", "variables must"),
+        ("x+y", "1,2", "variables must"),
+        ("x+y", "x,,y", "variables must"),
+        ("x+y", ["xy", "z"], "variables must"),
+        ("x^2+z", "x,y", "z is none of the variables x, y"),
+        ([[1, 2]], "x,y,z", "variables must be 2 names, got 3"),
+    ],
+)
+def test_bad_variables(source, variables, message):
+    with pytest.raises(ValueError, match=message):
+        parse(source, variables=variables)
 
 
 points_of = st.integers(2, 10).flatmap(
@@ -307,46 +279,16 @@ points_of = st.integers(2, 10).flatmap(
 )
 
 
-@given(points_of)
+@given(points_of.filter(lambda points: any(map(any, points))))
 def test_what_is_written_is_read_back(points):
     written = Exponents(points)
-    if not any(map(any, points)):
-        return
     assert parse(str(written), variables=written.variables) == points
     assert parse(written.pretty(), variables=written.variables) == points
     assert parse(json.dumps(points)) == points
 
 
-def test_large_numbers_and_long_blanks_are_read():
-    with pytest.warns(CoefficientWarning):
-        assert parse("((((9^100)^100)^100)^100)*x+y") == [(1, 0), (0, 1)]
-    blanks = " " * 15_000
-    assert parse(f"{blanks}ideal(x,y){blanks};") == [(1, 0), (0, 1)]
-    assert parse(f"x^2+y{blanks}={blanks}0{blanks}") == [(2, 0), (0, 1)]
-
-
-def test_fractions_cancel_exactly():
-    with pytest.warns(CoefficientWarning):
-        assert parse("x/3 + y/7 + 2*x/6 - 0.25y - 2/3*x + z").variables == ("y", "z")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert parse("3x/3 + 0.5y + y/2") == [(1, 0), (0, 1)]
-
-
-pieces = st.sampled_from(
-    [
-        *"xyz019+-*^/()_., []{}=;$²₁",
-        "^99",
-        "x^2",
-        "(x+y)",
-        "ideal ",
-        "ring r=",
-        "[[",
-        " " * 50,
-        "E8",
-    ]
-)
-texts = st.lists(pieces, max_size=30).map("".join) | st.text(max_size=30)
+PIECES = [*"xyz019+-*^/()_., []{}=;$²₁", "^99", "x^2", "(x+y)", "ideal ", "ring r=", "[[", "E8"]
+texts = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=30)
 
 
 @given(texts, st.integers(1, 2000))
@@ -363,19 +305,4 @@ def test_readable_monomials():
     assert monomial_pretty((0, 0), ("x", "y")) == "1"
     assert monomial_pretty((12, 3), ("x_1", "x_10")) == "x₁¹²x₁₀³"
     assert script_runs("x₁²+y") == [("base", "x"), ("sub", "1"), ("super", "2"), ("base", "+y")]
-    assert str(parse("x2y+z")) == "x^2*y + z"
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "what"),
-    [
-        ("random", 0, "random is no polynomial and no name; a product is written r*a*n*d*o*m"),
-        ("x^2 + y^3 =", 11, "ends too early"),
-        ("x^2 = y^3 = z", 10, "unexpected '='"),
-    ],
-)
-def test_a_refusal_shows_the_place(text, place, what):
-    with pytest.raises(ParseError, match=re.escape(what)) as caught:
-        parse(text)
-    assert caught.value.position == place
-    assert str(caught.value).splitlines()[2] == "  " + " " * place + "^"
+    assert re.fullmatch(r"x\^2\*y \+ z", str(parse("x2y+z")))

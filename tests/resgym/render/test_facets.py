@@ -62,7 +62,7 @@ def described(facet: Facet, vertices, scale: int) -> tuple[frozenset, frozenset]
     return on, frozenset(free)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_faces_are_those_of_the_definition(seed, monkeypatch):
     generator = random.Random(seed)
     top, scale = generator.choice([2, 4, 9]), 16
@@ -89,12 +89,6 @@ def assert_goes_around(corners):
     lengths = np.linalg.norm(edges, axis=1)
     cosines = (edges * np.roll(edges, -1, 0)).sum(1) / (lengths * np.roll(lengths, -1))
     assert np.arccos(cosines.clip(-1, 1)).sum() == pytest.approx(2 * np.pi)
-
-
-def test_one_point_has_three_walls():
-    facets = facets_in_box([(0.25, 0.5, 0.75)])
-    assert sorted(len(facet.corners) for facet in facets) == [4, 4, 4]
-    assert not any(facet.compact for facet in facets)
 
 
 def test_four_points_of_one_plane_make_one_face():

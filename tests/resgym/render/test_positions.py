@@ -76,14 +76,6 @@ def test_one_seat_and_single_environments():
     assert single.render() == text(OVER)
 
 
-def test_no_render_mode():
-    env = make_vec(HOST, 2)
-    env.reset(seed=0)
-    assert env.render() is None
-    with pytest.raises(ValueError, match=r"^render_mode must be one of .*'ansi'.*, got 'film'$"):
-        make_vec(HOST, 2, render_mode="film")
-
-
 def test_human_prints_the_first_game_at_every_reset_and_step(capsys):
     env = make_vec(BOTH, 2, render_mode="human")
     env.reset(options={"points": EXAMPLE})
@@ -129,24 +121,6 @@ def test_svg_frames_say_whose_turn_it_is():
     assert "host {x, z}, agent x; the host is to play" in env.render()[0]
 
 
-@pytest.mark.parametrize("backend", ["torch", "numba"])
-def test_frames_say_who_plays_and_what_was_answered(backend):
-    opponent = ["choose_first", "choose_last"]
-    env = make_vec(HOST, 2, render_mode="ansi", opponent=opponent, backend=backend)
-    env.reset(options={"points": EXAMPLE})
-    env.step([1, 2])
-    heads = [frame.splitlines()[0] for frame in env.render()]
-    assert heads == [
-        "move 1 (host: you, agent: choose_first): host {x, z}, agent x",
-        "move 1 (host: you, agent: choose_last): host {y, z}, agent z",
-    ]
-    env.set_opponent("greedy_points")
-    assert "agent: greedy_points" in env.render()[0]
-    # A new game has no move behind it.
-    env.reset(options={"points": EXAMPLE, "reset_mask": torch.tensor([True, False])})
-    assert env.render()[0].startswith("move 0 (host: you, agent: greedy_points)\n")
-
-
 @pytest.mark.parametrize("autoreset_mode", ["SameStep", "NextStep"])
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("name", ["random", "choose_last", "greedy_points"])
@@ -188,14 +162,6 @@ def test_who_plays_in_compiled_code_is_asked_only_for_a_frame(monkeypatch):
     assert len(asked) == 1
 
 
-def test_a_new_opponent_does_not_change_what_was_answered():
-    env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_first")
-    env.reset(options={"points": EXAMPLE})
-    env.step([1])
-    env.set_opponent("choose_last")
-    assert "host {x, z}, agent x" in env.render()[0]
-
-
 def test_a_move_that_was_not_played_is_not_told():
     env = make_vec(BOTH, 1, render_mode="ansi", invalid_action="noop")
     env.reset(options={"points": EXAMPLE})
@@ -211,20 +177,6 @@ def test_a_move_that_was_not_played_is_not_told():
     assert str(far[0][0]) in frame
 
 
-@pytest.mark.parametrize("opponent", ["random", "zeillinger"])
-def test_a_game_that_is_watched_goes_as_one_that_is_not(opponent):
-    seat = AGENT if opponent == "zeillinger" else HOST
-    games = []
-    for mode in (None, "ansi"):
-        env = make_vec(seat, 8, render_mode=mode, opponent=opponent)
-        env.reset(seed=3)
-        for _ in range(20):
-            masks = env.action_masks()
-            env.step(masks.int().argmax(1))
-        games.append(env.games)
-    assert all((a == b).all() for a, b in zip(games[0][:8], games[1][:8], strict=True))
-
-
 @pytest.mark.parametrize("env_id", [BOTH, HOST, AGENT])
 @pytest.mark.parametrize("dimension", [2, 3, 4])
 def test_gymnasium_checks_every_declared_mode(env_id, dimension, capsys):
@@ -234,26 +186,41 @@ def test_gymnasium_checks_every_declared_mode(env_id, dimension, capsys):
     check_env(env)
 
 
-@pytest.mark.parametrize("mode", ["rgb_array", "svg"])
-def test_pictures_need_two_or_three_axes(mode):
-    message = rf"^render_mode must be 'ansi' or 'human' for dimension 4 .*, got '{mode}'$"
-    with pytest.raises(ValueError, match=message):
-        make_vec(HOST, 1, dimension=4, render_mode=mode)
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_frames_say_who_plays_and_what_was_answered(backend):
+    opponent = ["choose_first", "choose_last"]
+    env = make_vec(HOST, 2, render_mode="ansi", opponent=opponent, backend=backend)
+    env.reset(options={"points": EXAMPLE})
+    env.step([1, 2])
+    env.set_opponent("greedy_points")  # who has not answered yet
+    heads = [frame.splitlines()[0] for frame in env.render()]
+    assert heads == [
+        "move 1 (host: you, agent: greedy_points): host {x, z}, agent x",
+        "move 1 (host: you, agent: greedy_points): host {y, z}, agent z",
+    ]
+    # A new game has no move behind it.
+    env.reset(options={"points": EXAMPLE, "reset_mask": torch.tensor([True, False])})
+    assert env.render()[0].startswith("move 0 (host: you, agent: greedy_points)\n")
 
 
-def test_missing_matplotlib_is_said_at_once(monkeypatch):
+def test_what_cannot_be_drawn_is_said_at_once(monkeypatch):
+    env = make_vec(HOST, 2)
+    env.reset(seed=0)
+    assert env.render() is None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"^render_mode 'rgb_array' needs matplotlib.*\[plots\]$"):
-        make_vec(HOST, 1, render_mode="rgb_array")
+    for mode, dimension, message in [
+        ("film", 3, r"^render_mode must be one of .*'ansi'.*, got 'film'$"),
+        ("svg", 4, r"^render_mode must be 'ansi' or 'human' for dimension 4 .*, got 'svg'$"),
+        ("rgb_array", 4, r"^render_mode must be 'ansi' or 'human' for dimension 4 "),
+        ("rgb_array", 3, r"^render_mode 'rgb_array' needs matplotlib.*\[plots\]$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make_vec(HOST, 1, dimension=dimension, render_mode=mode)
     make_vec(HOST, 1, render_mode="svg").close()
 
 
-def test_columns_are_as_wide_as_their_widest_number():
+def test_words():
     lines = format_position([(100, 0), (0, 7)]).splitlines()
     assert lines[:3] == ["  x  y", "100  0   x^100", "  0  7   y^7"]
-
-
-def test_monomials_and_axes():
     assert format_axes((0, 2)) == "{x, z}"
-    assert format_axes([1]) == "{y}"
     assert format_move((0, 2), 2) == "host {x, z}, agent z: z becomes x + z"

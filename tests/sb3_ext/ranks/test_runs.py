@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -135,7 +134,8 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, target: str, number: int)
     """To torchrun or to one of its ranks; the run goes on from its checkpoint."""
     with launched(tmp_path) as (process, mark):
         assert wait_until(lambda: bool(list_checkpoints(run_in(tmp_path))), 120)
-        time.sleep(1.0)
+        first = list_checkpoints(run_in(tmp_path))[:1]
+        assert wait_until(lambda: list_checkpoints(run_in(tmp_path))[:1] not in ([], first), 60)
         before = list_checkpoints(run_in(tmp_path))[0].name
         ranks = [each for each in marked(mark) if each != process.pid]
         assert len(ranks) == 2

@@ -19,6 +19,7 @@ _LISTED = re.compile(
     r"\s*(?:[ADE]_?\{?\d{1,18}\}?|[ade]_?\{?\d{1,18}\}?|[ZWQSU]_?\{?\d\d\}?|T[^a-zA-Z+*^]*)\s*"
 )
 _FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
+_NUMBER = re.compile("[0-9]{1,30}")
 _DRAWS = 10_000
 _NUMBERS = 100_000  # drawn at most, which bounds the time
 
@@ -74,8 +75,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
     Args:
         text: ``random(points=5, max=5, dim=3)``: that many points, uniform on 0..max in every
             axis, drawn again while one of them is <= all the others (a finished game); or
-            ``bp(2,3,5)``: the Brieskorn-Pham polynomial x^2+y^3+z^5; or ``bp(dim=3, max=7)``: one
-            with exponents uniform on 2..max.
+            ``bp(2,3,5)``: the Brieskorn-Pham polynomial x^2+y^3+z^5.
         seed: the same seed gives the same position, on every machine.
 
     Raises:
@@ -85,25 +85,24 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         raise TypeError(f"family must be text like 'random(points=5,max=5,dim=3)', got {text!r}")
     check_integer("seed", seed, -(2**63), 2**63)
     found = _FAMILY.fullmatch(text)
-    if found is None:
-        raise ValueError(
-            f"family must be random(points=..,max=..,dim=..) or bp(2,3,5), got {text!r}"
-        )
-    family = found[1].lower()
-    entries = [entry.strip() for entry in found[2].split(",")] if found[2].strip() else []
-    generator = random.Random(f"{family}:{seed}")
-    if family == "bp" and entries and all(entry.isdigit() for entry in entries):
-        return _brieskorn_pham([int(entry[:30]) for entry in entries])
-    if family == "bp":
-        given = _parameters(entries, {"dim": 3, "max": 7}, family)
-        dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
-        top = check_integer("max", given["max"], 2, MAX_COORDINATE)
-        return _brieskorn_pham([generator.randint(2, top) for _ in range(dimension)])
-    given = _parameters(entries, {"points": 5, "max": 5, "dim": 3}, family)
+    entries = found[2].replace(" ", "").split(",") if found else []
+    if found is None or (found[1].lower() == "bp" and not all(map(_NUMBER.fullmatch, entries))):
+        allowed = "random(points=..,max=..,dim=..) or bp(2,3,5)"
+        raise ValueError(f"family must be {allowed}, got {text!r}")
+    if found[1].lower() == "bp":
+        return _brieskorn_pham(list(map(int, entries)))
+    given = {"points": 5, "max": 5, "dim": 3}
+    for entry in filter(None, entries):
+        key, _, value = entry.partition("=")
+        if key not in given or not _NUMBER.fullmatch(value):
+            allowed = ", ".join(f"{name}=<number>" for name in given)
+            raise ValueError(f"random(...) takes {allowed}, got {entry!r}")
+        given[key] = int(value)
     points = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)
     dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
     draws = min(_DRAWS, 1 + _NUMBERS // (points * dimension))
+    generator = random.Random(f"random:{seed}")
     for _ in range(draws):
         rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
         lowest = tuple(map(min, zip(*rows, strict=True)))
@@ -113,16 +112,6 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         f"no unfinished position with points={points}, max={top}, dim={dimension} in "
         f"{draws} draws: take more values or fewer points"
     )
-
-
-def _parameters(entries: list[str], defaults: dict[str, int], family: str) -> dict[str, int]:
-    for entry in entries:
-        key, mark, value = (part.strip() for part in entry.partition("="))
-        if not mark or key not in defaults or not value.isdigit() or len(value) > 30:
-            allowed = ", ".join(f"{name}=<number>" for name in defaults)
-            raise ValueError(f"{family}(...) takes {allowed}, got {entry!r}")
-        defaults = {**defaults, key: int(value)}
-    return defaults
 
 
 def _brieskorn_pham(powers: list[int]) -> Exponents:

@@ -138,7 +138,7 @@ def smoke_pipeline(
         try:
             yield
         except Exception as error:
-            kind = "" if isinstance(error, _Failed) else f"{type(error).__name__}: "
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             where = f"{algorithm.__name__} on {subject}"
             raise SmokeError(name, where, f"{kind}{error}") from error
         seconds[name] = time.perf_counter() - started
@@ -226,13 +226,9 @@ def _arguments(
     }
 
 
-class _Failed(Exception):
-    """What a check found."""
-
-
 def _require(condition: object, message: str) -> None:
     if not condition:
-        raise _Failed(message)
+        raise AssertionError(message)
 
 
 def _parameters(model: BaseAlgorithm) -> dict[str, torch.Tensor]:
@@ -260,9 +256,14 @@ def _fresh_observations(env: VecEnv) -> Iterator[tuple[Any, np.ndarray | None]]:
     rng = np.random.default_rng(12_345)
     env.seed(12_345)
     env.action_space.seed(12_345)
-    observation = env.reset()
+    observation: Any = env.reset()
+    key = mask_key(env.observation_space, env.action_space)
     for _ in range(_FRESH_STEPS):
-        legal = _legal_actions(env, observation)
+        legal = None
+        if key is not None:
+            legal = np.asarray(observation[key], dtype=bool)
+        elif env.has_attr("action_masks"):
+            legal = np.asarray(environment_masks(env), dtype=bool)
         yield observation, legal
         if legal is None:
             actions = np.stack([env.action_space.sample() for _ in range(env.num_envs)])
@@ -271,21 +272,13 @@ def _fresh_observations(env: VecEnv) -> Iterator[tuple[Any, np.ndarray | None]]:
         observation = env.step(actions)[0]
 
 
-def _legal_actions(env: VecEnv, observation: Any) -> np.ndarray | None:
-    key = mask_key(env.observation_space, env.action_space)
-    if key is not None:
-        return np.asarray(observation[key], dtype=bool)
-    if not env.has_attr("action_masks"):
-        return None
-    return np.asarray(environment_masks(env), dtype=bool)
-
-
 def _check_legal(model: Any, observation: Any, legal: Any, deterministic: bool) -> None:
     actions = model.predict(observation, deterministic=deterministic, action_masks=legal)[0]
     wrong = np.flatnonzero(~legal[np.arange(len(legal)), actions])
-    if len(wrong):
-        row, how = wrong[0], "without" if deterministic else "with"
-        raise _Failed(
-            f"predicted {len(wrong)} illegal actions in {len(legal)} rows {how} exploration, the"
-            f" first one {int(actions[row])} where {np.flatnonzero(legal[row]).tolist()} are legal"
-        )
+    how = "without" if deterministic else "with"
+    first = [(int(actions[row]), np.flatnonzero(legal[row]).tolist()) for row in wrong[:1]]
+    _require(
+        not first,
+        f"predicted {len(wrong)} illegal actions in {len(legal)} rows {how} exploration, the first "
+        f"one and those that are legal: {first}",
+    )

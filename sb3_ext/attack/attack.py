@@ -103,10 +103,6 @@ examples:
         seat = f"{given.role}-" if given.role else ""
         return Path("runs/attack", config.name, f"{seat}{given.name or player_name(given.player)}")
 
-    def identity(self) -> dict[str, Any]:
-        """The budget."""
-        return self.config.to_dict()
-
     def run(self, pulse: Pulse) -> None:
         """Does what is not in the folder yet, part by part."""
         self._check_player()

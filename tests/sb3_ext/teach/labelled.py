@@ -101,17 +101,19 @@ default:
   n_timesteps: 1000
   gamma: 0.97
   env_kwargs: {{reward: step}}
-  policy_kwargs: {{extractor: {extractor}, net_arch: [32], {more}}}
+  policy_kwargs:
+    extractor: point_pairs
+    features_extractor_kwargs:
+      {{point_net: [16], pair_net: [16], context_net: [32], head_net: [32]}}
+    net_arch: [32]
+    dueling: true
 """
-PAIRS = """dueling: true, features_extractor_kwargs: {point_net: [16], pair_net: [16],
-    context_net: [32], head_net: [32]}"""
 
 
-def config(folder: Path, seat: str = "host", extractor: str = "point_pairs") -> dict[str, Any]:
+def config(folder: Path, seat: str = "host") -> dict[str, Any]:
     """Few positions, a small network, a few updates of each of two rounds."""
-    more = PAIRS if extractor == "point_pairs" else ""
-    file = folder / f"{extractor}-{seat}.yml"
-    file.write_text(NETWORK.format(seat=seat.title(), extractor=extractor, more=more))
+    file = folder / f"{seat}.yml"
+    file.write_text(NETWORK.format(seat=seat.title()))
     start = {"points": [2, 4], "max_value": [3], "positions": 60}
     met = {"positions": 20, "points": [4, 4], "max_value": [4]}
     game = {"hosts": ["student"], "moves": [0, 6]}

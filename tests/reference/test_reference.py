@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import pytest
@@ -11,14 +10,6 @@ from tests.reference import players, rule
 from tests.reference.polyhedron import newton_vertices
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
-
-
-def random_position(
-    source: random.Random, dimension: int, most_points: int, max_value: int
-) -> rule.Position:
-    count = source.randint(1, most_points)
-    points = [tuple(source.randint(0, max_value) for _ in range(dimension)) for _ in range(count)]
-    return rule.canonical(points)
 
 
 def test_minimal_points_of_ties_duplicates_and_zero_rows():

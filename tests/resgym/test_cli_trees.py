@@ -23,21 +23,6 @@ def test_tree_as_text_and_json(capsys):
     assert json.loads(out) == json.loads(tree.to_json())
 
 
-@pytest.mark.parametrize("command", ["tree", "solve"])
-@pytest.mark.parametrize(
-    ("start", "title", "told"),
-    [("x^2 - y^3", "x² + y³ (exponents only)", 1), ("x^2 + y^3", "x² + y³", 0)],
-)
-def test_the_title_says_where_coefficients_were_left_out(capsys, command, start, title, told):
-    code, out, err = run(capsys, command, start)
-    assert code == 0
-    assert out.splitlines()[1].endswith(f": {title}")
-    assert err.count("\n") == err.count("coefficients and signs are ignored") == told
-    code, out, err = run(capsys, command, start, "--json")
-    assert json.loads(out).get("title", title).endswith(title)
-    assert err.count("\n") == told
-
-
 @pytest.mark.parametrize(
     ("suffix", "begins"),
     [("svg", "<svg"), ("html", "<!doctype html"), ("dot", "digraph"), ("json", "{"), ("txt", "")],

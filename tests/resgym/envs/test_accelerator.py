@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from resgym.game import GameSpec, RowRandom, Stream, devices, random_starts
-from resgym.measure.games import play_lengths
-from resgym.players import make_agent, make_host
+from resgym.game import devices
 from tests.resgym.envs.helpers import (
     AGENT,
     BOTH,
@@ -92,27 +90,6 @@ def test_final_observations_and_statistics_are_always_there(device):
     for time in range(5):
         *_, info = env.step(act_random(env, time))
         assert sorted(info) == ["_episode", "_final_obs", "episode", "final_obs", "overflow"]
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("polytope", ["dominance", "newton"])
-def test_starts_and_lengths(device, polytope, monkeypatch):
-    spec = GameSpec(3, 4, 2, polytope=polytope)  # many starts are drawn again
-    row = torch.arange(300)
-
-    def results(where: str) -> list:
-        there = row.to(where)
-        rng = RowRandom.for_episode(there, there * 0)
-        starts = random_starts(spec, rng.at(0, Stream.START))
-        lengths = play_lengths(
-            make_host("random"), make_agent("random"), starts, spec, rng, 40, "torch"
-        )
-        fields = (starts.points, starts.count, lengths.moves, lengths.finished, lengths.overflow)
-        return [tensor.tolist() for tensor in fields]
-
-    there = results(device)
-    monkeypatch.undo()
-    assert results("cpu") == there
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])

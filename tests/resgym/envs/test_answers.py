@@ -190,23 +190,6 @@ def test_everybody_is_asked_and_checked_once_a_move(env_id: str) -> None:
     assert asked == [NUM_ENVS]
 
 
-def test_an_assignment_that_was_written_to_is_checked() -> None:
-    """Also after it was made: a row without a player would play an action nobody chose."""
-    mixed = MixedPlayer([make_agent("random"), make_agent("choose_last")], [0, 1, 0, 1])
-    env = make(HOST, mixed)
-    env.reset(seed=0)
-    env.step([0] * NUM_ENVS)
-    mixed.assignment[2] = 7
-    before = env.state_dict()
-    with pytest.raises(ValueError, match=r"assignment must be in 0\.\.1 \(players\), got 7"):
-        env.step([0] * NUM_ENVS)
-    assert same(env.state_dict(), before)
-    mixed.assignment[2] = 1
-    env.step([0] * NUM_ENVS)
-    with pytest.raises(TypeError, match=r"assignment must hold integers, got torch\.complex64"):
-        MixedPlayer(mixed.players, torch.zeros(4, dtype=torch.complex64))
-
-
 @pytest.mark.parametrize("case", ["outside the set", "too short", "floats", "None"])
 @pytest.mark.parametrize("role", ["host", "agent"])
 def test_measures_trees_and_records_refuse(role: str, case: str) -> None:

@@ -15,7 +15,6 @@ from gymnasium.wrappers import vector
 
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, leaves, make_vec
 
-FLAT = {HOST: "resgym/HironakaHostFlat-v0", AGENT: "resgym/HironakaAgentFlat-v0"}
 # The recipe of docs/tutorials/environments.md.
 RECIPE: dict[str, Any] = {
     "output": "numpy",
@@ -145,22 +144,6 @@ def test_every_key_of_numpy_info_has_its_mask(env_id, mode, full_info):
         if mode == "DISABLED" and (ended := terminated | truncated).any():
             env.reset(options={"reset_mask": ended})
     assert not any(key[0] == "_" for key in make_vec(HOST, 3).reset()[1])
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_info_of_a_single_environment_is_arrays_from_reset_on(env_id):
-    """Tools that learn what an info holds from a first reset, such as TorchRL's, need that."""
-    env = gymnasium.make(env_id, **SHORT)
-    _, first = env.reset(seed=0)
-    later = env.step(env.action_space.sample())[-1]
-    assert first.keys() == later.keys() - {"rewards"} == {"action_mask", "overflow"}
-    for key, shape, kind in (
-        ("action_mask", (env.action_space.n,), "int8"),
-        ("overflow", (), "bool"),
-    ):
-        for info in (first, later):
-            assert isinstance(info[key], np.ndarray)
-            assert (info[key].shape, info[key].dtype) == (shape, kind)
 
 
 @pytest.mark.parametrize("output", ["torch", "numpy"])

@@ -61,19 +61,6 @@ def test_one_opponent_per_row_equals_separate_environments(env_id, mode):
     assert separate[names[0]][1] != separate[names[1]][1]
 
 
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_a_sequence_with_an_assignment(env_id):
-    names = MANY[env_id][:3]
-    assignment = [2, 0, 1, 1, 2]
-    separate = {name: trace(make_vec(env_id, 5, opponent=name, **SHORT)) for name in names}
-    for given in (assignment, tuple(assignment), torch.tensor(assignment)):
-        env = make_vec(env_id, 5, **SHORT)
-        env.set_opponent(names, given)
-        mixed = trace(env)
-        for row, number in enumerate(assignment):
-            assert mixed[row] == separate[names[number]][row]
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 def test_games_are_dealt_out_in_turn(env_id, mode):

@@ -15,7 +15,6 @@ from tests.resgym.envs.helpers import (
     alive,
     array,
     make_vec,
-    row_bytes,
 )
 from tests.resgym.game.lockstep import reference_start
 from tests.resgym.game.splitmix import step_key
@@ -109,24 +108,6 @@ def test_given_positions_of_some_rows(env_id):
     assert env.games.lengths.tolist() == [1, 0, 1, 0]
     assert list(options) == ["points", "reset_mask"]
     assert mask.tolist() == [False, True, False, True]
-
-
-@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
-def test_masks_in_every_form_reset_these_rows_only(mode):
-    for mask in (
-        [True, False, True],
-        np.array([True, False, True]),
-        torch.tensor([True, False, True]),
-    ):
-        env = make_vec(AGENT, 3, autoreset_mode=mode, scale_observation=False)
-        before, _ = env.reset(seed=1)
-        after, _ = env.reset(options={"reset_mask": mask})
-        assert row_bytes(before, 1) == row_bytes(after, 1)
-        other = make_vec(AGENT, 3, autoreset_mode=mode, scale_observation=False)
-        other.reset(seed=1)
-        full, _ = other.reset()
-        for row in (0, 2):
-            assert row_bytes(after, row) == row_bytes(full, row) != row_bytes(before, row)
 
 
 def test_a_reset_forgets_ends_and_returns():

@@ -94,14 +94,3 @@ def test_derived_seeds(seed, words):
     assert derive_seed(seed, *words) == key >> 1
     assert 0 <= derive_seed(seed, *words) < 2**63
     assert derive_seed(seed, *words, 0) != derive_seed(seed, *words)
-
-
-def test_no_global_generator_is_used():
-    torch.manual_seed(0)
-    before = torch.random.get_rng_state()
-    rng = RowRandom(torch.arange(4))
-    first = rng.integers(100, 5), rng.uniform(3)
-    assert torch.equal(before, torch.random.get_rng_state())
-    torch.manual_seed(1)
-    assert torch.equal(first[0], rng.integers(100, 5))
-    assert torch.equal(first[1], rng.uniform(3))

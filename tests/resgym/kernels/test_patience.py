@@ -10,7 +10,6 @@ import torch
 pytest.importorskip("numba")
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.cpu.backend import NumbaBackend
@@ -59,14 +58,6 @@ def test_the_reference_plays_until_compiling_pays(on_disk, compiled_steps, monke
     for mine, reference in zip(found, played(dispatch._TORCH), strict=True):
         assert mine.dtype == reference.dtype
         assert torch.equal(mine, reference)
-
-
-def test_scripted_hosts_use_the_patience_up(monkeypatch):
-    monkeypatch.setattr(dispatch, "PATIENCE", 1e-5)
-    patient = dispatch.Patient(Counted(()))
-    rng = RowRandom(torch.arange(7))
-    drawn = dispatch._TORCH.random_starts(GameSpec(3, 6, 5), rng)
-    assert patient.host_actions("zeillinger", drawn, rng) is not None
 
 
 def test_a_named_backend_compiles_at_once():

@@ -10,7 +10,7 @@ import torch
 
 import resgym
 from tests.resgym.envs.helpers import HOST
-from tests.resgym.kernels.steps import actions_for, as_dict, assert_same, make, play_both
+from tests.resgym.kernels.steps import actions_for, as_dict, assert_same, make
 
 pytest.importorskip("numba")
 
@@ -20,21 +20,6 @@ class Mine(type(resgym.make_agent("choose_first"))):  # type: ignore[misc]
 
     def act(self, state: Any, coords: Any, rng: Any) -> torch.Tensor:
         return coords.shape[1] - 1 - coords.flip(1).to(torch.uint8).argmax(1)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"opponent": Mine()},
-        {"opponent": resgym.make_agent("greedy_points")},
-        {"opponent": ["random", "choose_first"] * 3},
-        {"reward": lambda transition: transition.finished.to(torch.float32)},
-        {"polytope": "newton"},
-    ],
-    ids=["subclass", "greedy_points", "mixed", "function", "newton"],
-)
-def test_what_is_not_compiled_is_the_same(options: dict[str, Any]) -> None:
-    play_both(HOST, steps=15, **options)
 
 
 def test_opponents_and_settings_may_change() -> None:

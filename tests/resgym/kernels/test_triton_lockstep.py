@@ -18,7 +18,6 @@ if not HAS_TRITON:
 from resgym.kernels.cuda import backend as triton_launch
 
 pytestmark = pytest.mark.parametrize("fast", ["triton"], indirect=True)
-DEVICE = "cuda" if CUDA else "cpu"
 
 
 @pytest.mark.parametrize(("dimension", "num_points"), [(2, 6), (3, 9), (5, 40), (10, 5)])

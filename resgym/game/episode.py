@@ -52,12 +52,10 @@ def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
 
     Which rows go on and whose actions are legal are bool [N].
     """
-    if plan.may_refuse:
-        refused = active & ~legal & (plan.invalid_action == "error")
-        if plan.autoreset_mode == "DISABLED":
-            refused = refused | ~active
-        if bool(refused.any()):
-            raise RefusedStep
+    if plan.invalid_action == "error" and bool((active & ~legal).any()):
+        raise RefusedStep
+    if plan.autoreset_mode == "DISABLED" and not bool(active.all()):
+        raise RefusedStep
 
 
 def answers_of_agents(

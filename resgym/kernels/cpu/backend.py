@@ -7,7 +7,7 @@ through NumPy views, without copies; results are new.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -162,6 +162,18 @@ def _draw_games(points, count, keys, values, attempts, reposition):
                 points[game, row, axis] = -1
 
 
+def _outcome(num_games: int, both: bool) -> Fields:
+    """Memory for what a step leads to, beside games and observations."""
+    reward, returns = np.empty((2, num_games), _FLOAT)
+    rewards = np.empty((num_games if both else 0, 2), _FLOAT)
+    flags = np.empty((4, num_games), _FLAG)
+    return (reward, rewards, *flags, returns, np.empty(num_games, _INTEGER))
+
+
+_unread = lru_cache(maxsize=16)(_outcome)
+"""The same for starts, of which nobody reads it."""
+
+
 class NumbaBackend(FusedBackend):
     """Compiled passes over all rows, the single operations, and the choices of scripted hosts."""
 
@@ -200,10 +212,8 @@ class NumbaBackend(FusedBackend):
         final, final_coords = seen, seen_coords
         if shows_final:
             final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
-        reward, returns = np.empty((2, num_games), _FLOAT)
-        rewards = np.empty((num_games if both else 0, 2), _FLOAT)
-        terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
-        lengths = np.empty(num_games, _INTEGER)
+        memory = (_unread if rules is numbers.start else _outcome)(num_games, both)
+        reward, rewards, terminated, truncated, overflow, ended, returns, lengths = memory
         num_ended = share_rows(
             step_rows, num_games, dimension, _dims(dimension), numbers.sets, rules, numbers.starts,
             chosen, given, old, new,

@@ -25,7 +25,7 @@ from stable_baselines3.common.save_util import load_from_pkl
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn, TrainFreq
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from sb3_ext.adapter import TensorVecEnv
@@ -43,7 +43,7 @@ from sb3_ext.ddqn.logs import LoopClock, callback_hooks, episode_sums
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 from sb3_ext.ddqn.state import DDQNState, Settings
 from sb3_ext.ddqn.targets import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
-from sb3_ext.networks.optimizers import forget_tiny_moments
+from sb3_ext.networks.optimizers import clip_gradients, forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import Ranks
@@ -574,7 +574,8 @@ class DDQN(DDQNState):
 
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due."""
-        optimizer, parameters = self.policy.optimizer, list(self.q_net.parameters())
+        optimizer = self.policy.optimizer
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
         with in_mode(self.policy, training=self._has_modes):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
@@ -589,7 +590,7 @@ class DDQN(DDQNState):
                     parameter.grad = None
                 loss.backward()
                 self.ranks.average_gradients(parameters)
-                norm = nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                norm = clip_gradients(parameters, self.max_grad_norm)
                 optimizer.step()
                 self._n_updates += 1
                 errors = self._measure(loss.detach(), norm, predicted.detach(), target)
@@ -605,7 +606,7 @@ class DDQN(DDQNState):
         """The loss on a batch of the replay buffer; a subclass may learn something else."""
         with torch.no_grad():
             target = self.compute_target(batch)
-        predicted = self._online(batch.observations).gather(1, batch.actions)[:, 0]
+        predicted = self._online(batch.observations).gather(1, batch.actions).squeeze(1)
         weights = getattr(batch, "weights", None)
         if weights is None:
             return LossTerms(LOSSES[self.loss](predicted, target), predicted, target)

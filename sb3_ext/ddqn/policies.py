@@ -27,7 +27,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import Adam, Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.legality import mask_key
@@ -35,7 +35,7 @@ from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
-from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
+from sb3_ext.networks.optimizers import OPTIMIZERS, FusedAdam, parameter_groups
 from sb3_ext.schedules.binding import set_learning_rate
 
 
@@ -146,6 +146,8 @@ class QPolicy(DQNPolicy):
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
+        if kind is Adam and settings.get("fused"):
+            kind = FusedAdam
         self.dueling = dueling
         if not isinstance(learning_rate_factors, (Mapping, type(None))):
             raise TypeError(

@@ -54,8 +54,7 @@ def epsilon_greedy(
     """
     shape = (len(values), values.shape[1] + 1)
     noise = torch.rand(shape, generator=generator, device=values.device)
-    explored = legal_argmax(noise[:, 1:], legal)
-    return torch.where(noise[:, 0] < epsilon, explored, legal_argmax(values, legal))
+    return legal_argmax(torch.where(noise[:, :1] < epsilon, noise[:, 1:], values), legal)
 
 
 def boltzmann(

@@ -28,9 +28,11 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
 
     Not with a cache of the weights in bfloat16, which a captured update would keep.
     """
+    if not bfloat16:
+        return network(observation).float()  # type: ignore[no-any-return]
     first = next(iter(observation.values())) if isinstance(observation, dict) else observation
     kind = first.device.type
-    with torch.autocast(kind, torch.bfloat16, enabled=bfloat16, cache_enabled=False):
+    with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
         return network(observation).float()  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sb3_ext.networks.optimizers import OPTIMIZERS, forget_tiny_moments
+from sb3_ext.networks.optimizers import (
+    OPTIMIZERS,
+    FusedAdam,
+    clip_gradients,
+    forget_tiny_moments,
+)
 
 SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
 
@@ -65,3 +70,22 @@ def test_every_optimizer_may_be_asked(name: str) -> None:
     optimizer.step()
     forget_tiny_moments(optimizer)
     assert bool((weights < 1).all())
+
+
+@pytest.mark.parametrize("max_norm", [0.1, torch.inf])
+def test_clip_and_step_give_the_bits_of_pytorch(max_norm: float) -> None:
+    networks = []
+    for kind, clip in (
+        (FusedAdam, clip_gradients),
+        (torch.optim.Adam, torch.nn.utils.clip_grad_norm_),
+    ):
+        torch.manual_seed(0)
+        network = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Linear(32, 4))
+        optimizer = kind(network.parameters(), lr=0.01, fused=True, weight_decay=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            network(torch.randn(16, 8)).square().mean().backward()
+            clip([*network.parameters()], max_norm)
+            optimizer.step()
+        networks.append(network.state_dict())
+    assert all(torch.equal(networks[0][name], networks[1][name]) for name in networks[0])

@@ -26,7 +26,6 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Rollout
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
-from torch.optim import Optimizer
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import to_arrays, to_device
@@ -581,7 +580,8 @@ class DDQN(DDQNState):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for extension in self.extensions:
                     batch = extension.change_batch(self, batch)
-                self._update_learning_rate(optimizer)
+                rate = float(self.lr_schedule(self._current_progress_remaining))
+                set_learning_rate(optimizer, rate)
                 loss, predicted, target = self.compute_loss(batch)
                 for extension in self.extensions:
                     extra = extension.extra_loss(self)
@@ -627,11 +627,6 @@ class DDQN(DDQNState):
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
         returns = (batch.rewards[:, 0], batch.dones[:, 0], discounts)
         return bootstrap_target(*returns, self._target(next_obs), legal, online)
-
-    def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
-        rate = float(self.lr_schedule(self._current_progress_remaining))
-        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
-            set_learning_rate(optimizer, rate)
 
     @torch.no_grad()
     def update_target(self) -> None:

@@ -1,34 +1,54 @@
 """Everything that a model is made of while it learns, as the parts of a checkpoint.
 
 docs/checkpoints.md lists the parts and what is promised. SB3's own algorithms draw from the global
-generators, which `sb3_ext.checkpoints.training_state` saves.
+generators, which `global_random_state` gives.
 """
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import (
+    VecCheckNan,
+    VecEnv,
+    VecEnvWrapper,
+    VecMonitor,
+    VecNormalize,
+    VecTransposeImage,
+)
+from torch.optim import Optimizer
 
+from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import entries_of
-from sb3_ext.adapter.sb3_private import forget_observation
+from sb3_ext.adapter.sb3_private import (
+    COUNTERS,
+    STOCK_COUNTERS,
+    forget_observation,
+    last_observations,
+    set_last_observations,
+)
 from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
-from sb3_ext.checkpoints.training_state import (
-    load_optimizer_state,
-    load_training_state,
-    optimizer_state,
-    training_state,
-)
-from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ranks_of
+
+# What each of SB3's wrappers remembers.
+_REMEMBERED: dict[type[VecEnv], tuple[str, ...]] = {
+    VecCheckNan: (),
+    VecMonitor: ("episode_count", "episode_lengths", "episode_returns"),
+    VecNormalize: ("obs_rms", "ret_rms", "returns"),
+    VecTransposeImage: (),
+}
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
@@ -56,7 +76,7 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
     parts |= {
         "network": network_description(model.policy),
         "policy": model.policy.state_dict(),
-        "optimizer": optimizer_state(model.policy.optimizer),
+        "optimizer": model.policy.optimizer.state_dict(),
         "training": {"counters": counters, "tensors": tensors},
         "environment": None if model.env is None else vec_env_state(model.env),
     }
@@ -104,8 +124,12 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         load_optimizer_state(model.policy.optimizer, saved["optimizer"])
     buffer, environment = state.get(f"{prefix}buffer"), state.get(f"{prefix}environment")
     if buffer is not None:
+        own = _buffer_of(model)
         with errors_named(f"{prefix}buffer"):
-            _load_buffer_state(_buffer_of(model), buffer)
+            if isinstance(own, TensorReplayBuffer):
+                own.load_state_dict(buffer)
+            else:
+                vars(own).update({name: buffer[name] for name in _buffer_state(own)})
     if environment is not None and model.env is not None:
         with errors_named(f"{prefix}environment"):
             load_vec_env_state(model.env, environment)
@@ -172,8 +196,134 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
     )
 
 
-def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
-    if isinstance(buffer, TensorReplayBuffer):
-        buffer.load_state_dict(state)
+def _counters(model: Any) -> list[str]:
+    own = getattr(model, "own_counters", None)
+    names = STOCK_COUNTERS if own is None else (*COUNTERS, *own)
+    return [name for name in names if hasattr(model, name)]
+
+
+def training_state(model: BaseAlgorithm) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The state of our algorithms and of SB3's, which draw random actions from their action space.
+
+    Returns:
+        Named tensors (random streams, last observation and its legal actions), and plain data
+        (counters).
+    """
+    tensors = last_observations(model)
+    ours: Any = model
+    counters = {name: getattr(model, name) for name in _counters(model)}
+    if hasattr(model, "random_streams"):
+        streams = ours.random_streams.state_dict()
+        tensors |= {f"random.{name}": value for name, value in streams.items()}
+        if ours.last_legal is not None:
+            tensors["last_legal"] = ours.last_legal
     else:
-        vars(buffer).update({name: state[name] for name in _buffer_state(buffer)})
+        counters["action_space"] = model.action_space.np_random.bit_generator.state
+    return tensors, counters
+
+
+def load_training_state(
+    model: BaseAlgorithm, tensors: Mapping[str, Any], counters: Mapping[str, Any]
+) -> None:
+    """Puts back what `training_state` gave, into a model of the same arguments.
+
+    The environment's own state is put back by whoever saved it. Continue with
+    `learn(..., reset_num_timesteps=False)`.
+
+    Raises:
+        KeyError: something is missing.
+    """
+    ours: Any = model
+    set_last_observations(model, tensors)
+    if hasattr(model, "random_streams"):
+        streams = {name: tensors[f"random.{name}"] for name in ours.random_streams.state_dict()}
+        ours.random_streams.load_state_dict(streams)
+        legal = tensors.get("last_legal")
+        ours.last_legal = None if legal is None else legal.to(model.device)
+    else:
+        model.action_space.np_random.bit_generator.state = counters["action_space"]
+    for name in _counters(model):
+        setattr(model, name, counters[name])
+
+
+def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
+    """Puts a state into an optimiser of the same parameters.
+
+    Raises:
+        ValueError, KeyError: it had other groups of parameters or settings.
+    """
+    for group, own in zip(state["param_groups"], optimizer.param_groups, strict=False):
+        if group.keys() != own.keys():
+            raise ValueError(f"param_groups: got {sorted(group)}, need {sorted(own)}")
+    optimizer.load_state_dict(dict(state))
+
+
+def global_random_state() -> dict[str, Any]:
+    """The generators of Python, NumPy and PyTorch (CUDA's too, if it is in use)."""
+    return {
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "numpy": np.random.get_state(),
+        "python": random.getstate(),
+        "torch": torch.get_rng_state(),
+    }
+
+
+def load_global_random_state(state: Mapping[str, Any]) -> None:
+    """Puts back what `global_random_state` gave; CUDA's where there are as many devices."""
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    torch.set_rng_state(state["torch"].cpu())
+    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all([each.cpu() for each in state["cuda"]])
+
+
+def _layers(env: VecEnv) -> list[VecEnv]:
+    """The environment and what it wraps, outermost first."""
+    return [env, *_layers(env.venv)] if isinstance(env, VecEnvWrapper) else [env]
+
+
+def _places(layer: VecEnv) -> list[tuple[dict[str, Any], str]]:
+    """Where a wrapper keeps what it remembers: a dictionary and a key of it for each value."""
+    found = []
+    for name in _REMEMBERED[type(layer)]:
+        value = vars(layer).get(name)  # not getattr: a wrapper hands on what it lacks itself
+        statistics = [*value.values()] if isinstance(value, dict) else [value]
+        if isinstance(statistics[0], RunningMeanStd):
+            found += [(vars(each), key) for each in statistics for key in ("mean", "var", "count")]
+        elif name in vars(layer):
+            found.append((vars(layer), name))
+    return found
+
+
+def vec_env_state(env: VecEnv) -> list[Any] | None:
+    """The state of every layer, outermost first, as tensors, arrays and plain data.
+
+    Returns:
+        None if it cannot be had: the environment offers no `state_dict` (SB3's own, of single
+        environments, do not), or a wrapper is of an unknown kind.
+    """
+    states: list[Any] = []
+    for layer in _layers(env):
+        if type(layer) in _REMEMBERED:
+            states.append([owner[key] for owner, key in _places(layer)])
+        elif isinstance(layer, TensorVecEnv) and layer.has_attr("state_dict"):
+            states.append(layer.state_dict())
+        else:
+            return None
+    return states
+
+
+def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
+    """Puts back what `vec_env_state` gave.
+
+    Raises:
+        ValueError, KeyError: there are other layers, or the environment says that its state does
+            not fit.
+    """
+    # Innermost first: it is the one that checks the most.
+    for layer, state in zip(reversed(_layers(env)), reversed(states), strict=True):
+        if isinstance(layer, TensorVecEnv):
+            layer.load_state_dict(state)
+        else:
+            for (owner, key), value in zip(_places(layer), state, strict=True):
+                owner[key] = value

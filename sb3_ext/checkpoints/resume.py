@@ -17,8 +17,13 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, read_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
-from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
-from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
+from sb3_ext.checkpoints.model_state import (
+    global_random_state,
+    load_global_random_state,
+    load_policy_weights,
+    model_state,
+    restore_model,
+)
 from sb3_ext.runs.ranks import ranks_of
 
 

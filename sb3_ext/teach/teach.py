@@ -24,8 +24,11 @@ import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.format import errors_named
-from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
-from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
+from sb3_ext.checkpoints.model_state import (
+    load_optimizer_state,
+    load_policy_weights,
+    network_description,
+)
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.config.sections import ConfigError
@@ -93,7 +96,7 @@ examples:
         return {
             "network": network_description(policy),
             "policy": dict(policy.state_dict()),
-            "optimizer": optimizer_state(self.optimizer),
+            "optimizer": self.optimizer.state_dict(),
             "teach": {**own, "sums": self._sums, "update": self.update},
         }
 

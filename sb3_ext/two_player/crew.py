@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import begin_learning, last_observation, restart_episodes
-from sb3_ext.checkpoints.training_state import load_training_state, training_state
+from sb3_ext.checkpoints.model_state import load_training_state, training_state
 from sb3_ext.cluster.chunk import chunk_of, side_by_side
 from sb3_ext.cluster.pieces import Processes
 from sb3_ext.two_player.games import Game

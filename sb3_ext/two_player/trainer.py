@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
-from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError

@@ -78,5 +78,5 @@ def test_a_saved_model_goes_on_with_its_strategy(tmp_path: Any) -> None:
 
 @pytest.mark.learning
 def test_learns_the_toy() -> None:
-    arguments: Any = {"exploration_strategy": "boltzmann", "exploration_rate": "lin_1.0_0.05_200"}
+    arguments: Any = {"exploration_strategy": "boltzmann", "exploration_rate": "lin_1.0_0.05_100"}
     assert score(trained(**arguments)) > THRESHOLD

@@ -48,14 +48,14 @@ ENVIRONMENTS = {
 @pytest.mark.parametrize("warmup", ["uniform_legal", "policy"])
 def test_b1_no_illegal_action_is_ever_played(name: str, warmup: str) -> None:
     model = make_model(ENVIRONMENTS[name](), warmup=warmup, exploration_final_eps=0.5)
-    model.learn(1200)  # the environment raises at an illegal action
-    assert model.replay_buffer.num_transitions == 1200
+    model.learn(400)  # the environment raises at an illegal action
+    assert model.replay_buffer.num_transitions == 400
 
 
 def test_control_without_masks_illegal_actions_are_played() -> None:
     env = TensorVecEnv(ToyVectorEnv(8, illegal="error"))
     with pytest.raises(ValueError, match="illegal press"):
-        make_model(env, mask_source="none").learn(1200)
+        make_model(env, mask_source="none").learn(400)
 
 
 def test_exploration_is_per_row_while_collecting() -> None:
@@ -99,8 +99,8 @@ def test_tensor_and_numpy_loops_learn_the_same() -> None:
     around = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
     assert direct.collects_tensors
     assert not around.collects_tensors
-    direct.learn(800)
-    around.learn(800)
+    direct.learn(480)
+    around.learn(480)
     assert direct._n_updates == around._n_updates > 50
     assert same(weights(direct), weights(around))
 

@@ -22,8 +22,8 @@ from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score
 def collected(folder: Path, transitions: int = 512, horizon: int = 4, **arguments: Any) -> Path:
     """The file of a buffer that random play has filled, and a model that has seen nothing of it."""
     env = TensorVecEnv(ToyVectorEnv(32, horizon=horizon))
-    settings: dict[str, Any] = {"learning_rate": 2e-3, "gamma": 0.8, "batch_size": 64}
-    settings |= {"target_update_interval": 50, "buffer_size": 20_000, **arguments}
+    settings: dict[str, Any] = {"learning_rate": 4e-3, "gamma": 0.8, "batch_size": 64}
+    settings |= {"target_update_interval": 25, "buffer_size": 20_000, **arguments}
     make_model(env, **settings).save(folder / "model.zip")
     player = make_model(env, **{**settings, "learning_starts": 1 << 40}).learn(transitions)
     player.save_replay_buffer(folder / "buffer.pkl")
@@ -57,15 +57,15 @@ class Steps(BaseCallback):
 @pytest.mark.parametrize("kind", [None, PrioritizedReplayBuffer])
 def test_learns_from_a_file_and_not_from_random_rewards(tmp_path: Path, kind: Any) -> None:
     """A perfect player scores 1; untrained ones 0.45 to 0.64 (`test_learning`)."""
-    file = collected(tmp_path, 16_000, replay_buffer_class=kind)
-    assert score(fresh(tmp_path).fit(file, updates=500)) > THRESHOLD
+    file = collected(tmp_path, 6_400, replay_buffer_class=kind)
+    assert score(fresh(tmp_path).fit(file, updates=250)) > THRESHOLD
     control = fresh(tmp_path)
     control.load_replay_buffer(file)
     buffer: Any = control.replay_buffer
     rewards = buffer.state_dict()["fields"]["rewards"]
     order = torch.randperm(rewards.numel(), generator=torch.Generator().manual_seed(0))
     rewards.copy_(rewards.flatten()[order].view_as(rewards))
-    assert score(control.fit(updates=500)) < 0.75
+    assert score(control.fit(updates=250)) < 0.75
 
 
 def test_callbacks_see_updates_and_logs_count_them(tmp_path: Path) -> None:

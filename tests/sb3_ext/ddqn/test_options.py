@@ -9,7 +9,6 @@ import torch
 
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
-from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score, trained
 
 
 def terms_of(loss: Any, **changes: Any) -> Any:
@@ -162,9 +161,3 @@ def test_extensions_are_not_saved(tmp_path: Any) -> None:
     model.extensions.append(Decay(0.3))
     model.save(tmp_path / "model.zip")
     assert DDQN.load(tmp_path / "model.zip").extensions == []
-
-
-@pytest.mark.learning
-@pytest.mark.parametrize("arguments", [{"autocast": True}, {"loss": "mse"}], ids=str)
-def test_learns_the_toy(arguments: dict[str, Any]) -> None:
-    assert score(trained(**arguments)) > THRESHOLD

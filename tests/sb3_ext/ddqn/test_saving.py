@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.training_state import load_training_state, training_state
+from sb3_ext.checkpoints.model_state import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.fakes import ToyVectorEnv

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import LegalActions
-from sb3_ext.ddqn.targets import STRATEGIES, legal_argmax, uniform_legal
+from sb3_ext.ddqn.targets import STRATEGIES, legal_argmax
 from sb3_ext.networks.policy_scores import action_values
 
 
@@ -110,9 +110,9 @@ class Explorer:
         few, many = self.evaluation
         rate = self.exploration_rate
         if rate is None:
-            shape = (len(first), self.num_actions)
-            any_is = torch.ones(shape, dtype=torch.bool, device=generator.device)
-            chosen = uniform_legal(any_is if legal is None else legal, generator)
+            shape, device = (len(first), self.num_actions), generator.device
+            noise = torch.rand(shape, generator=generator, device=device)
+            chosen = legal_argmax(noise, legal)  # uniform among the legal ones
             if not few:
                 return chosen
         values = action_values(self.network, observation, self.bfloat16)

@@ -28,15 +28,6 @@ def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
     return values.max(dim=1).indices  # for few actions about half the time of argmax
 
 
-def uniform_legal(legal: Tensor, generator: torch.Generator) -> Tensor:
-    """One action per row, uniform among its legal ones, `[B]` int64; 0 where there is none.
-
-    Takes B * A uniform numbers from a generator on the device of `legal`, `[B, A]` bool.
-    """
-    noise = torch.rand(legal.shape, generator=generator, device=legal.device)
-    return legal_argmax(noise, legal)
-
-
 def epsilon_greedy(
     values: Tensor, legal: Tensor | None, epsilon: float, generator: torch.Generator
 ) -> Tensor:

@@ -53,7 +53,7 @@ def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
 
 def test_b1_exploration_draws_only_legal_actions_and_all_of_them() -> None:
     legal = torch.tensor([[0, 1, 0, 1]]).bool().expand(2000, 4)
-    drawn = targets.uniform_legal(legal, generator())
+    drawn = targets.epsilon_greedy(torch.zeros(2000, 4), legal, 1.0, generator())
     counts = np.bincount(drawn.numpy(), minlength=4)
     assert counts[0] == counts[2] == 0
     assert abs(counts[1] - 1000) < 5 * math.sqrt(500)

@@ -74,7 +74,7 @@ LESS = {
     "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
     "sb3_ext.enjoy": "-n 20",
     "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",
-    "sb3_ext.teach": "--set updates=5 --set batch_size=16 --set test.starts=2",
+    "sb3_ext.teach": "--set updates=5 --set batch_size=16",
     "sb3_ext curves": "",
     "sb3_ext.attack": "--seeds 0 --set updates=2 --set test.games=20 --set validation.games=20 "
     "--set exact=null --set lookahead=0",

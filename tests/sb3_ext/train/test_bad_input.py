@@ -14,7 +14,7 @@ from sb3_ext.two_player.job import main as two_player
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        (attack, "zeilinger", "player: "),
+        (attack, "zeilinger", "player must be one of"),
         (attack, "random", "role: got none; expected host or agent"),
         (attack, "zeillinger --budget nothing", "budget: there is no file"),
         (attack, "zeillinger --set game.sise=3", "unknown key of game 'sise'"),

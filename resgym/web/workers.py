@@ -12,7 +12,9 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -125,6 +127,9 @@ class Workers:
         """Starts the processes; questions wait meanwhile."""
         if _FORKS:
             _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
+        # A thread for each, which waits for it.
+        threads = ThreadPoolExecutor(self._number)
+        self._in_thread = partial(asyncio.get_running_loop().run_in_executor, threads)
         for _ in range(self._number):
             self._start()
 
@@ -143,9 +148,9 @@ class Workers:
     async def _started(self) -> None:
         try:
             # In a thread, since the first process of all has to load everything.
-            worker = await asyncio.to_thread(_Worker, *self._about)
+            worker = await self._in_thread(_Worker, *self._about)
             self._alive.add(worker)
-            await asyncio.to_thread(worker.ask, START_SECONDS, int)
+            await self._in_thread(worker.ask, START_SECONDS, int)
         except (RefusedError, OSError) as error:
             print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
         else:
@@ -174,14 +179,14 @@ class Workers:
     async def _answer(self, worker: _Worker, *question: Any) -> Any:
         lost = False
         try:
-            return await asyncio.to_thread(worker.ask, self.seconds, *question)
+            return await self._in_thread(worker.ask, self.seconds, *question)
         except RefusedError as refused:
             lost = refused.status == 504
             raise
         finally:
             if lost:
                 self._alive.discard(worker)
-                await asyncio.to_thread(worker.end)
+                await self._in_thread(worker.end)
                 self._start()
             else:
                 self._idle.put_nowait(worker)

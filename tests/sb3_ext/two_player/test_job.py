@@ -254,6 +254,7 @@ def test_a_full_disk_is_told_and_training_goes_on(tmp_path, config, monkeypatch,
     assert steps == [2, 4, 6]
 
 
+@pytest.mark.long
 def test_signals_stop_or_save_a_real_process(tmp_path, config):
     """SIGUSR1 writes a checkpoint, SIGTERM ends with one; the run can be resumed."""
     out = tmp_path / "run"

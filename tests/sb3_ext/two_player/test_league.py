@@ -94,6 +94,7 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {name for pair in seen for name in pair} == set(standings.versions)
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
     """Killed in the second round, and in its members' writes."""
     plans = ["step:11,write:95"]

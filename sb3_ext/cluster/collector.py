@@ -43,6 +43,12 @@ def _listed(given: Any) -> Any:
     return [given] if isinstance(given, Mapping) else given
 
 
+def _pair(given: Any) -> Any:
+    if not isinstance(given, (list, tuple)) or len(given) != 2:
+        raise ValueError(f" must be a pair [epsilon, alpha], got {shown(given)}")
+    return tuple(given)
+
+
 class CollectorSettings(Section):
     """How actors collect."""
 
@@ -61,7 +67,7 @@ class CollectorSettings(Section):
     max_staleness: Count = 400
     """a chunk is dropped if more updates than that were made since its weights, and not asked for
     if it would be; at least sync_updates"""
-    epsilons: Annotated[tuple[Fraction, Annotated[float, Number, Ge(0)]], checked(tuple)] | None = (
+    epsilons: Annotated[tuple[Fraction, Annotated[float, Number, Ge(0)]], checked(_pair)] | None = (
         None
     )
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.

@@ -219,7 +219,7 @@ def test_what_is_wrong_is_said_in_one_line(
     [
         ({"actors": -1}, "actors must be"),
         ({"max_staleness": 5}, "max_staleness: got 5; expected at least"),
-        ({"epsilons": 0.4}, "epsilons"),
+        ({"epsilons": 0.4}, "epsilons must be a pair"),
         ({"timeout_s": 0}, "timeout_s must be"),
         ({"timeout_s": 1e30}, "timeout_s must be"),
         ({"actor_cpus": 1e-9}, "actor_cpus must be at least"),

@@ -137,10 +137,11 @@ class TrainedRole(Section):
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of the algorithm that the section says; keys of the same name are some."""
-        bases = ALGORITHMS.resolve(self.algorithm).__mro__  # one may hand on all that it is given
-        parameters = {
-            name for each in bases for name in inspect.signature(each.__init__).parameters
-        }
+        # One may hand on all that it is given.
+        bases = [
+            b for b in ALGORITHMS.resolve(self.algorithm).__mro__ if issubclass(b, BaseAlgorithm)
+        ]
+        parameters = {name for each in bases for name in inspect.signature(each).parameters}
         named = {
             name: getattr(self, name) for name in type(self).model_fields if name in parameters
         }

@@ -54,7 +54,7 @@ def table(
 
 
 def train(updates: int, seed: int, save: Path) -> Path:
-    from sb3_ext.runs.best import save_player
+    from sb3_ext.checkpoints.best import save_player
     from sb3_ext.train.quickstart import make_model
     from sb3_ext.train.runs import transitions_for
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.results import ROOT, ResultsError, read
 from benchmarks.run import Parser
-from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.runs.files import write_text_durably
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "images" / "benchmarks.svg"

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.provenance import commit, versions
 
 SCHEMA = 1

@@ -30,8 +30,8 @@ from stable_baselines3.common.vec_env import VecEnv
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import check_count
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import environment_masks, mask_key
 
 __all__ = ["STAGES", "SmokeError", "SmokeReport", "smoke_pipeline"]

@@ -25,11 +25,11 @@ from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.attack.responder import fingerprint, seated, trained
 from sb3_ext.attack.strength import strength
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.checkpoints.best import save_player
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.runs.best import save_player
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import write_json

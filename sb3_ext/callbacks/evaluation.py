@@ -11,9 +11,9 @@ import torch
 from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from sb3_ext.checkpoints.durable_files import rename_durably
+from sb3_ext.checkpoints.best import save_model
 from sb3_ext.checkpoints.model_state import load_vec_env_state, vec_env_state
-from sb3_ext.runs.best import save_model
+from sb3_ext.runs.files import rename_durably
 from sb3_ext.runs.folder import going_on_without
 
 _REMEMBERED = (

@@ -17,12 +17,12 @@ from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
-from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.best import save_player
 from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
-from sb3_ext.runs.best import save_player
+from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.schedules.frequency import Every
 

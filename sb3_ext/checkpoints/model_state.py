@@ -37,9 +37,9 @@ from sb3_ext.adapter.sb3_private import (
     last_observations,
     set_last_observations,
 )
-from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.checkpoint_format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.runs.ranks import ranks_of
 
 # What each of SB3's wrappers remembers.

@@ -15,8 +15,6 @@ from typing import Any
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
-from sb3_ext.checkpoints.checkpoint import checkpoint_name, read_checkpoint, save_checkpoint
-from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.checkpoints.model_state import (
     global_random_state,
     load_global_random_state,
@@ -24,6 +22,8 @@ from sb3_ext.checkpoints.model_state import (
     model_state,
     restore_model,
 )
+from sb3_ext.runs.checkpoint import checkpoint_name, read_checkpoint, save_checkpoint
+from sb3_ext.runs.checkpoint_format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.runs.ranks import ranks_of
 
 

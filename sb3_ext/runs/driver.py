@@ -20,15 +20,15 @@ import yaml
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line
-from sb3_ext.checkpoints.checkpoint import (
+from sb3_ext.config.checks import shown
+from sb3_ext.config.reading import ConfigFile, read_mapping
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.checkpoint import (
     checkpoint_name,
     list_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.config.checks import shown
-from sb3_ext.config.reading import ConfigFile, read_mapping
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, torch_threads
 from sb3_ext.runs.folder import RunFolder, going_on_without

@@ -1,15 +1,59 @@
-"""Results as JSON: written as a whole, with a digest that shows every later change."""
+"""Files written so that a crash leaves the old or the new content, and digests of them.
+
+A rename is atomic on POSIX file systems, and durable once the directory that holds the name was
+synchronised too. So everything is written under another name, synchronised, and renamed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sb3_ext.checkpoints.durable_files import write_text_durably
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of names in a directory, has reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename_durably(source: Path, target: Path) -> None:
+    """Renames within one directory; a file takes the place of another of that name at once."""
+    os.replace(source, target)
+    sync(target.parent)
+
+
+def write_text_durably(path: Path, text: str) -> None:
+    """Replaces the content of a file as a whole; after an OSError the old one is still there."""
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        sync(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_content(file: Path, digest: str) -> None:
+    """A ValueError if a file is missing or has another digest."""
+    if not file.is_file():
+        raise ValueError("the file is missing")
+    if file_digest(file) != digest:
+        raise ValueError(f"sha256: is not {digest:.12}...; the file is damaged")
 
 
 def digest_of(*values: Any) -> str:

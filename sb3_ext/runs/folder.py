@@ -15,9 +15,8 @@ from weakref import WeakValueDictionary
 import yaml
 from filelock import FileLock, Timeout
 
-from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.format import CheckpointWarning
-from sb3_ext.runs.files import write_json
+from sb3_ext.runs.checkpoint_format import CheckpointWarning
+from sb3_ext.runs.files import write_json, write_text_durably
 
 LOCK = ".lock"
 # Blocks of one process share a lock, which counts them.

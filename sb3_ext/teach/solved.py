@@ -29,8 +29,8 @@ from resgym.players import Player, ask_player
 from resgym.solver.labels import SOLVED, SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.networks.mirror import rows_in_order
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.files import digest_of
 
 _ROWS_AT_ONCE = 8192

@@ -23,7 +23,6 @@ from torch.nn.utils import clip_grad_norm_
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import (
     load_optimizer_state,
     load_policy_weights,
@@ -34,6 +33,7 @@ from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import digest_of, write_json

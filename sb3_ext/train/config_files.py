@@ -15,7 +15,6 @@ from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.collector import CollectorSettings
 from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.checks import (
@@ -34,6 +33,7 @@ from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
+from sb3_ext.runs.checkpoint_format import errors_named
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),

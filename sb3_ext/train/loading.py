@@ -23,13 +23,13 @@ from stable_baselines3.common.utils import ConstantSchedule
 from resgym.players import ScoringPlayer
 from resgym.trust import check_pickle, regular_file
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import CheckpointError, read_checkpoint
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.checkpoint import CheckpointError, read_checkpoint
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.train.saved_run import SavedRun
 
 

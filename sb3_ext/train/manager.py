@@ -36,10 +36,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.algorithms import family
 from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
 from sb3_ext.callbacks.evaluation import Evaluation
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
@@ -47,8 +45,10 @@ from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
 from sb3_ext.replay.buffers import reserve_memory
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device

@@ -10,8 +10,8 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecNormalize
 
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.files import write_text_durably
 
 FILE = "vecnormalize.json"
 

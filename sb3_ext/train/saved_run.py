@@ -19,9 +19,9 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import one_line
 from sb3_ext.config.reading import read_mapping
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.train.flags import arguments_of, make_parser
 from sb3_ext.train.manager import Manager
 from sb3_ext.train.normalize import load_statistics

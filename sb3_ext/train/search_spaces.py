@@ -8,9 +8,9 @@ import rl_zoo3
 import rl_zoo3.hyperparams_opt
 
 from resgym.trust import import_modules
-from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
+from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
 MANY_GAMES = 8

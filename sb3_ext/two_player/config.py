@@ -11,7 +11,6 @@ from pydantic import model_validator
 import sb3_ext.two_player.hironaka
 import sb3_ext.two_player.off_policy
 import sb3_ext.two_player.on_policy  # noqa: F401  # what names find
-from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
@@ -30,6 +29,7 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.turns import Alternating, Turns, Windows, read_turns

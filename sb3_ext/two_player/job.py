@@ -16,13 +16,13 @@ from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 from tqdm import tqdm
 
 from sb3_ext.callbacks.watching import entropy_of_counts
-from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.best import save_model, save_player
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.buffers import reserve_memory
-from sb3_ext.runs.best import save_model, save_player
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
+from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.crew import playing_weights

@@ -25,15 +25,7 @@ from pydantic import model_validator
 from resgym.tables import text_table
 from resgym.trust import regular_file
 from sb3_ext.adapter.sb3_private import UPDATES
-from sb3_ext.checkpoints.checkpoint import (
-    checkpoint_name,
-    is_checkpoint,
-    list_checkpoints,
-    load_checkpoint,
-    prune_checkpoints,
-    save_checkpoint,
-)
-from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.checkpoints.best import save_player
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.checks import check_count
@@ -48,7 +40,15 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
 )
-from sb3_ext.runs.best import save_player
+from sb3_ext.runs.checkpoint import (
+    checkpoint_name,
+    is_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
 from sb3_ext.runs.files import write_json

@@ -29,11 +29,9 @@ from sb3_ext.adapter.sb3_private import (
     num_updates,
     restart_episodes,
 )
-from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.arguments import check_arguments, check_policy, from_data
@@ -47,10 +45,12 @@ from sb3_ext.config.sections import (
     accepted_by,
     errors_of,
 )
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.logs import callback_hooks
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
+from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn.logs import Stopwatch
+from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.two_player.config import TrainerConfig

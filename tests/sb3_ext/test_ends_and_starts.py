@@ -14,8 +14,8 @@ from optuna.trial import TrialState
 
 import resgym
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.stopping import StopRules, read_stop_rules
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train

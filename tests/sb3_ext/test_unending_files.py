@@ -13,9 +13,9 @@ import pytest
 import resgym
 from resgym.cli import main as resgym_main
 from resgym.scoreboard import read_rows
-from sb3_ext.checkpoints.checkpoint import MANIFEST, STATE
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
+from sb3_ext.runs.checkpoint import MANIFEST, STATE
 from sb3_ext.teach.solved import Solved
 from sb3_ext.train.loading import load_policy
 

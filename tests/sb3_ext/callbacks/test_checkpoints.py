@@ -8,13 +8,13 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Checkpoints
-from sb3_ext.checkpoints.checkpoint import (
+from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume, walk_callbacks
+from sb3_ext.runs.checkpoint import (
     CheckpointError,
     CheckpointWarning,
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume, walk_callbacks
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
@@ -59,7 +59,7 @@ def test_full_disk_warns_and_training_goes_on(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sb3_ext.checkpoints.durable_files.os.fsync", full)
+    monkeypatch.setattr("sb3_ext.runs.files.os.fsync", full)
     with (
         pytest.warns(CheckpointWarning, match="no checkpoint was written: .*No space left"),
         pytest.raises(OSError, match="No space left"),  # the one at the end must not be lost

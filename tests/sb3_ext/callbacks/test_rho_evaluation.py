@@ -13,9 +13,9 @@ import torch
 from resgym.measure.rho import rho
 from sb3_ext.callbacks import Checkpoints, RhoEvaluation, SampleGames
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import load_checkpoint
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.checkpoint import load_checkpoint
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal

@@ -22,9 +22,9 @@ from sb3_ext.callbacks import (
     SystemStatistics,
     Timers,
 )
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, walk_callbacks
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal

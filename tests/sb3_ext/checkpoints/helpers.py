@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.files import file_digest
 from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 
-from sb3_ext.checkpoints.checkpoint import (
+from sb3_ext.runs.checkpoint import (
     MANIFEST,
     SCHEMA,
     STATE,
@@ -226,7 +226,7 @@ def test_nothing_is_executed_and_nothing_is_imported_by_name(saved: Path) -> Non
     """Seen by the interpreter's own audit events, in a process of its own."""
     script = """
         import sys
-        from sb3_ext.checkpoints.checkpoint import load_checkpoint
+        from sb3_ext.runs.checkpoint import load_checkpoint
         import safetensors, safetensors.torch
         load_checkpoint(sys.argv[1])  # whatever the libraries import on first use
         seen = []
@@ -320,8 +320,8 @@ def fail_operation(patch: pytest.MonkeyPatch, fail_at: int) -> list[int]:
 
         return counted
 
-    patch.setattr("sb3_ext.checkpoints.durable_files.os.fsync", wrap(os.fsync))
-    patch.setattr("sb3_ext.checkpoints.durable_files.os.replace", wrap(os.replace))
+    patch.setattr("sb3_ext.runs.files.os.fsync", wrap(os.fsync))
+    patch.setattr("sb3_ext.runs.files.os.replace", wrap(os.replace))
     return counter
 
 
@@ -358,7 +358,7 @@ CHILD = """
     import sys
     from pathlib import Path
     import torch
-    from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
+    from sb3_ext.runs.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
     from tests.sb3_ext.runs.killed import die_at_write
 
     run = Path(sys.argv[1])

@@ -20,8 +20,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import cross_play
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.train.runs import transitions_for
 from sb3_ext.train.train import main as train

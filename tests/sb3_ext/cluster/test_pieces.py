@@ -18,9 +18,9 @@ import pytest
 import torch
 
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.cluster import pieces
 from sb3_ext.cluster.pieces import AHEAD, spreading
+from sb3_ext.runs.files import file_digest
 from sb3_ext.teach import teach
 from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until

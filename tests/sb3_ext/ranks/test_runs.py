@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.checkpoints.checkpoint import list_checkpoints, load_checkpoint
+from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.runs.command import start
 from sb3_ext.runs.ranks import torchrun
 from sb3_ext.train.train import main as train

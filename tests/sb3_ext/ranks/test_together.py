@@ -14,15 +14,15 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
-from sb3_ext.checkpoints import checkpoint, durable_files
-from sb3_ext.checkpoints.checkpoint import (
+from sb3_ext.checkpoints.resume import resume
+from sb3_ext.ddqn import DDQN
+from sb3_ext.runs import checkpoint, files
+from sb3_ext.runs.checkpoint import (
     CheckpointWarning,
     checkpoint_name,
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.checkpoints.resume import resume
-from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.ranks import Ranks
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
@@ -108,7 +108,7 @@ def test_a_checkpoint_that_one_rank_cannot_write_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All go on without it; the one before it stays, and at the end it is an error of all."""
-    original = durable_files.sync
+    original = files.sync
 
     def full_disk(path: Path) -> None:
         if path.name == "rank-1" and list_checkpoints(tmp_path):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sb3_ext.checkpoints.checkpoint import is_checkpoint, load_checkpoint
+from sb3_ext.runs.checkpoint import is_checkpoint, load_checkpoint
 
 # What says when, how long, or with how many processes a run was made.
 ASIDE = (

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import PositiveCount
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, go
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.runs.checkpoint import CheckpointWarning
 from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.quickstart import main as quickstart

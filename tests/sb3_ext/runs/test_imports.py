@@ -16,8 +16,8 @@ import yaml
 
 from resgym.game import REWARDS
 from resgym.trust import import_modules, imported_modules
-from sb3_ext.algorithms import ALGORITHMS, family
-from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from sb3_ext.ddqn.algorithms import ALGORITHMS, family
+from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
@@ -31,7 +31,7 @@ from pathlib import Path
 import torch
 
 import resgym
-from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn import DDQN
 
 Path(__file__).with_suffix(".imported").touch()

@@ -11,8 +11,8 @@ import torch
 import yaml
 
 import resgym
-from sb3_ext.checkpoints.checkpoint import list_checkpoints, read_checkpoint
 from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.runs.checkpoint import list_checkpoints, read_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
 from sb3_ext.teach.config import TeachConfig

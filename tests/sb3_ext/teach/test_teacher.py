@@ -11,12 +11,12 @@ from stable_baselines3.common.callbacks import CallbackList
 
 import resgym
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.checkpoint import read_checkpoint
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.fit import losses
 from sb3_ext.train.config_files import read_sections

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
+from sb3_ext.runs.checkpoint import CheckpointWarning
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.train.curves import main as curves
 from sb3_ext.train.play import enjoy

@@ -16,9 +16,9 @@ import yaml
 from rl_zoo3.exp_manager import ExperimentManager
 from stable_baselines3 import DQN
 
-from sb3_ext.algorithms import ObservedMaskPPO
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.train.config_files import read_sections
 from sb3_ext.train.flags import make_parser
 from sb3_ext.train.manager import Manager

@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space
 from pydantic import Field
 from torch import nn
 
-from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.reading import apply_settings, find_config
+from sb3_ext.runs.checkpoint_format import split_state
 from sb3_ext.two_player import GAMES, Game, GameSettings, HostAgentTrainer
 
 _TINY = (

@@ -8,7 +8,7 @@ import pytest
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks import ActionCounts
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.runs.checkpoint import CheckpointWarning
 from sb3_ext.two_player import HostAgentTrainer
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 

@@ -14,9 +14,9 @@ import torch
 import yaml
 
 import resgym
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import driver
+from sb3_ext.runs.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.two_player import HostAgentTrainer, job, read_config
 from sb3_ext.two_player.job import main
 from tests.sb3_ext.two_player.helpers import difference, tiny

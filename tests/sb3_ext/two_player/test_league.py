@@ -13,8 +13,8 @@ import pytest
 import torch
 import yaml
 
-from sb3_ext.checkpoints.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.runs.driver import Run, go, parser_of
 from sb3_ext.train.loading import load_player, load_policy
 from sb3_ext.two_player import league

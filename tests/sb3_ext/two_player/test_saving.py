@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from sb3_ext.checkpoints.checkpoint import CheckpointError
+from sb3_ext.runs.checkpoint import CheckpointError
 from sb3_ext.runs.driver import Run
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import TwoPlayer

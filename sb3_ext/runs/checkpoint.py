@@ -1,8 +1,8 @@
 """Checkpoints: directories that are complete or not there, and that are read without pickle.
 
 A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
-may hold is said in `sb3_ext.checkpoints.format`, what the files are and how they are written and
-read in docs/checkpoints.md. A checkpoint that is being replaced is called ``<name>.old`` meanwhile,
+may hold is said in `sb3_ext.runs.checkpoint_format`, what the files are and how they are written
+and read in docs/checkpoints.md. A checkpoint that is being replaced is called ``<name>.old`` meanwhile,
 and is found under that name.
 """
 
@@ -23,21 +23,21 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.durable_files import (
-    check_content,
-    file_digest,
-    rename_durably,
-    sync,
-    write_text_durably,
-)
-from sb3_ext.checkpoints.format import (
+from sb3_ext.config.checks import one_line
+from sb3_ext.runs.checkpoint_format import (
     CheckpointError,
     CheckpointWarning,
     errors_named,
     join_state,
     split_state,
 )
-from sb3_ext.config.checks import one_line
+from sb3_ext.runs.files import (
+    check_content,
+    file_digest,
+    rename_durably,
+    sync,
+    write_text_durably,
+)
 from sb3_ext.runs.provenance import versions
 from sb3_ext.runs.ranks import ALONE, Ranks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sb3_ext.checkpoints.checkpoint import save_checkpoint
-from sb3_ext.checkpoints.durable_files import rename_durably
 from sb3_ext.checkpoints.model_state import network_description
+from sb3_ext.runs.checkpoint import save_checkpoint
+from sb3_ext.runs.files import rename_durably
 
 
 def save_model(path: Path, model: Any) -> None:

@@ -1,9 +1,9 @@
 """Checkpoints: directories that are complete or not there, and that are read without pickle.
 
-A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
-may hold is said in `sb3_ext.runs.checkpoint_format`, what the files are and how they are written
-and read in docs/checkpoints.md. A checkpoint that is being replaced is called ``<name>.old`` meanwhile,
-and is found under that name.
+A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``).
+`sb3_ext.runs.checkpoint_format` says what a part may hold, docs/checkpoints.md what the files are
+and how they are written and read. A checkpoint that is being replaced is called ``<name>.old``
+meanwhile, and is found under that name.
 """
 
 from __future__ import annotations

@@ -186,11 +186,12 @@ def make_agent(name: str, **arguments: Any) -> Player:
     return _make("agent", name, arguments, "agent")
 
 
-def _load_model(path: Path, role: Role, field: str) -> Player:
+def _load_model(given: str | os.PathLike[str], role: Role, field: str) -> Player:
     # stable-baselines3 appends .zip when it saves, so the name given to save() works here too.
+    path = Path(given)
     found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
     if found is None:
-        raise ValueError(f"{field}: there is no saved model at {str(path)!r}")
+        raise ValueError(f"{field}: there is no saved model at {os.fspath(given)!r}")
     loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP), key=lambda e: e.name)
     if not loaders:
         raise ValueError(
@@ -244,7 +245,7 @@ def resolve_player(
     role = check_role(role)
     seat = f"opponent ({role})" if field == "opponent" else field
     if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
-        return _load_model(Path(opponent), role, field)
+        return _load_model(opponent, role, field)
     if isinstance(opponent, str):
         return _make(role, opponent, {}, seat, spec)
     if not isinstance(opponent, type):

@@ -208,7 +208,7 @@ def test_what_is_wrong_is_said_in_one_line(
     if arguments.get("env_kwargs") == KILLED:
         arguments = {**arguments, "actors": 1, "env_kwargs": {**KILLED, "folder": str(tmp_path)}}
     with pytest.raises(error, match=message) as caught:
-        toy().learn(400, collector=collector(**arguments))
+        toy().learn(20_000, collector=collector(**arguments))
     assert "\n" not in str(caught.value)
     assert wait_until(lambda: not actor_processes())
     assert ray.is_initialized()

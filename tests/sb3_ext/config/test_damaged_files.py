@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import rl_zoo3
 
-from sb3_ext import algorithms
 from sb3_ext.attack.config import AttackConfig
 from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.config import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, read_sections
 from sb3_ext.tune.study import StudyConfig

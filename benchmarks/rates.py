@@ -98,11 +98,8 @@ def two_player() -> Callable[[], int]:
     config = read_config("published", [*sizes, "compute.device=cpu", "compute.torch_threads=1"])
     trainer = HostAgentTrainer(config)
     players = config.training.players
-    loop: Any = getattr(trainer, "_steps", trainer)  # where it lay once
-    if hasattr(loop, "collect_initial_rollouts"):  # as it was called once
-        loop.collect_initial_rollouts(players)
-    else:
-        loop._collect_first(players)
+    loop = getattr(trainer, "_steps", trainer)  # where it lay once
+    loop.collect_initial_rollouts(players)
 
     def iterate() -> int:
         for _ in range(10):

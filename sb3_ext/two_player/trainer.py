@@ -119,7 +119,7 @@ class HostAgentTrainer(TwoPlayers):
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):
-                self._collect_first(names)
+                self.collect_initial_rollouts(names)
             while self.total_steps < self.turns.last_step(end):
                 if any(learner.wants_to_stop for learner in learners):
                     break
@@ -140,7 +140,7 @@ class HostAgentTrainer(TwoPlayers):
                 self.evaluate()
         return self.history[-1] if self.history else None
 
-    def _collect_first(self, players: Sequence[str]) -> None:
+    def collect_initial_rollouts(self, players: Sequence[str]) -> None:
         """Give those of these roles whose turn it is their first experience."""
         for name in players:
             learner = self.roles[name]
@@ -183,7 +183,7 @@ class HostAgentTrainer(TwoPlayers):
             if self._in_phase(name):
                 words = (self.config.seed, self.game.roles.index(name), number)
                 self.begin_anew(name, int(np.random.SeedSequence(words).generate_state(1)[0]))
-        self._collect_first(players)
+        self.collect_initial_rollouts(players)
 
     def request_stop(self) -> None:
         """Let `train` end after the step in progress; may be called from a signal handler.

@@ -78,7 +78,9 @@ def test_a_rate_that_a_tree_has_not_is_named(monkeypatch, capsys):
     assert "single      not measured: ModuleNotFoundError" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["single", pytest.param("proofs", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["single", "two_player", pytest.param("proofs", marks=pytest.mark.long)]
+)
 def test_rates_are_measured_in_a_process_of_the_tree(name):
     assert compare.rate(ROOT, name, 0.01) > 0
 

@@ -6,11 +6,11 @@ All functions take any algorithm of SB3 or sb3-contrib, ours included.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import get_parameters_by_name
 from torch import Tensor
 
@@ -104,3 +104,15 @@ def networks_were_replaced(model: Any) -> None:
     model._create_aliases()
     model.batch_norm_stats = get_parameters_by_name(model.q_net, ["running_"])
     model.batch_norm_stats_target = get_parameters_by_name(model.q_net_target, ["running_"])
+
+
+def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
+    """A callback, those in its list, and those inside of them, in order; None has none."""
+    if isinstance(callback, (list, tuple)):
+        for child in callback:
+            yield from walk_callbacks(child)
+    elif isinstance(callback, CallbackList):
+        yield from walk_callbacks(callback.callbacks)
+    elif isinstance(callback, BaseCallback):
+        yield callback
+        yield from walk_callbacks(getattr(callback, "callback", None))

@@ -18,12 +18,12 @@ from resgym.players import Player, ask_player, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.driver import Pulse, Used, beat
-from sb3_ext.schedules.frequency import Every
 from sb3_ext.train.runs import transitions_for
 
 _PROBES = 256

@@ -15,16 +15,14 @@ from resgym.measure.games import sample_games
 from resgym.measure.optimum import SCRIPTED
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
-from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.base import PeriodicCallback
+from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
+from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.best import save_player
-from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder, going_on_without
-from sb3_ext.schedules.frequency import Every
 
 if TYPE_CHECKING:
     from resgym.measure.games import GameRecord
@@ -194,10 +192,10 @@ class RhoEvaluation(GamesAgainst):
             self.best_score = score
         if self.save_path is not None:
             self._save(self.save_path, better)
-        values = {f"rho/{name}": value for name, value in results.items()}
+        values: dict[str, Any] = {f"rho/{name}": value for name, value in results.items()}
         for each in walk_callbacks(self.locals.get("callback")):
             if hasattr(each, "observe"):
-                each.observe({**values, "rho/score": score})
+                each.observe({**values, "rho/best": self.best_score, "rho/score": score})
         for name, found in measured.items():
             values[f"win_rate/{name}"] = found.win_rate
             values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest

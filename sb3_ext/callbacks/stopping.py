@@ -32,29 +32,22 @@ class LastLogged(KVWriter):
 class ByConditions(BaseCallback, KVWriter):
     """Shows every new value to its `conditions`, once.
 
-    ``rho/<opponent>`` and ``rho/score`` come from the evaluations among the callbacks, as soon as
-    they are measured; ``updates`` and ``transitions`` at every step; everything else under its name
-    in the log, when that is written. When logs are written by time, as is the default, what is
-    decided by them is not repeatable: use ``log_interval_updates`` then.
+    ``rho/...`` come from the evaluations among the callbacks, as soon as they are measured;
+    ``updates`` and ``transitions`` at every step; everything else under its name in the log, when
+    that is written. When logs are written by time, as is the default, what is decided by them is
+    not repeatable: use ``log_interval_updates`` then.
     """
 
     conditions: Sequence[Condition]
 
-    def __init__(self, verbose: int = 0) -> None:
-        super().__init__(verbose)
-        self._told: set[str] = set()
-
     def observe(self, values: Mapping[str, float]) -> None:
-        """Takes values that are new, and leaves those of their names in the log out from now on."""
-        self._told |= values.keys()
+        """Takes values that are new."""
         for condition in self.conditions:
             condition.observe(values)
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
         """Takes what is written to a log."""
-        for condition in self.conditions:
-            if condition.field not in self._told:
-                condition.observe(key_values)
+        self.observe({k: v for k, v in key_values.items() if not k.startswith("rho/")})
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -64,8 +57,7 @@ class ByConditions(BaseCallback, KVWriter):
             self.logger.output_formats.append(self)
 
     def _on_training_end(self) -> None:
-        if self in self.logger.output_formats:
-            self.logger.output_formats.remove(self)
+        self.logger.output_formats.remove(self)
 
     def _on_step(self) -> bool:
         updates, transitions = num_updates(self.model), self.model.num_timesteps
@@ -77,10 +69,9 @@ class ByConditions(BaseCallback, KVWriter):
 
 
 class StopBy(ByConditions):
-    """Ends `learn` by rules, which a checkpoint knows nothing of: those of a command line.
+    """Ends `learn` by rules of a command line, which count from its beginning, also in a resume.
 
-    What was collected is still learnt from, so the numbers are lower bounds. Logs
-    ``time/remaining``, the share of the budget that will be used up first which is left.
+    What was collected is still learnt from, so the numbers are lower bounds.
 
     Args:
         rules: the rules.
@@ -96,15 +87,6 @@ class StopBy(ByConditions):
     def reason(self) -> str | None:
         """What ended training, None if nothing did."""
         return self.rules.reason
-
-    def used(self) -> dict[str, float]:
-        """How much of each budget was used."""
-        return {
-            "max_updates": num_updates(self.model),
-            "max_timesteps": self.model.num_timesteps,
-            "max_episodes": self._episodes,
-            "max_seconds": self.rules.seconds,
-        }
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -124,11 +106,12 @@ class StopBy(ByConditions):
 
     def _check(self) -> bool:
         """What `_on_step` has to return."""
-        used, ended_before = self.used(), self.reason is not None
-        left = self.rules.remaining(**used)
-        if left is not None:
-            self.logger.record("time/remaining", left)
-        if not self.rules.ended(**used):
+        ended_before = self.reason is not None
+        if not self.rules.ended(
+            max_updates=num_updates(self.model),
+            max_timesteps=self.model.num_timesteps,
+            max_episodes=self._episodes,
+        ):
             return True
         if self.verbose and not ended_before:
             print(f"training ends: {self.reason}")
@@ -193,7 +176,7 @@ class Curriculum(ByConditions):
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
         super().__init__(verbose)
-        if not isinstance(stages, list) or not stages:
+        if not stages:
             raise ValueError(f"stages must be a list of at least one mapping, got {stages!r}")
         self.settings: list[dict[str, Any]] = []
         self.until: list[list[Condition]] = []
@@ -202,9 +185,8 @@ class Curriculum(ByConditions):
             if not isinstance(stage, Mapping) or ("until" in stage) == last:
                 need = "without" if last else "with a condition"
                 raise ValueError(f"{where} must be a mapping {need} 'until', got {stage!r}")
-            settings = dict(stage)
-            until = [] if last else parse_conditions(settings.pop("until"), f"{where}.until")
-            self.settings.append(settings)
+            self.settings.append({name: stage[name] for name in stage if name != "until"})
+            until = [] if last else parse_conditions(stage["until"], f"{where}.until")
             self.until.append(until)
         self.stage = 0
         self.changes: list[dict[str, int]] = []
@@ -215,9 +197,6 @@ class Curriculum(ByConditions):
         return self.until[self.stage]
 
     def _on_training_start(self) -> None:
-        if not self.training_env.has_attr("set_stage"):
-            env = self.training_env
-            raise ValueError(f"curriculum: the environment has no set_stage, it is {env}")
         # All of them, so that a mistake in a later stage is found now.
         for settings in [*self.settings, self.settings[self.stage]]:
             self.training_env.env_method("set_stage", **settings)

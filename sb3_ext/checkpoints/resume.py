@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
+from sb3_ext.adapter.sb3_private import walk_callbacks
 from sb3_ext.checkpoints.model_state import (
     global_random_state,
     load_global_random_state,
@@ -109,18 +109,6 @@ def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | No
     path, state = read_checkpoint(path, [part])
     load_policy_weights(model.policy, state[part], f"{path}: {part}")
     return path
-
-
-def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
-    """A callback, those in its list, and those inside of them, in order; None has none."""
-    if isinstance(callback, (list, tuple)):
-        for child in callback:
-            yield from walk_callbacks(child)
-    elif isinstance(callback, CallbackList):
-        yield from walk_callbacks(callback.callbacks)
-    elif isinstance(callback, BaseCallback):
-        yield callback
-        yield from walk_callbacks(getattr(callback, "callback", None))
 
 
 def _with_state(callback: Any) -> dict[str, Any]:

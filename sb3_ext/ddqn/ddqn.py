@@ -46,7 +46,7 @@ from sb3_ext.networks.optimizers import clip_gradients, forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import Ranks
-from sb3_ext.schedules.binding import set_learning_rate
+from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
 _DEFAULTS: dict[str, Any] = {

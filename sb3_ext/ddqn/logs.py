@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from torch import Tensor
 
-from sb3_ext.checkpoints.resume import walk_callbacks
+from sb3_ext.adapter.sb3_private import walk_callbacks
 
 
 def episode_sums(episode: dict[str, Any], first_row: int = 0) -> Tensor:

@@ -36,7 +36,7 @@ from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, FusedAdam, parameter_groups
-from sb3_ext.schedules.binding import set_learning_rate
+from sb3_ext.schedules.schedules import set_learning_rate
 
 
 class DuelingHead(nn.Module):

@@ -26,8 +26,7 @@ from sb3_ext.ddqn.targets import LOSSES, STRATEGIES
 from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
-from sb3_ext.schedules.binding import bind_schedules
-from sb3_ext.schedules.schedules import Schedule, parse_within
+from sb3_ext.schedules.schedules import Schedule, bind_schedules, parse_schedule
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 """What every update measures; means over the updates are logged."""
@@ -217,7 +216,7 @@ class DDQNState(Settings, DQN):
         """A schedule from any of its forms; a callable of the progress or None stays."""
         if value is None or (callable(value) and not isinstance(value, Schedule)):
             return value
-        return parse_within(name, value, highest)
+        return parse_schedule(value, name, highest=highest)
 
     def _create_aliases(self) -> None:
         """As in SB3; and how updates call the networks is decided here, once."""

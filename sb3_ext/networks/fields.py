@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from sb3_ext.config.sections import Size, checked
 from sb3_ext.networks.mlp import expand_net_arch
-from sb3_ext.schedules.schedules import Schedule, Unit, parse_within
+from sb3_ext.schedules.schedules import Unit, parse_schedule
 
 
 def schedule_field(
@@ -20,14 +20,13 @@ def schedule_field(
     """A validator for schedules of `units` in [0, highest]; `unit` where a form says none."""
 
     def check(value: Any) -> Any:
-        schedule = parse_within("", value, highest, unit)
+        schedule = parse_schedule(value, "", unit, highest)
         if schedule.unit not in units:
             why = "" if "progress" in units else ": there is no end that progress could refer to"
             raise ValueError(
                 f" must be a schedule of {' or '.join(units)}, got unit {schedule.unit!r}{why}"
             )
-        # Plain data can be written out as it was read.
-        return value.to_dict() if isinstance(value, Schedule) else value
+        return value  # plain data can be written out as it was read
 
     return checked(check)
 

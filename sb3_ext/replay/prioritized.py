@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from sb3_ext.config.checks import check_number
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.samples import TensorReplayBufferSamples
-from sb3_ext.schedules.schedules import parse_within
+from sb3_ext.schedules.schedules import parse_schedule
 
 _LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
 _WIDTH = 64
@@ -53,7 +53,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         **keywords: Any,
     ) -> None:
         self.alpha = check_number("alpha", alpha, 0.0, 1.0)
-        self.beta = parse_within("beta", beta, 1.0, "updates")
+        self.beta = parse_schedule(beta, "beta", "updates", highest=1.0)
         if self.beta.unit != "updates":
             raise ValueError(f"beta: got the unit {self.beta.unit!r}; expected 'updates'")
         self.priority_eps = check_number("priority_eps", priority_eps, 0.0, above=True)

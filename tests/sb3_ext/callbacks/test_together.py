@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 import sb3_ext.callbacks as package
+from sb3_ext.adapter.sb3_private import walk_callbacks
 from sb3_ext.callbacks import (
     ActionCounts,
     Bound,
@@ -22,10 +23,10 @@ from sb3_ext.callbacks import (
     SystemStatistics,
     Timers,
 )
+from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.model_state import model_state
-from sb3_ext.checkpoints.resume import resume, walk_callbacks
+from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import weights

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 
 import pytest
 import torch
@@ -12,8 +11,8 @@ from stable_baselines3 import DQN, PPO
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import ActionCounts, LayerStatistics, SystemStatistics, Timers
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.watching import entropy_of_counts
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal
@@ -145,49 +144,24 @@ class Clock:
         self.now += seconds
 
 
-def test_rollouts_and_what_lies_between(monkeypatch):
+def test_rollouts_and_what_lies_between_and_what_is_slow(monkeypatch):
     clock = Clock(monkeypatch)
     model = make_model(train_freq=2, learning_starts=0, log_interval_updates=1)
-    logs, timers = keep_logs(model), Timers(Every(transitions=64))
+    logs, timers = keep_logs(model), Timers(Every(transitions=64), slow_seconds=1.5)
     hook = StepHook(lambda _: clock.move(1.0))
     hook.after_train = lambda: clock.move(0.25)  # type: ignore[attr-defined]
-    model.learn(144, [timers, hook])
+    with pytest.warns(UserWarning, match="timers: rollout took 2 s") as told:
+        model.learn(144, [timers, hook])
     assert logs.values("time/rollout_ms") == [2000.0] * 2
     assert logs.values("time/update_ms") == [250.0] * 2
-
-
-def test_sections_are_measured_counted_if_slow_and_told_once(monkeypatch):
-    clock = Clock(monkeypatch)
-    model = make_model(log_interval_updates=1, learning_starts=0)
-    logs, timers = keep_logs(model), Timers(Every(transitions=40), slow_seconds=2.0)
-
-    def work(callback):
-        for name, late in (("thinking", 3.0), ("writing", 0.5)):
-            with suppress(ZeroDivisionError), timers.section(name):
-                clock.move(late if callback.num_timesteps > 40 else 1.0)
-                raise ZeroDivisionError  # what fails is measured too
-
-    with pytest.warns(UserWarning, match="timers: .* took .* s") as told:
-        model.learn(96, [timers, StepHook(work)])
-    assert logs.values("time/thinking_ms") == [1000.0, 3000.0]
-    assert sum("thinking" in str(each.message) for each in told) == 1
-    assert logs.values("time/thinking_slow") == [5]
-    assert not logs.values("time/writing_slow")
-    with pytest.raises(ValueError, match="slow_seconds"):
-        Timers(Every(updates=1), slow_seconds=0.0)
+    assert logs.values("time/rollout_slow") == [4, 8]
+    assert not logs.values("time/update_slow")
+    assert len(told) == 1
 
 
 def test_what_a_run_costs_its_machine():
     model = make_model(log_interval_updates=1, learning_starts=0)
     logs = keep_logs(model)
-    kept: list[torch.Tensor] = []
-
-    def take(callback):
-        if callback.num_timesteps == 48:
-            kept.append(torch.ones(2**24))  # 64 MiB
-
-    model.learn(96, [StepHook(take), SystemStatistics(Every(transitions=40))])
-    before, after = logs.values("system/memory_mb")
-    assert 50 < after - before < 100
-    assert logs.values("system/peak_memory_mb")[-1] > 50
+    model.learn(96, SystemStatistics(Every(transitions=40)))
+    assert all(50 < peak < 2**20 for peak in logs.values("system/peak_memory_mb"))
     assert all(0 <= busy < 64 for busy in logs.values("system/processors"))

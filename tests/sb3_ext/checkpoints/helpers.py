@@ -12,8 +12,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.files import file_digest
-from sb3_ext.schedules.binding import bind_schedules
-from sb3_ext.schedules.schedules import Exponential
+from sb3_ext.schedules.schedules import Exponential, bind_schedules
 from tests.fakes import ToyVectorEnv
 
 

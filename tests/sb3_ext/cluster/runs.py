@@ -17,12 +17,12 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.cluster import RayCollector
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.cluster import crew
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until

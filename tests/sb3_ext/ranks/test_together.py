@@ -13,6 +13,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
@@ -24,7 +25,6 @@ from sb3_ext.runs.checkpoint import (
     load_checkpoint,
 )
 from sb3_ext.runs.ranks import Ranks
-from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.ranks.processes import on_ranks

@@ -9,8 +9,7 @@ from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 
-from sb3_ext.schedules.binding import bind_schedules, of_progress
-from sb3_ext.schedules.schedules import Exponential, Linear
+from sb3_ext.schedules.schedules import Exponential, Linear, bind_schedules, of_progress
 
 LEARNING_RATE = Exponential(1e-2, 1e-4, 0.97)
 EXPLORATION = Linear(1.0, 0.1, 400, unit="transitions")

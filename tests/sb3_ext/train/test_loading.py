@@ -21,13 +21,13 @@ from resgym.measure.games import play_lengths
 from resgym.measure.rho import rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
+from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN, HostPolicy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from sb3_ext.schedules.frequency import Every
 from sb3_ext.train.loading import load_player, load_policy
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.train.helpers import SIZES, make_env, make_model

@@ -14,7 +14,6 @@ COMMANDS = {
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "tune": ("sb3_ext.tune.tune", "main", "search for hyperparameters"),
     "curves": ("sb3_ext.train.curves", "main", "draw the learning curves of runs"),
-    "plot_train": ("sb3_ext.train.curves", "plot_train", "rl_zoo3's plots of training"),
     "record_video": ("sb3_ext.train.play", "record_video", "record a trained player"),
     "card": ("sb3_ext.train.card", "main", "write a model card for the Hugging Face Hub"),
 }

@@ -14,7 +14,6 @@ import re
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from resgym.trust import regular_file
-from sb3_ext.config.checks import one_line
+from sb3_ext.config.checks import one_line, shown
 from sb3_ext.runs.checkpoint_format import (
     CheckpointError,
     CheckpointWarning,
@@ -165,15 +164,24 @@ def is_checkpoint(path: StrPath) -> bool:
 def list_checkpoints(run_dir: StrPath) -> list[Path]:
     """The numbered checkpoints of a run, newest first, damaged ones too; ``LATEST`` leads."""
     run_dir = Path(run_dir)
-    latest = ""
-    with suppress(OSError, ValueError):
-        latest = regular_file(run_dir / _LATEST, _LATEST).read_text(encoding="utf-8").strip()
+    latest = _latest(run_dir)
     found = []
     for entry in run_dir.iterdir() if run_dir.is_dir() else ():
         match = _NUMBERED.fullmatch(entry.name)
         if match and entry.is_dir() and not _was_replaced(entry):
             found.append((entry.name == latest, int(match[1]), match[2] is None, entry))
     return [entry for *_, entry in sorted(found, reverse=True)]
+
+
+def _latest(run_dir: Path) -> str | None:
+    """What ``LATEST`` says, or why it cannot be read; None if there is none."""
+    file = run_dir / _LATEST
+    if not os.path.lexists(file):
+        return None
+    try:
+        return regular_file(file, _LATEST).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        return one_line(error)
 
 
 def _was_replaced(path: Path) -> bool:
@@ -237,6 +245,11 @@ def read_checkpoint(
             reason = str(error)
         reasons_now = [each for each in ranks.exchange(reason) if each is not None]
         if not reasons_now:
+            latest, names = _latest(candidate.parent), {each.name for each in found}
+            lost = latest is not None and not {latest, f"{latest}.old"} & names
+            if path != candidate and lost:
+                where = candidate.parent / _LATEST
+                reasons.append(f"{where}: got {shown(latest)}, which is no checkpoint here")
             for each in reasons:
                 text = f"{each}; going back to {candidate}"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)

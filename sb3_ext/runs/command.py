@@ -20,11 +20,13 @@ from sb3_ext.runs.signals import TERMINATED, before_training, while_importing
 
 Main = Callable[[Sequence[str]], int]
 
+FAILED: tuple[type[BaseException], ...] = (ArithmeticError, ImportError, OSError, RuntimeError)
+"""For exit code 1: results could not be written, a process died or a loss became NaN."""
+
 
 def command(
     name: str,
     refused: tuple[type[BaseException], ...] = (ValueError,),
-    failed: tuple[type[BaseException], ...] = (FloatingPointError, OSError),
     interrupted: str = "interrupted",
 ) -> Callable[[Main], Callable[..., int]]:
     """Makes a function of the arguments a command, which reports errors by exit codes.
@@ -35,8 +37,7 @@ def command(
 
     Args:
         name: of the command, which begins the line.
-        refused: errors for exit code 2.
-        failed: errors for exit code 1.
+        refused: errors for exit code 2; others of `FAILED` are for 1.
         interrupted: what the line says after Ctrl-C and SIGTERM.
     """
 
@@ -55,7 +56,7 @@ def command(
                 if end.code != TERMINATED:
                     raise
                 code, message = TERMINATED, interrupted
-            except (*refused, *failed) as error:
+            except (*refused, *FAILED) as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
                 code = 2 if too_long or isinstance(error, refused) else 1

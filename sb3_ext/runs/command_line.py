@@ -12,9 +12,6 @@ from typing import Any
 
 import torch
 
-FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
-"""For exit code 1: results could not be written, a process died or a loss became NaN."""
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--actors": {
         "type": int,

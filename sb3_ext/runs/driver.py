@@ -30,7 +30,7 @@ from sb3_ext.runs.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, torch_threads
+from sb3_ext.runs.command_line import Report, add_options, reporter, torch_threads
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
@@ -203,7 +203,7 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
         not valid; 130 and 143: Ctrl-C and SIGTERM, after a checkpoint.
     """
     said = "stopped; what is finished is kept, the same command goes on"
-    return command(job.name, failed=FAILED, interrupted=said)(partial(_drive, job))(arguments)
+    return command(job.name, interrupted=said)(partial(_drive, job))(arguments)
 
 
 def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:

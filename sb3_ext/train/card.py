@@ -7,11 +7,10 @@ The card's figures are those of the scoreboard, measured from the folder as othe
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
+from huggingface_hub import EvalResult, ModelCardData
 
 import resgym
 from resgym.cli import OneLineParser
@@ -24,7 +23,6 @@ from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED
 from sb3_ext.train.loading import load_player, load_policy
 
 CARD = "README.md"
@@ -75,25 +73,25 @@ def write_card(
 
 def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Row]) -> str:
     """The card: what machines read, then what people read; ``shape`` is the (P, D) it knows."""
-    header: dict[str, Any] = {
-        "library_name": "resgym",
-        "license": licence,
-        "pipeline_tag": "reinforcement-learning",
-        "tags": list(TAGS),
-    }
-    if rows:
-        header["model-index"] = [{"name": name, "results": [_result(row) for row in rows]}]
+    about = ModelCardData(
+        library_name="resgym",
+        license=licence,
+        pipeline_tag="reinforcement-learning",
+        tags=[*TAGS],
+        model_name=name,
+        eval_results=[result for row in rows for result in _results(row)] or None,
+    )
     figures = "".join(
         f"\n{row.points} points, {row.starts} starts (seed {row.seed}, SHA-256 "
         f"`{row.starts_sha256[:16]}`), resgym {row.version}:\n\n{table([row])}\n"
         for row in rows
     )
     figures = figures or "\nNone: the scoreboard is for hosts of three axes.\n"
-    text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
     play, other = seats[role]
     return f"""---
-{text}---
+{about.to_yaml()}
+---
 
 # {name}
 
@@ -113,27 +111,25 @@ env = gymnasium.make("resgym/Hironaka{other}-v0", opponent="./FOLDER")
 {figures}"""
 
 
-def _result(row: Row) -> dict[str, Any]:
-    """One entry of the model index; of a range the lower end."""
-    named = (
+def _results(row: Row) -> Iterator[EvalResult]:
+    """Entries of the model index; of a range the lower end."""
+    for what, found in (
         ("exact worst case", row.worst),
         ("against choose_first", row.choose_first),
         ("against random", row.random),
-    )
-    game = "resgym/HironakaHost-v0"
-    return {
-        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
-        "dataset": {"type": game, "name": f"{game}, {row.points} points"},
-        "metrics": [
-            {"type": "rho", "name": f"rho, {what}", "value": round(found.rho[0], 6)}
-            | {"verified": False}
-            for what, found in named
-            if found is not None
-        ],
-    }
+    ):
+        if found is not None:
+            yield EvalResult(
+                task_type="reinforcement-learning",
+                dataset_type="resgym/HironakaHost-v0",
+                dataset_name=f"resgym/HironakaHost-v0, {row.points} points",
+                metric_type="rho",
+                metric_name=f"rho, {what}",
+                metric_value=round(found.rho[0], 6),
+            )
 
 
-@command("card", failed=FAILED)
+@command("card")
 def main(arguments: Sequence[str]) -> int:
     """Writes a card; returns the exit code, see `command`."""
     parser = OneLineParser(prog="resgym card", description=__doc__)

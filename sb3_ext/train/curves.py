@@ -3,20 +3,16 @@
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
 each evaluation over its starts, where the run kept it, or with ``--mean`` the range of the runs.
-Rewards in monitor files are shown by ``python -m sb3_ext plot_train``.
+Rewards in monitor files are drawn by ``rl_zoo3 plot_train``.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
 import json
 import math
 import os
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +21,7 @@ import numpy as np
 
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED
 
 FILES = ("rho.json", "evaluations.jsonl")
 _NO_BAND = (math.nan, math.nan)
@@ -39,21 +33,20 @@ def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) ->
     Entries of the two-player trainer have ``step`` and ``values`` in place of ``updates`` and
     ``rho``. Curves of rho have bands where there is ``interval_95``.
     """
-    found: dict[str, tuple[list[float], list[float], list[tuple[float, float]]]] = {}
+    found: dict[str, list[tuple[float, float, tuple[float, float]]]] = {}
     for entry in history:
         values, bands = entry.get("rho", entry.get("values", {})), entry.get("interval_95", {})
         if share:
             values, bands = {name: low for name, (low, _) in entry.get("share", {}).items()}, {}
         for name, value in values.items():
-            x, y, band = found.setdefault(name, ([], [], []))
-            x.append(float(entry.get("updates", entry.get("step"))))
-            y.append(float(value))
             low, high = bands.get(name, _NO_BAND)
-            band.append((float(low), float(high)))
-    return [
-        Curve(name, x, y, band if np.isfinite(band).any() else [])
-        for name, (x, y, band) in found.items()
-    ]
+            place = float(entry.get("updates", entry.get("step")))
+            found.setdefault(name, []).append((place, float(value), (float(low), float(high))))
+    curves = []
+    for name, points in found.items():
+        x, y, bands = map(list, zip(*points, strict=True))
+        curves.append(Curve(name, x, y, bands if np.isfinite(bands).any() else []))
+    return curves
 
 
 def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
@@ -77,10 +70,9 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     with suppress(AttributeError, TypeError, ValueError):  # of another form: there are none
         curves = history_curves(history, share)
     if not curves:
+        what = "shares of an optimum" if share else "measurements"
         raise ValueError(
-            f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
-            f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
-            "python -m sb3_ext plot_train)"
+            f"run must be a folder with {what} in {' or '.join(FILES)}, got {os.fspath(folder)!r}"
         )
     return curves
 
@@ -123,7 +115,7 @@ def _means(found: Sequence[Mapping[str, Curve]]) -> list[Curve]:
     return means
 
 
-@command("curves", failed=FAILED)
+@command("curves")
 def main(arguments: Sequence[str]) -> int:
     """Writes the plot; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = OneLineParser(
@@ -146,44 +138,4 @@ def main(arguments: Sequence[str]) -> int:
         about["band"] = f"mean of {len(args.runs)} runs; bands: least to largest"
     plot_curves(curves_of(args.runs, args.share, args.mean), target, title=args.title, **about)
     print(f"written to {target}")
-    return 0
-
-
-@command("plot_train", failed=FAILED)
-def plot_train(arguments: Sequence[str]) -> int:
-    """rl_zoo3's learning curves of monitor files, with its options.
-
-    ``-o FILE`` writes the picture to a file (its ending says the form) and opens no window.
-    """
-    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    own.add_argument("-o", "--output", type=Path)
-    given, rest = own.parse_known_args(arguments)
-    import matplotlib
-
-    if given.output is not None:
-        matplotlib.use("Agg")
-    from matplotlib import pyplot
-    from rl_zoo3.plots.plot_train import plot_train as draw
-
-    told = io.StringIO()
-    sys.argv[1:] = ["-f", "logs", *rest]
-    try:
-        with warnings.catch_warnings(), redirect_stderr(told):
-            warnings.simplefilter("ignore")  # of a window that nobody can see
-            draw()
-        if not pyplot.gca().lines:
-            raise ValueError("nothing to plot: no run has as many finished episodes as -w says")
-        if given.output is not None:
-            pyplot.savefig(given.output)
-            print(f"written to {given.output}")
-        elif pyplot.get_backend().lower() == "agg":
-            raise ValueError("there is no display: give -o FILE to write the picture to a file")
-    except SystemExit as end:
-        if not end.code:  # --help
-            raise
-        raise ValueError(told.getvalue().splitlines()[-1].partition("error: ")[2]) from None
-    except REFUSALS as error:
-        raise ValueError(str(error)) from error
-    finally:
-        pyplot.close("all")
     return 0

@@ -1,22 +1,30 @@
-"""The command line of `train`: the flags of rl_zoo3's own (2.9.2), and those of this project.
+"""The command line of `train`: the flags of rl_zoo3's own (2.9.2), and ours; the algorithms.
 
 rl_zoo3 keeps its parser inside a function, so its flags stand here once more; a test compares them
-with its source.
+with its source. Its tables of algorithms take ours, as it asks plugins to.
 """
 
 from __future__ import annotations
 
 import argparse
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import rl_zoo3
+import rl_zoo3.hyperparams_opt
+
 from resgym.cli import OneLineParser
 from resgym.game.devices import resolve_device
-from resgym.trust import add_trust
+from resgym.trust import add_trust, import_modules
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
+from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.numerics import SWITCHES
 
@@ -44,40 +52,29 @@ def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str],
     """A type of argparse: whole numbers in a range, and those of rl_zoo3 that mean none."""
 
     def read(text: str) -> int:
-        try:
+        with suppress(ValueError):
             number = int(text)
             if low <= number <= high or number in besides:
                 return number
-        except ValueError:
-            pass
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number between {low} and {high}, got {text}"
-        )
+        raise ArgumentTypeError(f"must be a whole number between {low} and {high}, got {text}")
 
     return read
 
 
-def told(read: Callable[[str], str]) -> Callable[[str], str]:
+def told(read: Callable[[str], Any]) -> Callable[[str], str]:
     """A type of argparse that says of a ValueError what it says."""
 
     def tell(text: str) -> str:
         try:
-            return read(text)
+            return str(read(text))
         except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            raise ArgumentTypeError(str(error)) from None
 
     return tell
 
 
-@told
-def device_name(text: str) -> str:
-    """A device that is here, or auto."""
-    return text if text == "auto" else str(resolve_device(text))
-
-
-@told
-def _config(text: str) -> str:
-    return str(find_config(text, field="conf-file"))
+device_name = told(lambda text: text if text == "auto" else resolve_device(text))
+_config = told(partial(find_config, field="conf-file"))
 
 
 def _truth(text: str) -> bool:
@@ -227,3 +224,36 @@ def saved_arguments(run: Path) -> dict[str, Any]:
             if name in NUMBERS:  # read as if it stood on the command line
                 kept[name] = str(value)
     return kept
+
+
+def known_algorithms(*classes: str) -> dict[str, Any]:
+    """rl_zoo3's table with ours and classes (module:Class) in it, as it asks plugins to."""
+    ours = {**ALGORITHMS, **{path: ALGORITHMS.resolve(path) for path in classes}}
+    samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
+    converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
+    samplers["ddqn"] = lambda *given: _for_ddqn(samplers["dqn"](*given))
+    converters["ddqn"] = lambda given: _for_ddqn(converters["dqn"](given))
+    samplers["ppo_mask"], converters["ppo_mask"] = samplers["ppo"], converters["ppo"]
+    rl_zoo3.ALGOS.update(ours)
+    for name in ours:  # those of others are searched as what they derive from
+        for table in (samplers, converters):
+            if (near := family(ours[name])) in table:
+                table.setdefault(name, table[near])
+    return rl_zoo3.ALGOS
+
+
+def _for_ddqn(values: dict[str, Any]) -> dict[str, Any]:
+    """What rl_zoo3 searches for DQN, with the network of points, and no schedule of exploration."""
+    network = {"extractor": "point_set", **values["policy_kwargs"]}
+    return {**values, "policy_kwargs": network, "exploration_rate": None}
+
+
+def check_algorithm(name: str) -> str:
+    """The name of an algorithm that is known; a class (module:Class) is entered first."""
+    with errors_of("algo", ValueError):
+        classes = [name] if ":" in name else []
+        import_modules(each.partition(":")[0] for each in classes)
+        known = known_algorithms(*classes)
+        if name not in known:
+            raise ValueError(unknown_word("algorithm", name, known))
+    return name

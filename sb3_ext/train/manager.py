@@ -44,7 +44,6 @@ from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
@@ -60,24 +59,16 @@ from sb3_ext.train.config_files import (
     section_of,
     with_classes,
 )
-from sb3_ext.train.normalize import save_statistics
 from sb3_ext.train.runs import Progress, RunLines
 
 SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std", "exploration_rate")
-RULE = "invalid_action"
-GIVEN = ("device", "seed", "tensorboard_log", "verbose")  # by the command line, not by the file
 ALONE_ONLY = (
     *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
 )
 """Options of rl_zoo3 that one process alone can follow."""
-WATCHING = (
-    *("action_counts", "layer_statistics", "rho_evaluation", "sample_games", "stop_conditions"),
-    *("system_statistics", "timers"),
-)
-"""Callbacks that the first of several ranks can have: they change nothing that is learnt."""
 NAMES = {
     **{"config": "conf_file", "env_id": "env", "n_eval_episodes": "eval_episodes"},
     **{"show_progress": "progress", "vec_env_type": "vec_env"},
@@ -110,10 +101,11 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.ours = issubclass(self.algorithm, DDQN)
         if ranks.size > 1:
             self._check_ranks(args)
-        own = {**vars(args), "args": args, "uuid_str": uuid}
+        own = {**vars(args), "args": args, "uuid_str": ""}
         names = signature(super().__init__).parameters
         super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
         self.vec_env_class: Any = partial(batched, self.vec_env_class)
+        self.uuid = uuid
         self._schedules: dict[str, Schedule] = {}
         self._named: dict[str, Any] = {}
         if args.resume is not None:
@@ -151,15 +143,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             env_kwargs = {**env_kwargs, "starts": args.starts}
         if env_kwargs or "env_kwargs" in given:
             self.env_kwargs = given["env_kwargs"] = env_kwargs
-        try:
-            check_hyperparameters(given, self.algorithm, where)
-        except ConfigError:
-            if self.custom_hyperparams:
-                check_hyperparameters(section, self.algorithm, where)
-                check_hyperparameters(given, self.algorithm, "-params")  # the file is sound
-            raise
-        for key in (each for each in GIVEN if each in given):
-            raise ValueError(f"{where}: {key} is given by the option --{key.replace('_', '-')}")
+        where = f"{where} with -params" if self.custom_hyperparams else where
+        check_hyperparameters(given, self.algorithm, where)
         if self.trial_id is not None and self.storage and self.study_name:
             given |= self.load_trial(self.storage, self.study_name, self.trial_id)
         saved = dict(sorted(given.items()))
@@ -195,6 +180,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self._named = {key: hyperparams.pop(key) for key in names if key in hyperparams}
         collector = hyperparams.pop("collector", None)
         if self.ranks.size > 1:
+            if self._named:
+                raise ValueError(f"{next(iter(self._named))}: works without torchrun")
             self.ranks.share("n_envs", hyperparams.get("n_envs", 1))
             for name in ("batch_size", "buffer_size"):
                 usual = signature(self.algorithm).parameters[name].default
@@ -230,15 +217,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _attach(self, model: Any) -> None:
         """Makes ready for `learn`."""
-        args, legal, env = self.args, getattr(model, "legal_actions", None), model.get_env()
-        unmasked = self.eval_freq > 0 and getattr(legal, "source", "") == "environment"
-        # Said now, rather than at the first evaluation.
-        if unmasked and env.has_attr(RULE) and "error" in env.get_attr(RULE):
-            raise ValueError(
-                f"eval-freq: must be -1 for {self.env_name.gym_id}, or its env_kwargs {RULE} "
-                "another than 'error': only the environment knows its legal actions, and "
-                "evaluations do not ask it"
-            )
+        args = self.args
         if self._schedules:
             bind_schedules(model, **self._schedules)
         self.callbacks += self.watching
@@ -286,10 +265,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _reserve_folder(self) -> None:
         """Keeps others out: two that start together would get the same number from rl_zoo3."""
-        stem = os.path.join(self.log_path, f"{self.env_name}_")
-        number, *uuid = self.save_path[len(stem) :].split("_", 1)
+        stem, _, number = self.save_path.rpartition("_")
         for free in itertools.count(int(number)):
-            self.save_path = "_".join([f"{stem}{free}", *uuid])
+            self.save_path = f"{stem}_{free}{self.uuid}"
             if not os.path.exists(self.save_path):
                 with suppress(FolderInUseError):
                     folder = RunFolder(self.save_path, "log-folder")
@@ -308,12 +286,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         named = named_with_arguments(self._named.get("callback"))
         self.specified_callbacks = [{_dotted(name): arguments} for name, arguments in named]
         self.callbacks = rl_zoo3.utils.get_callback_list({"callback": self.specified_callbacks})
-        for each in self.callbacks if self.ranks.size > 1 else ():
-            if type(each) not in map(CALLBACKS.get, WATCHING):
-                raise ValueError(
-                    f"callback: several ranks can have {', '.join(WATCHING)}, got "
-                    f"{type(each).__name__}"
-                )
         if self.ranks.rank > 0:
             self.callbacks = []
             return
@@ -360,11 +332,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         super().learn(as_told)
 
     def save_trained_model(self, model: Any) -> None:
-        """Writes the model, once, and what `SavedRun` needs beside it."""
+        """Writes the model, once."""
         if self.ranks.rank == 0:
             super().save_trained_model(model)
-            if self.normalize:
-                save_statistics(model.get_vec_normalize_env(), Path(self.params_path))
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data (no `super`)."""

@@ -20,9 +20,8 @@ from tqdm import tqdm
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.runs.command import command
-from sb3_ext.train.flags import REFUSED, add_flags, whole
-from sb3_ext.train.saved_run import SavedRun
-from sb3_ext.train.search_spaces import check_algorithm
+from sb3_ext.train.flags import REFUSED, add_flags, check_algorithm, whole
+from sb3_ext.train.loading import SavedRun
 
 
 @command("enjoy", REFUSED)

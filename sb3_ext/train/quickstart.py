@@ -23,7 +23,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
+from sb3_ext.runs.command_line import add_options, torch_threads
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -56,7 +56,7 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT, **changes: Any
     return DDQN(env=TensorVecEnv(env), seed=seed, **{**section, **changes})
 
 
-@command("quickstart", failed=FAILED)
+@command("quickstart")
 def main(arguments: Sequence[str]) -> int:
     """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = OneLineParser(

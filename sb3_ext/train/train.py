@@ -35,9 +35,14 @@ from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.train.config_files import check_hyperparameters, section_of
-from sb3_ext.train.flags import REFUSED, make_parser, saved_arguments
+from sb3_ext.train.flags import (
+    REFUSED,
+    check_algorithm,
+    known_algorithms,
+    make_parser,
+    saved_arguments,
+)
 from sb3_ext.train.manager import Manager
-from sb3_ext.train.search_spaces import check_algorithm, known_algorithms
 
 
 @command("train", REFUSED)

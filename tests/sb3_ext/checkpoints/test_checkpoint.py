@@ -276,13 +276,16 @@ def test_latest_leads_and_may_be_missing_or_wrong(saved: Path) -> None:
     other = save_checkpoint(run / "best", make_state(), latest=False)
     assert (run / "LATEST").read_text() == saved.name + "\n"
     assert list_checkpoints(run) == [saved, later]
-    for content in ("", "nonsense", "../../etc", other.name):
-        (run / "LATEST").write_text(content)
+    for content in (b"", b"nonsense", b"../../etc", other.name.encode(), b"\xff\xfe"):
+        (run / "LATEST").write_bytes(content)
         assert list_checkpoints(run) == [later, saved]
-    (run / "LATEST").write_bytes(b"\xff\xfe")
-    assert list_checkpoints(run) == [later, saved]
+        with pytest.warns(CheckpointWarning, match=r"LATEST: got .*; going back to .*300$"):
+            assert read_checkpoint(run)[0] == later
     (run / "LATEST").unlink()
     assert read_checkpoint(run)[0] == later
+    (run / "LATEST").symlink_to(run / "nothing")
+    with pytest.warns(CheckpointWarning, match="No such file"):
+        read_checkpoint(run)
 
 
 def test_prune(tmp_path: Path) -> None:

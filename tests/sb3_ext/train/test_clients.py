@@ -12,10 +12,8 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-import optuna
 import pytest
 import rl_zoo3.enjoy
-import rl_zoo3.hyperparams_opt
 import rl_zoo3.train
 import yaml
 from stable_baselines3 import DQN, PPO
@@ -26,7 +24,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
-from sb3_ext.train.search_spaces import known_algorithms
 from sb3_ext.train.train import main as train_main
 
 HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
@@ -115,17 +112,6 @@ def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path):
     assert first["results"].max() == first["results"].min() == -1
     assert first["ep_lengths"].max() == 1
     assert second["ep_lengths"].max() > 1  # told otherwise: nothing of the training's
-
-
-def test_sizes_that_are_searched_for_ppo_suit_many_games():
-    known_algorithms()
-    for algorithm in ("ppo", "ppo_lstm", "ppo_mask"):
-        sample, found = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER[algorithm], {}
-        for games in (1, 128):
-            trials = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-            found[games] = [sample(trials.ask(), 4, games, {})["n_steps"] for _ in range(40)]
-        assert max(found[1]) == 2**12  # rl_zoo3's own
-        assert max(found[128]) * 128 <= 2**14
 
 
 def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path, capsys):

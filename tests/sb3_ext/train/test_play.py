@@ -6,15 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from moviepy import VideoFileClip
-from PIL import Image
 
 from resgym.render.positions import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.train.curves import plot_train
+from sb3_ext.train.loading import SavedRun
 from sb3_ext.train.play import enjoy, record_video
-from sb3_ext.train.saved_run import SavedRun
 from sb3_ext.train.train import main as train
 
 HOST = "resgym/HironakaHost-v0"
@@ -69,31 +66,3 @@ def test_a_cut_model_and_one_that_is_no_model_are_told_apart(runs, tmp_path, cap
     assert len(said) == 2
     assert "policy.pth: holds something else than weights" not in said[0]
     assert "policy.pth: holds something else than weights" in said[1]
-
-
-def test_curves_of_monitor_files_are_written(runs, tmp_path):
-    target = tmp_path / "curve.png"
-    arguments = ["-a", "ddqn", "-e", "HironakaHost", "-f", str(runs), "-w", "5", "-o", str(target)]
-    assert plot_train([*arguments, "-y", "length"]) == 0
-    with Image.open(target) as picture:
-        assert picture.size == (640, 480)
-    assert pyplot.get_fignums() == []
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["-w", "100000", "-o", "curve.png"], "nothing to plot"),
-        (["-w", "5", "-o", "curve.nonsense"], "nonsense"),
-        (["-w", "5"], "there is no display: give -o FILE"),
-        (["-w", "many"], "-w/--episode-window: invalid int"),
-        (["-f", "nowhere"], "nowhere/ddqn"),
-    ],
-)
-def test_curves_that_cannot_be_drawn(runs, tmp_path, more, message, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pyplot.switch_backend("Agg")
-    assert plot_train(["-a", "ddqn", "-e", "HironakaHost", "-f", str(runs), *more]) in (1, 2)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
-    assert pyplot.get_fignums() == []

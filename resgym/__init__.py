@@ -1,4 +1,4 @@
-"""Hironaka's polyhedral game, exactly and in batches, as Gymnasium environments.
+"""Hironaka's polyhedral game as exact, batched Gymnasium environments.
 
 Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0`` and
 ``resgym/HironakaAgent-v0``.

@@ -30,13 +30,13 @@ def _path(text: str) -> Path:
 
 
 def one_line(message: object) -> str:
-    """What an error says, on one line; of a long line the beginning and the end."""
+    """Return an error's message on one line, shortened in the middle if it is long."""
     text = " ".join(str(message).split())
     return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """As argparse, with errors in one line and ``--import``; a path is never empty."""
+    """An `ArgumentParser` with ``--import``, errors on one line, and no empty paths."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -44,29 +44,29 @@ class OneLineParser(argparse.ArgumentParser):
         add_import(self)
 
     def error(self, message: str) -> NoReturn:
-        """Ends the program with code 2."""
+        """End the program with exit code 2."""
         self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("game").add_argument
-    add("--dimension", type=int, default=3, help="axes, 2 to 10 (default 3)")
+    add("--dimension", type=int, default=3, help="number of axes, 2 to 10 (default 3)")
     add("--max-num-points", type=int, default=20, help="points of a random start (default 20)")
-    add("--max-value", type=int, default=20, help="starts are uniform on 0..this (default 20)")
-    add("--max-moves", type=int, default=200, help="games are cut after so many (default 200)")
+    add("--max-value", type=int, default=20, help="largest value of a start (default 20)")
+    add("--max-moves", type=int, default=200, help="cut games after this many (default 200)")
     _add_starts(parser)
 
 
 def _add_starts(parser: argparse.ArgumentParser) -> None:
-    text = "draw the starts from this file, one position a line, as in docs/game.md"
+    text = "draw starts from this file with one position a line (see docs/game.md)"
     parser.add_argument("--starts", metavar="FILE", help=text)
 
 
 def _add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--games", type=int, default=10_000, help="games a pairing (default 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of starts, players (default 0)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
-    text = "show the share of what no host can surpass, against agents that answer the position"
+    text = "show rho as a share of the optimum, for deterministic agents without memory"
     parser.add_argument("--optimum", action="store_true", help=f"{text} alone")
     _add_game(parser)
     _add_rule(parser, weights=False)
@@ -76,21 +76,21 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = "of .svg: left to right, a line a chart, or move by move beside a game (default: tree,"
-    text += " or outline if that would be wider than a screen)"
+    text = "of .svg: left to right, one line per chart, or animated beside a game (default: tree,"
+    text += " or outline if the tree is wider than a screen)"
     parser.add_argument("--layout", choices=("tree", "outline", "growing"), help=text)
 
 
 def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
     add = parser.add_argument
-    add("--rule", choices=RULES, default="basic", help="which rule is played (default basic)")
-    add("--unit", type=int, default=1, help="of rule polyhedra: exponents are multiples of 1/this")
+    add("--rule", choices=RULES, default="basic", help="rule of the game (default basic)")
+    add("--unit", type=int, default=1, help="rule polyhedra: exponents are multiples of 1/UNIT")
     if weights:
-        add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
+        add("--weights", type=int, nargs="+", metavar="W", help="rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
-    """The arguments of a command that a function takes under the same names."""
+    """Return the arguments of a command that a function takes by name."""
     names = signature(function).parameters
     return {name: value for name, value in vars(args).items() if name in names}
 
@@ -135,7 +135,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _parse_start(args: argparse.Namespace) -> Any:
-    """The position of the argument ``start``; notices go to stderr, one line each."""
+    """Return the position ``start``; print notices to stderr, one line each."""
     if getattr(args, "layout", None) and (args.out is None or args.out.suffix.lower() != ".svg"):
         raise ValueError(f"layout is for --out with .svg, got {args.layout} and out {args.out}")
     import warnings
@@ -153,7 +153,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
 def _add_file(
     parser: argparse.ArgumentParser, option: str, endings: Collection[str], text: str
 ) -> None:
-    """Adds an option that names a file to write; argparse tells its error in one line."""
+    """Add an option for an output file; argparse reports a bad name in one line."""
 
     def file(name: str) -> Path:
         try:
@@ -170,7 +170,7 @@ def _written(args: argparse.Namespace, content: str) -> None:
 
 
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
-    """Writes a tree to a file if one is named, then prints a result and the tree's outline."""
+    """Write a tree to ``--out`` if given; print a result and the tree's outline."""
     if args.out is not None and tree is not None:
         growing = args.layout == "growing"
         forms = {
@@ -215,11 +215,11 @@ def _solve(args: argparse.Namespace) -> None:
 
     start = _parse_start(args)
     if (args.host or args.agent) and args.out and args.out.suffix.lower() in _FANS:
-        raise ValueError(f"out: against one player there is no fan to write to {args.out}")
+        raise ValueError(f"out: a tree against one player has no fan, got {args.out}")
     try:
         solution = solve(start, progress=note, **_options(args, solve))
     except KeyboardInterrupt:
-        # What is proved by now holds, whoever stops the search.
+        # Bounds that were proved before the interrupt are valid.
         bound, seen, seconds = latest
         solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
@@ -244,7 +244,7 @@ def _play(args: argparse.Namespace) -> None:
         raise ValueError(f"out must end in .json, as pictures need 2 or 3 axes, {more}")
     if form == ".gif":
         require_matplotlib("--out with .gif")
-    # With --json the conversation must not mix with the result.
+    # With --json, stdout holds the result alone.
     record = play(points, target=sys.stderr if args.json else sys.stdout, **_options(args, play))
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
@@ -285,15 +285,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("agent", help=agents)
     _add_play(command)
 
-    command = commands.add_parser("cross-play", help="make a table of rho, hosts against agents")
+    command = commands.add_parser("cross-play", help="measure every host against every agent")
     add = command.add_argument
     add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
     add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
-    text = "draw the table into this file: .png, .svg or .pdf"
+    text = "draw the table to this file: .png, .svg or .pdf"
     _add_file(command, "--plot", (".png", ".svg", ".pdf"), text)
     _add_play(command)
 
-    command = commands.add_parser("check", help="check an environment by the vector contract")
+    command = commands.add_parser("check", help="check an environment against its contract")
     add = command.add_argument
     add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
     add("--steps", type=int, default=200, help="steps to play (default 200)")
@@ -305,37 +305,39 @@ def _parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("start", help=start)
     add("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
-    add("--max-depth", type=int, default=100, help="moves (default 100)")
-    add("--max-nodes", type=int, default=100_000, help="(default 100000)")
-    add("--smooth-stop", action="store_true", help="end also at a monomial of degree one")
-    add("--reposition", action="store_true", help="follow the strict transform (see the docs)")
-    add("--seed", type=int, default=0, help="for hosts that draw (default 0)")
+    add("--max-depth", type=int, default=100, help="moves before a cut (default 100)")
+    add("--max-nodes", type=int, default=100_000, help="charts before a cut (default 100000)")
+    add("--smooth-stop", action="store_true", help="also end branches at a monomial of degree one")
+    add(
+        "--reposition", action="store_true", help="follow the strict transform (docs/resolution.md)"
+    )
+    add("--seed", type=int, default=0, help="seed of hosts that draw random numbers (default 0)")
     _add_rule(command)
     _add_out(command)
 
     command = commands.add_parser("solve", help="prove the optimal value of a position")
     add = command.add_argument
     add("start", help=start)
-    text = "moves on the longest branch, or nodes or leaves of the tree (default depth)"
+    text = "minimise the longest branch, the nodes or the leaves (default depth)"
     add("--objective", choices=("depth", "nodes", "leaves"), default="depth", help=text)
-    add("--max-depth", type=int, help="look at so many moves only")
-    add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
-    add("--agent", help="the shortest game against this agent instead")
-    add("--host", help="the longest game that this host can be forced to instead")
+    add("--max-depth", type=int, help="search at most this many moves deep")
+    add("--time-limit", type=float, metavar="SECONDS", help="stop after this time")
+    add("--agent", help="find the shortest game against this agent instead")
+    add("--host", help="find the longest game against this host instead")
     _add_rule(command)
     _add_out(command)
 
     command = commands.add_parser("play", help="play a game in the terminal")
     add = command.add_argument
-    add("start", nargs="?", help=f"{start}; random if left out")
+    add("start", nargs="?", help=f"{start} (default: random)")
     seats = ("host", "agent")
     add("--as", dest="seat", choices=seats, default="agent", help="your seat (default agent)")
-    add("--opponent", help="player or model's path (default zeillinger as host, random as agent)")
-    add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
+    add("--opponent", help="player or model's path (default: host zeillinger, agent random)")
+    add("--seed", type=int, default=0, help="seed of start and opponent (default 0)")
     text = "write the game to this file: .gif or .html (2 or 3 axes), or .json"
     _add_file(command, "--out", (".gif", ".html", ".json"), text)
     _add_game(command)
-    # None tells that they were not given: with a start they would do nothing.
+    # None means not given: with a start these options would have no effect.
     command.set_defaults(dimension=None, max_num_points=None, max_value=None)
 
     command = commands.add_parser("bench", help="measure moves per second")
@@ -345,11 +347,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-num-points", type=int, default=20)
     add("--device", default="cpu")
     add("--backend", default="auto")
-    add("--repeats", type=int, default=5, help="the median is printed (default 5)")
-    add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
+    add("--repeats", type=int, default=5, help="repeats; the median is printed (default 5)")
+    add("--seconds", type=float, default=1.0, help="seconds per repeat (default 1)")
     _add_starts(command)
 
-    commands.add_parser("compile", help="compile for this processor ahead of the first use")
+    commands.add_parser("compile", help="compile the kernels before their first use")
 
     runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench, _bench)
     for command, run in zip(commands.choices.values(), runs, strict=True):
@@ -365,7 +367,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
+    """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
     from resgym.polynomials.parse import ParseError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -382,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # The reader (head, less) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Files that are asked for by name: checked before the work, and never half written."""
+"""Output files: checked before the work starts, and written as a whole."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 
 def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
-    """The path of a file that can be written, so that a long computation is not lost at its end.
+    """Return the path of a file that can be written, or fail before a long computation starts.
 
-    Messages call it by ``name``; the endings are such as ``.svg``.
+    Errors call the path ``name``. ``endings`` are suffixes such as ``.svg``.
 
     Raises:
-        ValueError: another ending, a folder that does not exist or cannot be written to, or the
-            name of a folder.
+        ValueError: the ending is not allowed, the folder is missing or not writable, or the path
+            is a folder.
     """
     target = Path(path)
     if target.suffix.lower() not in endings:
@@ -34,10 +34,10 @@ def output_file(path: str | os.PathLike[str], endings: Collection[str], name: st
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Replaces a file as a whole: whatever happens, it holds the old or the new content.
+    """Replace a file atomically: at any time it holds the old or the new content.
 
     Raises:
-        OSError: it could not be written; the old content is still there.
+        OSError: the file could not be written; the old content is still there.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     aside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.tmp")
@@ -56,7 +56,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain data as JSON reads it back, with its digest as ``sha256``."""
+    """Return plain data as JSON reads it back, with its digest as ``sha256``."""
     plain: dict[str, Any] = json.loads(json.dumps(data))
     plain.pop("sha256", None)
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
@@ -64,7 +64,7 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_seal(data: Any) -> dict[str, Any]:
-    """The data that were given to `sealed`.
+    """Return the data that were given to `sealed`.
 
     Raises:
         ValueError: the data have no digest, or were changed after they were sealed.
@@ -72,5 +72,5 @@ def check_seal(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict) or "sha256" not in data:
         raise ValueError("sha256 is missing")
     if sealed(data) != data:
-        raise ValueError("sha256: was changed after it was written")
+        raise ValueError("sha256: the file was changed after it was written")
     return {key: value for key, value in data.items() if key != "sha256"}

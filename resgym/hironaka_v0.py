@@ -1,7 +1,7 @@
-"""The game with both seats as a PettingZoo environment (extra ``pettingzoo``).
+"""Both seats of the game as a PettingZoo environment (extra ``pettingzoo``).
 
-``hironaka_v0.env(render_mode=...)`` is the game in turns, ``raw_env`` the same without PettingZoo's
-wrappers, ``parallel_env`` the game in which both choose at once.
+``env`` plays in turns, ``raw_env`` does so without PettingZoo's wrappers, and in ``parallel_env``
+both seats choose at once.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ HOST, AGENT = "host_0", "agent_0"
 
 
 class raw_env(AECEnv, gymnasium.utils.EzPickle):
-    """Hironaka's game in turns: ``host_0`` names a set of axes, ``agent_0`` one axis of it.
+    """Hironaka's game in turns: ``host_0`` chooses a set of axes, ``agent_0`` one axis of it.
 
-    Observation of both seats: ``observation`` float32 [P + 1, D], the points as in
-    ``resgym/Hironaka-v0`` and in the last row the set that awaits an answer (1 for its axes, zeros
-    on the host's turn); ``action_mask`` int8 [A], zeros for the seat that is not to move, in the
-    info too. Actions: ``Discrete(2^D - D - 1)`` for the host (`resgym.game.action_axes`),
-    ``Discrete(D)`` for the agent; the spaces sample legal actions also without a mask. The rewards
-    of a move are given on the agent's half of it.
+    Both seats observe ``observation`` float32 [P + 1, D]: the points as in ``resgym/Hironaka-v0``,
+    and in the last row the host's set (1 for its axes; zeros on the host's turn). They also get
+    ``action_mask`` int8 [A], which is zeros for the seat that does not move, and is in the info
+    too. Actions are ``Discrete(2^D - D - 1)`` for the host (`resgym.game.action_axes`) and
+    ``Discrete(D)`` for the agent. The spaces sample legal actions, also without a mask. The
+    rewards of a move are paid on the agent's half-move.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         spaces: str = "own",
         **kwargs: Any,
     ) -> None:
-        """Makes the environment.
+        """Make the environment.
 
         Args:
             max_cycles: moves after which a game is truncated; None for no limit.
-            simultaneous: the agent does not see the host's set before it answers, and an axis that
-                is not in the set stands for the next one that is (the first follows on the last).
-            spaces: ``own`` of each seat; or the same for both, as SuperSuit and others need:
-                ``padded`` to the larger number of actions A, or ``flat``, which is ``padded``
-                with observations in one row, float32 [(P + 1) D + A], the mask behind the points.
-            kwargs: as `resgym.HironakaVectorEnv`, without those of vector environments.
+            simultaneous: the agent chooses without seeing the host's set; an axis outside the set
+                stands for the next axis in it, in cyclic order.
+            spaces: ``own``: each seat has its own. ``padded``: both seats have the larger number of
+                actions A, as SuperSuit and others need. ``flat``: ``padded``, and observations are
+                one row, float32 [(P + 1) D + A], with the mask behind the points.
+            kwargs: as of `resgym.HironakaVectorEnv`, except those of vector environments.
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
@@ -103,17 +103,17 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         }
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """What a seat sees."""
+        """Return a seat's observation space."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Space[Any]:
-        """What a seat may name."""
+        """Return a seat's action space."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Starts a game; ``options={"points": ...}`` from a given one; other keys are unread.
+        """Start a game; ``options={"points": ...}`` sets the start, other keys are ignored.
 
-        With rule ``thom`` there may be ``weights`` too.
+        With rule ``thom``, ``weights`` may be given too.
         """
         known = ("points", "weights")
         given = {key: value for key, value in (options or {}).items() if key in known}
@@ -127,7 +127,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         self._inform(info)
 
     def observe(self, agent: str) -> Any:
-        """What ``agent`` sees now."""
+        """Return what ``agent`` observes now."""
         hidden = self._simultaneous and agent == AGENT
         named = np.zeros_like(self._seen["coords"]) if hidden else self._seen["coords"]
         points = np.concatenate([self._seen["points"], named[None].astype(np.float32)])
@@ -135,7 +135,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         return flatten(self._forms[agent], seen) if self._flat else seen
 
     def _mask(self, agent: str) -> np.ndarray:
-        """The legal actions int8 [A] of a seat, none if it is not to move."""
+        """Return the legal actions int8 [A] of a seat; none if it does not move now."""
         mask = np.zeros(self.action_spaces[agent].n, np.int8)
         if agent in self.agents and not (self.terminations[agent] or self.truncations[agent]):
             if self._simultaneous:
@@ -151,10 +151,10 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         }
 
     def step(self, action: Any) -> None:
-        """Plays the action of the seat whose turn it is; None for a seat whose game is over.
+        """Play the action of the seat that moves; None for a seat whose game is over.
 
         Raises:
-            ValueError: the action is illegal; nothing has changed then.
+            ValueError: the action is illegal; nothing changes then.
         """
         seat = self.agent_selection
         if self.terminations[seat] or self.truncations[seat]:
@@ -180,20 +180,20 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         return next(k % dimension for k in range(axis, axis + dimension) if named[k % dimension])
 
     def render(self) -> Any:
-        """The frame of the game in ``render_mode``; see `resgym.HironakaVectorEnv.render`."""
+        """Render the game in ``render_mode``; see `resgym.HironakaVectorEnv.render`."""
         return self._game.render()
 
     def close(self) -> None:
-        """Closes the environment; it cannot be reset again."""
+        """Close the environment; it cannot be reset again."""
         self._game.close()
 
 
 def env(**kwargs: Any) -> AECEnv:
-    """`raw_env` in PettingZoo's wrappers: an illegal action loses the game (reward -1)."""
+    """Wrap `raw_env` in PettingZoo's wrappers: an illegal action loses the game (reward -1)."""
     wrapped = wrappers.TerminateIllegalWrapper(raw_env(**kwargs), illegal_reward=-1)
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
 
 
 def parallel_env(**kwargs: Any) -> Any:
-    """The game in which both choose at once (``simultaneous``), one move a step."""
+    """Make the game in which both seats choose at once (``simultaneous``), one move a step."""
     return aec_to_parallel(raw_env(simultaneous=True, **kwargs))

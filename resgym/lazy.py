@@ -1,4 +1,4 @@
-"""Packages that open at once: what they gather is imported when it is first asked for."""
+"""Lazy packages: a name is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import Any
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package (PEP 562).
+    """Return ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
-    Its modules are found as its attributes too, whether they have been imported or not; ``dir``
-    lists the public names alone.
+    Modules of the package are attributes too. ``dir`` lists the public names only.
 
     Args:
-        package: its name.
-        homes: by a module in it, the names that come from there, between blanks.
+        package: name of the package.
+        homes: for each module, the names that it provides, separated by spaces.
     """
     modules = {
         name: f"{package}.{module}" for module, names in homes.items() for name in names.split()

@@ -1,8 +1,7 @@
-"""The scoreboard of hosts: the exact worst case and rho with two agents, all from the same starts.
+"""The scoreboard of hosts: the exact worst case and rho against two agents, same starts for all.
 
-``resgym scoreboard`` shows the hosts that come with the package, and the rows of a file of your own
-beside them; ``resgym scoreboard add MODEL`` measures a host and writes a row. See
-docs/scoreboard.md.
+``resgym scoreboard`` shows the hosts of the package and the rows of a file of your own.
+``resgym scoreboard add MODEL`` measures a host and adds its row. See docs/scoreboard.md.
 """
 
 from __future__ import annotations
@@ -47,14 +46,13 @@ _MARKED = re.compile(
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure, from the lowest that it can be to the highest; equal if all searches ended.
+    """A measure as lower and upper bound; they are equal if every search ended.
 
     Attributes:
         rho: games finished per move.
-        interval_95: of rho over random starts, around both ends.
-        moves: of a game, in the mean; those of cut games count.
-        share: rho as a part of what an optimal host reaches on these starts; None where no optimum
-            is known.
+        interval_95: 95 % interval of rho over random starts, around both bounds.
+        moves: mean moves of a game; cut games count.
+        share: rho as a share of the optimum on these starts; None if the optimum is unknown.
     """
 
     rho: tuple[float, float]
@@ -66,13 +64,13 @@ class Figure:
     def of(
         cls, low: RhoResult, high: RhoResult, optimum: tuple[float, float] | None = None
     ) -> Figure:
-        """The figure of two results; ``optimum``: the least and the greatest moves of all games."""
+        """Build a figure from two results; ``optimum``: least and greatest moves of all games."""
         rho, moves = (low.rho, high.rho), (high.mean_length, low.mean_length)
         share = optimum and (rho[0] * optimum[0] / low.games, rho[1] * optimum[1] / low.games)
         return cls(rho, (low.interval[0], high.interval[1]), moves, share)
 
     def cells(self) -> tuple[str, str, str]:
-        """Rho, the share and the moves as text."""
+        """Format rho, the share and the moves."""
         known = self.rho[0] == self.rho[1]
         about = f" ± {self.interval_95[1] - self.rho[1]:.4f}" if known else ""
         share = "-" if self.share is None else percent(self.share)
@@ -81,21 +79,21 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of a host, with the rule ``basic`` in three axes, values 0..20.
+    """The measurements of a host, with rule ``basic``, three axes and values 0..20.
 
     Attributes:
-        host: its name.
-        points: of a start.
-        starts: how many.
-        seed: of the starts and of players that draw.
+        host: name of the host.
+        points: points of a start.
+        starts: number of starts.
+        seed: seed of the starts and of players that draw random numbers.
         starts_sha256: digest of the starts.
-        version: of this package.
-        cut: starts from which an agent can hold the game up for ever, or past 200 moves.
-        given_up: starts whose search was given up after 20,000 positions.
-        worst: the longest games that an agent can force; None if the host draws random numbers, or
+        version: version of this package.
+        cut: starts from which an agent can prolong the game beyond 200 moves.
+        given_up: starts whose search exceeded 20,000 positions.
+        worst: longest games that an agent can force; None if the host draws random numbers or
             remembers earlier moves.
-        choose_first: the games with this agent.
-        random: likewise; no optimum is known.
+        choose_first: games against this agent.
+        random: games against this agent; no optimum is known.
     """
 
     host: str
@@ -112,10 +110,10 @@ class Row:
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> Row:
-        """A row from plain data.
+        """Build a row from plain data.
 
         Raises:
-            AttributeError, KeyError, TypeError, ValueError: they are no row.
+            AttributeError, KeyError, TypeError, ValueError: the data are not a row.
         """
         figures = {}
         for name in ("worst", *AGENTS):
@@ -135,20 +133,20 @@ class Row:
 
 @lru_cache
 def _starts(points: int, number: int) -> tuple[GameState, str]:
-    """The starts, and their digest."""
+    """Return the starts and their digest."""
     starts = rho_starts(GameSpec(max_num_points=points), number, SEED)
     return starts, hashlib.sha256(json.dumps(starts.point_lists()).encode()).hexdigest()
 
 
 @lru_cache
 def optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The moves of optimal hosts in all games: with an optimal agent, and with ``choose_first``.
+    """Return the moves of best play against an optimal agent and against ``choose_first``.
 
-    Each as the least and the greatest number that it can be.
+    Each is a lower and an upper bound of the moves of all games.
     """
     solved = [resgym.solve(each) for each in _starts(points, number)[0].point_lists()]
     least = torch.tensor([int(each.lower_bound) for each in solved])
-    # What was not proved within its budget counts with its bounds here, too.
+    # Starts that were not proved within the budget contribute their bounds.
     most = torch.tensor([int(each.upper_bound or MAX_MOVES) for each in solved])
     agent, spec = resolve_player("choose_first", "agent"), GameSpec(max_num_points=points)
     found = optimum(agent, _starts(points, number)[0], spec, MAX_MOVES)
@@ -158,16 +156,16 @@ def optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, 
 
 
 def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = None) -> Row:
-    """Measures a host.
+    """Measure a host.
 
     Args:
         host: a player's name, a `Player`, a callable or a saved model's path.
-        points: of a start.
-        number: of starts; rows can be compared where it is the same.
-        name: instead of the host's own.
+        points: points of a start.
+        number: number of starts; only rows with the same number can be compared.
+        name: name in the table; by default the host's own.
 
     Raises:
-        ValueError, TypeError: there is no such host, or it cannot play these positions.
+        ValueError, TypeError: the host does not exist or cannot play these positions.
     """
     spec = GameSpec(max_num_points=points)
     player = resolve_player(host, "host", spec)
@@ -196,10 +194,10 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file.
+    """Read the rows of a file.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: the file is not a scoreboard.
     """
     try:
         rows = json.loads(regular_file(path, "file").read_text(encoding="utf-8"))
@@ -207,17 +205,17 @@ def read_rows(path: Path) -> list[Row]:
             raise TypeError("must be a list")
         return [Row.read(row) for row in rows]
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(f"file: {path} is no scoreboard: {error!r:.200}") from error
+        raise ValueError(f"file: {path} is not a scoreboard: {error!r:.200}") from error
 
 
 def shipped_rows() -> list[Row]:
-    """The rows of the hosts that come with the package."""
+    """Return the rows of the shipped hosts."""
     files = [folder / "scoreboard.json" for folder in _FOLDERS]
     return next((read_rows(file) for file in files if file.is_file()), [])
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """Without rows that a later one of that host, points and starts replaces; the best first."""
+    """Keep the last row of each host, points and starts; sort, best first."""
     latest = {(row.host, row.points, row.starts_sha256): row for row in rows}
     return sorted(
         latest.values(), key=lambda row: (row.points, -row.worst.rho[0] if row.worst else 1.0)
@@ -230,14 +228,14 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Rows as Markdown."""
+    """Format rows as Markdown."""
     return markdown_table(HEADINGS, map(_cells, rows))
 
 
 def filled(page: str, rows: Sequence[Row]) -> str:
-    """A page with its tables, each between two markers, as of these rows.
+    """Return the page with its tables, each between two markers, replaced by these rows.
 
-    A marker may name hosts behind its points, ``20 points: optimal, taught``: only these are shown.
+    A marker may list hosts: with ``20 points: optimal, taught`` only these are shown.
     """
 
     def marked(marks: re.Match[str]) -> str:
@@ -250,17 +248,17 @@ def filled(page: str, rows: Sequence[Row]) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Shows the rows, and measures a host first if asked to."""
+    """Measure a host if asked to, then show the rows."""
     file = output_file(args.file, (".json",), "file")
     own = _own_rows(file)
-    for page in args.page:  # what is wrong is told before the work
+    for page in args.page:  # fail before the work
         _marked_text(page)
     if args.action:
         resolve_player(args.model, "host", GameSpec())
         for points in args.points or POINTS:
             print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
             row = measure(args.model, points, name=args.name)
-            # Read again: another one may have been added meanwhile.
+            # Read again: another process may have added a row.
             own = merged([*_own_rows(file), row])
             write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
     rows = merged([*shipped_rows(), *own])

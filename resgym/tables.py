@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column stands to the left, numbers in the others to the right."""
+    """Format a Markdown table: first column left, numbers in the others right."""
     lines = [f"| {' | '.join(row)} |" for row in (heading, *rows)]
     lines.insert(1, "|---" + "|---:" * (len(heading) - 1) + "|")
     return "\n".join(lines)
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """The same for a terminal: columns of equal width."""
+    """Format a table for a terminal, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -25,10 +25,10 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def spread(values: Iterable[float], digits: int) -> str:
-    """Numbers from the least to the greatest, once where they look alike."""
+    """Format a range of numbers; one number if both ends look alike."""
     return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in values))
 
 
 def percent(shares: Iterable[float]) -> str:
-    """Shares of one, from the least to the greatest, such as "98.1 %"."""
+    """Format a range of shares, such as "98.1 %"."""
     return spread((100 * share for share in shares), 1) + " %"

@@ -1,4 +1,4 @@
-"""The contract as public code: checks for vector environments and players."""
+"""Contracts as public code: checks for vector environments and players."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ContractError", "check_modes", "check_player", "check_vector_env"]
 
 
 class ContractError(AssertionError):
-    """An environment does not keep the contract."""
+    """An environment violates the contract."""
 
 
 def _require(condition: object, message: str) -> None:
@@ -294,7 +294,7 @@ def check_modes(
     starts: Any = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """`check_vector_env` in every autoreset mode.
+    """Run `check_vector_env` in every autoreset mode.
 
     Args:
         id: of a registered environment, such as ``resgym/HironakaHost-v0``.
@@ -304,7 +304,7 @@ def check_modes(
         tell: called with a line before each mode.
 
     Returns:
-        What was found in each mode, nothing where it keeps the contract.
+        The problem found in each mode; nothing where the environment keeps the contract.
 
     Raises:
         ValueError: there is no such environment, or it takes no ``autoreset_mode``.

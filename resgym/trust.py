@@ -1,8 +1,8 @@
-"""What may run code: modules that a command line names, and pickles after ``--trust``.
+"""Code from files: modules named on a command line, and pickles after ``--trust``.
 
-A file may choose registered names and set numbers, strings and shapes; `sb3_ext.config.effects`
-judges configurations by that rule, docs/security.md explains it. This module holds what commands
-declare: ``--import`` and ``--trust``. A program's own code is not judged.
+A file may choose registered names and set numbers, strings and shapes. `sb3_ext.config.effects`
+checks configurations by that rule, and docs/security.md explains it. This module implements the
+options ``--import`` and ``--trust``. A program's own code is not checked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 _pickles = True
 _imports = True
 _modules: list[str] = []
-_named: set[str] = set()  # those of them that a command line or a program named
+_named: set[str] = set()  # modules that a command line or a program named
 _files: frozenset[Path] = frozenset()
 
 
 @contextmanager
 def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Iterator[None]:
-    """A command is at work: only with ``trust`` are these files trusted, and pickles opened."""
+    """Run a command: only with ``trust`` are these files trusted and may pickles be opened."""
     global _pickles, _files
     before = _pickles, _files
     _pickles = trust
@@ -39,7 +39,7 @@ def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Iterator
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Strangers ask: meanwhile nothing is imported, and no pickle opened."""
+    """Answer untrusted requests: nothing is imported, and no pickle is opened."""
     global _pickles, _imports
     before = _pickles, _imports
     _pickles = _imports = False
@@ -50,21 +50,21 @@ def outside() -> Iterator[None]:
 
 
 def is_trusted(file: str | os.PathLike[str]) -> bool:
-    """Whether the command line named this file beside ``--trust``."""
+    """Return whether the command line named this file together with ``--trust``."""
     return Path(file).resolve() in _files
 
 
 def check_pickle(path: str | os.PathLike[str]) -> None:
-    """Raises ValueError in one line unless a file with pickles may be opened now."""
+    """Raise ValueError unless a file with pickles may be opened now."""
     if not _pickles:
         raise ValueError(
-            f"{os.fspath(path)}: holds pickles, which can run code; expected --trust beside it, or "
-            "a folder instead: a run's or a checkpoint's, which hold none"
+            f"{os.fspath(path)}: contains pickles, which can run code; expected --trust, or "
+            "the folder of a run or a checkpoint, which has none"
         )
 
 
 def regular_file(path: str | os.PathLike[str], field: str) -> Path:
-    """The path of a file that ends: no pipe, socket or device; else a ValueError."""
+    """Return the path of a regular file; raise ValueError for a pipe, socket or device."""
     found = Path(path)
     if found.exists() and not found.is_file():
         raise ValueError(f"{field}: got {os.fspath(path)!r}; expected a regular file")
@@ -72,17 +72,17 @@ def regular_file(path: str | os.PathLike[str], field: str) -> Path:
 
 
 def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Adds ``--trust`` to a command line."""
+    """Add ``--trust`` to a command line."""
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="trust the file or model named on this command line like a program of your own: it "
-        "may import modules, connect, and hold pickles; files that it names stay untrusted",
+        help="trust the file or model named on this command line as much as your own program: it "
+        "may import modules, connect and contain pickles; files that it names stay untrusted",
     )
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--import``, which imports as soon as it is read, before any name is looked up."""
+    """Add ``--import``, which imports as soon as it is read, before any name is looked up."""
 
     def imported(name: str) -> str:
         try:
@@ -97,28 +97,28 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         type=imported,
         dest="modules",
         metavar="MODULE",
-        help="import this Python module first, so that the players, rewards, algorithms and so on "
-        "that it registers have names; may be repeated",
+        help="import this Python module first; the players, rewards and algorithms that it "
+        "registers can then be named; may be repeated",
     )
 
 
 def imported_modules() -> tuple[str, ...]:
-    """Modules that were imported by name, for `import_modules` in another process."""
+    """Return the modules that were imported by name, for `import_modules` elsewhere."""
     return tuple(_modules)
 
 
 def is_named(module: str) -> bool:
-    """Whether a command line or a program named this module, so that files may name its classes."""
+    """Return whether a command line or a program named this module for use in files."""
     return module in _named
 
 
 def import_modules(names: Iterable[str], named: bool = True) -> None:
-    """Imports modules by their dotted names, also those in the working folder, as ``python -m``.
+    """Import modules by dotted name, also from the working folder, as ``python -m`` does.
 
-    Files may then name what is in them, unless ``named`` is false.
+    Files may then name the contents of these modules, unless ``named`` is false.
 
     Raises:
-        ValueError: one is no dotted name, or its import fails.
+        ValueError: a name is not a dotted name, or its import fails.
     """
     for name in names:
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", name):
@@ -138,10 +138,10 @@ def import_modules(names: Iterable[str], named: bool = True) -> None:
 
 
 def named_object(path: str, field: str = "name") -> Any:
-    """What ``module:name`` names; ``field`` is where it stands, for messages.
+    """Return the object at ``module:name``; errors name ``field``.
 
     Raises:
-        ValueError: it has another form, nothing may be imported now, the import fails, or the
+        ValueError: the form is wrong, imports are not allowed now, the import fails, or the
             module has no such name.
     """
     module, _, name = path.partition(":")
@@ -160,7 +160,7 @@ def named_object(path: str, field: str = "name") -> Any:
 
 
 def named_class(path: str, base: type) -> type:
-    """The class at ``module:Class``, derived from ``base``; ValueError as of `named_object`."""
+    """Return the class at ``module:Class``, which must derive from ``base``."""
     found = named_object(path)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"{path!r} must be a class derived from {base.__name__}, got {found!r}")

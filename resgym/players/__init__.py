@@ -1,4 +1,4 @@
-"""Players for both seats: the protocol, scripted hosts and agents, and the registry of names."""
+"""Players for both seats: the protocol, scripted hosts and agents, and the registry."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The one door through which answers of players enter the games, and several players as one.
+"""How players are asked: every answer is checked here, and several players act as one.
 
-Whoever plays a game calls `ask_player` or `ask_players`, never ``act``: beyond them answers index
-tables and, in compiled code, memory.
+Code that plays games calls `ask_player` or `ask_players`, never ``act``, because the answers are
+used as indices of tables and, in compiled code, of memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from resgym.players.base import Player, check_role, rows_of
 
 
 def player_name(player: Any) -> str:
-    """A short name: a name itself, a file's stem, ``name`` or ``__name__``, else the class."""
+    """Return a short name: a name, a file's stem, ``name`` or ``__name__``, or the class."""
     if isinstance(player, str):
         return player.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip")
     return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
@@ -33,28 +33,28 @@ def ask_player(
     rng: RowRandom,
     rows: Tensor | None = None,
 ) -> Tensor:
-    """A player's answers, checked.
+    """Ask a player, and check its answers.
 
-    Kind, dtype, shape and device are checked everywhere, the values where it costs nothing to look
-    at them, which is on the CPU. On an accelerator a look would stall every step: an illegal answer
-    is replaced there by the lowest legal one, so that it cannot reach a kernel.
+    Type, dtype, shape and device are checked everywhere. Values are checked on the CPU only, since
+    reading them on an accelerator would stall every step; there an illegal answer is replaced by
+    the lowest legal one, so that it cannot reach a kernel.
 
-    Arguments and answers are those of `Player.act`, for M games and with no set empty; ``rows``
-    int64 [M] says which rows of the player's batch these games are, None: all of them.
+    Arguments and answers are those of `Player.act`, for M games without empty sets. ``rows``
+    int64 [M] are the rows of the player's batch that these games are; None means all of them.
 
     Raises:
-        TypeError: the answer is no dense tensor of integers.
-        ValueError: it has a wrong shape or device, or an illegal entry, or the player wrote to what
-            it was handed.
+        TypeError: the answer is not a dense tensor of integers.
+        ValueError: its shape or device is wrong, an entry is illegal, or the player wrote to an
+            argument.
     """
     own = player if rows is None else rows_of(player, rows)
     handed = (state.points, state.count, *(() if coords is None else (coords,)))
     before = stamps(*handed)
-    # Objects of this call alone: what a player does to their shape or memory reaches no game.
+    # Copies of this call: what a player does to their shape or memory affects no game.
     answer = own.act(state.detached(), None if coords is None else coords.detach(), rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*handed) != before:
-        raise ValueError(f"{who} must not write to the tensors that it is handed")
+        raise ValueError(f"{who} must not write to its arguments")
     looking = devices.is_host_memory(state.device)
     legal = check_answer(answer, state, coords, who, rows, looking=looking)
     if looking:
@@ -73,12 +73,12 @@ def check_answer(
     *,
     looking: bool = True,
 ) -> Tensor:
-    """Bool [N]: which entries are legal; all of them, or a ValueError, if it is ``looking``.
+    """Return which entries are legal, bool [N]; with ``looking``, raise if one is not.
 
-    The arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
+    Arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
 
     Raises:
-        TypeError, ValueError: it is no dense tensor of N integers there.
+        TypeError, ValueError: the answer is not a dense tensor of N integers on that device.
     """
     if not isinstance(answer, Tensor):
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
@@ -114,15 +114,15 @@ def ask_players(
     rng: RowRandom,
     rows: Tensor | None = None,
 ) -> Tensor:
-    """The checked answers of several players, each in its own games.
+    """Ask several players, each in its own games, and check their answers.
 
     On the CPU each player answers only its own rows. On an accelerator each answers all rows and
-    the right answers are picked, because finding the rows would wait for the device; there the
-    cost is that of all players together. ``assignment`` int64 [M] says who plays which game, as a
-    position in ``players``; the rest is as for `ask_player`.
+    the right answers are selected, because finding the rows would wait for the device; the cost is
+    then that of all players together. ``assignment`` int64 [M] gives each game's player, an index
+    of ``players``. The other arguments are those of `ask_player`.
 
     Raises:
-        TypeError, ValueError: an answer is none (see `ask_player`), or on the CPU a game has no
+        TypeError, ValueError: an answer is invalid (see `ask_player`), or on the CPU a game has no
             player.
     """
     if not devices.is_host_memory(state.device):
@@ -154,10 +154,10 @@ def ask_players(
 
 
 class MixedPlayer:
-    """One player of one role per row; who answers what, and at what cost, is that of `ask_players`.
+    """One player of one role for each row; `ask_players` describes the cost.
 
-    The ``assignment`` int64 [N], positions in ``players``, is kept by the object and may be written
-    to between moves, for example to seat a new opponent.
+    The object keeps ``assignment`` int64 [N], indices of ``players``. You may write to it between
+    moves, for example to seat a new opponent.
     """
 
     def __init__(self, players: Sequence[Player], assignment: Tensor | Sequence[int]) -> None:
@@ -185,20 +185,20 @@ class MixedPlayer:
         return f"MixedPlayer({self.players!r}, {len(self.assignment)} rows)"
 
     def select(self, index: Tensor) -> MixedPlayer:
-        """The player of the rows ``index`` (int64 or bool [N]); the assignment is copied."""
+        """Return the player of the rows ``index`` (int64 or bool [N]); the assignment is copied."""
         mixed = MixedPlayer.__new__(MixedPlayer)
-        # Players that belong to a batch have to be cut to the same rows.
+        # Players that belong to a batch must be restricted to the same rows.
         mixed.players = [rows_of(player, index) for player in self.players]
         mixed.role = self.role
         mixed.assignment = self.assignment.to(index.device)[index]
         return mixed
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers each row by its player.
+        """Answer each row with its player.
 
         Raises:
-            TypeError, ValueError: the number of games is not that of the assignment, which was
-                written to and is out of range, or an answer is none (see `ask_player`).
+            TypeError, ValueError: the assignment has another number of games or an index out of
+                range, or an answer is invalid (see `ask_player`).
         """
         self.assignment = self.assignment.to(state.device)
         if len(self.assignment) != state.num_games:

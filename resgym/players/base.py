@@ -1,7 +1,7 @@
-"""What a player is, and players made from functions.
+"""The player protocol, and players made from functions.
 
-A player keeps no memory of earlier moves: the answer to a row is the same alone, in any batch and
-after a resume. A `resgym.players.RecurrentPlayer` has a memory, and says so: ``remembers``.
+A player has no memory: its answer to a row is the same alone, in any batch and after a resume. A
+`resgym.players.RecurrentPlayer` has one and declares it in ``remembers``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ PlayerFunction = Callable[["GameState", "Tensor | None", "RowRandom"], "Tensor"]
 
 @runtime_checkable
 class Player(Protocol):
-    """Plays one seat of N games.
+    """A player of one seat in N games.
 
-    A class that is registered under a name says in an attribute ``rules``, names as of `GameSpec`,
-    which rules it plays; without one that is ``basic`` alone. An object without one may play any.
+    A registered class lists the rules that it plays in the attribute ``rules`` (names as in
+    `GameSpec`); the default is ``basic`` alone. An object without that attribute may play any rule.
     """
 
     @property
@@ -34,66 +34,66 @@ class Player(Protocol):
         ...
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers in every game, writing to no argument.
+        """Choose a move in every game, without writing to an argument.
 
         Args:
             state: positions of N games.
             coords: bool [N, D], the hosts' sets, for an agent; None for a host. With rule ``thom``,
-                the axes of the sets that may be chosen.
-            rng: the rows' random numbers. Drawing advances nothing, so a player that needs several
-                independent numbers takes them from ``rng.split``.
+                only the axes of the sets that the agent may choose.
+            rng: random numbers of the rows. Drawing does not advance them: for several independent
+                numbers use ``rng.split``.
 
         Returns:
-            int64 [N] on the device of the state: action numbers 0..A-1 of a host, among those of
-            ``state.legal_sets()`` if that is not None; axes of an agent with ``coords[n, axis[n]]``
-            True. Finished games get any legal answer.
+            int64 [N] on the device of the state. A host returns action numbers 0..A-1, legal by
+            ``state.legal_sets()`` if that is not None. An agent returns axes with
+            ``coords[n, axis[n]]`` True. In finished games any legal answer will do.
         """
         ...
 
 
 def check_role(role: object, name: str = "role") -> Role:
-    """``role`` if it is one, else a ValueError that calls it by ``name``."""
+    """Return ``role`` if it is valid; the ValueError calls it ``name``."""
     if role not in get_args(Role):
         raise ValueError(f"{name} must be 'host' or 'agent', got {role!r}")
     return cast(Role, role)
 
 
 def given_sets(coords: Tensor | None) -> Tensor:
-    """The hosts' sets that an agent was handed; a TypeError if there are none."""
+    """Return the hosts' sets that an agent was given; raise TypeError if there are none."""
     if coords is None:
         raise TypeError("coords must be the hosts' sets when an agent plays, got None")
     return coords
 
 
 def own_attribute(player: Player, name: str) -> str | None:
-    """What a player's very class says of ``act``; a subclass may choose differently.
+    """What the class itself declares about ``act``; a subclass may choose differently.
 
-    ``compiled`` is the name under which `resgym.kernels` knows the choice. ``invariant`` says what
-    of a position changes no answer, beside the order of the points: ``shift``, or ``scale`` for a
-    shift and a factor. ``reads_order`` is true if that order matters, ``draws`` if chance does.
+    ``compiled`` is the name of the choice in `resgym.kernels`. ``invariant`` is what never changes
+    an answer, beside the order of points: ``shift``, or ``scale`` for shift and factor.
+    ``reads_order`` is true if the order matters, ``draws`` if the player draws random numbers.
     """
     return vars(type(player)).get(name)
 
 
 def compiled_name(player: Player) -> str | None:
-    """The name under which `resgym.kernels` knows a player's choice, or None."""
+    """Return the name of a player's choice in `resgym.kernels`, or None."""
     return own_attribute(player, "compiled")
 
 
 def rows_of(player: Player, index: Tensor) -> Player:
-    """The player for some rows of its batch, int64 or bool [N].
+    """Return the player for some rows of its batch, int64 or bool [N].
 
-    Players answer every row alike and are returned as they are, except those that belong to a fixed
-    batch, which offer ``select(index)`` (`resgym.players.MixedPlayer`).
+    Most players answer every row alike and are returned unchanged. Players of a fixed batch
+    provide ``select(index)`` (`resgym.players.MixedPlayer`).
     """
     select = getattr(player, "select", None)
     return player if select is None else select(index)
 
 
 class CallablePlayer:
-    """A player from a function ``(state, coords, rng) -> answers``, like `Player.act`.
+    """A player made from a function ``(state, coords, rng) -> answers``, like `Player.act`.
 
-    Errors show ``name``, by default the function's own.
+    Errors show ``name``, by default the name of the function.
     """
 
     def __init__(self, function: PlayerFunction, role: Role, name: str | None = None) -> None:
@@ -107,5 +107,5 @@ class CallablePlayer:
         return f"CallablePlayer({self.name}, role={self.role!r})"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Calls the function; see `Player.act`."""
+        """Call the function; see `Player.act`."""
         return self.function(state, coords, rng)

@@ -1,4 +1,4 @@
-"""The contract of a player as public code."""
+"""The contract of players as public code."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def check_player(
     spec: GameSpec | None = None,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Plays games with a player and raises if it breaks the contract of `Player`.
+    """Play games with a player, and raise if it violates the contract of `Player`.
 
-    It must answer legally in unfinished and in finished games, with integers [N] on the right
-    device; the same way twice; a row the same way alone, among other rows and in another order;
-    without writing to what it is handed and without drawing from torch's global generator.
+    Its answers must be legal in finished and unfinished games, integers [N] on the right device,
+    and the same twice. Each row's answer must be the same alone, among others and in another
+    order. The player must not write to its arguments or use torch's global generator.
 
-    A player of a fixed batch is asked for its rows through ``select`` (see `rows_of`). At least 4
-    games are played, of ``spec`` or of a default game of ``dimension`` axes.
+    A player of a fixed batch is asked through ``select`` (see `rows_of`). At least 4 games are
+    played, of ``spec`` or of a default game with ``dimension`` axes.
 
     Raises:
-        AssertionError: the player breaks the contract; the message says how.
+        AssertionError: the player violates the contract; the message says how.
         TypeError, ValueError: an argument of the check is wrong.
     """
     spec = GameSpec(dimension=dimension) if spec is None else spec
@@ -64,8 +64,8 @@ def check_player(
         chance = torch.where(state.answers(sets), chance, -1.0)
         axis = answer if role == "agent" else chance.argmax(1)
         state, _ = move(state, sets, axis, spec)
-        # The first game is at its end after one move, in the origin, so that every player meets
-        # finished games.
+        # The first game ends after one move, in the origin, so that every player meets finished
+        # games.
         first = torch.arange(num_games, device=device) == 0
         points = state.points.clone()
         points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
@@ -88,7 +88,7 @@ def _role_of(player: Any) -> str:
 def _checked(
     player: Player, state: GameState, coords: Tensor | None, rng: RowRandom, when: str
 ) -> Tensor:
-    """The player's answer, once every way of asking has given the same."""
+    """Return the player's answer if every way of asking gives the same."""
     rows = torch.arange(state.num_games, device=state.device)
     answer = _asked(player, state, coords, rng, when)
     ways = {
@@ -114,7 +114,7 @@ def _checked(
 def _asked(
     player: Player, state: GameState, coords: Tensor | None, rng: RowRandom, when: str
 ) -> Tensor:
-    """The answer, after checks of its form, its values and of side effects."""
+    """Return the answer, after checking its form, its values and side effects."""
     who = f"the {player.role} {player!r}"
     given = [state.points, state.count, rng.key, *([] if coords is None else [coords])]
     before, random = [tensor.clone() for tensor in given], torch.random.get_rng_state()
@@ -123,12 +123,12 @@ def _asked(
     except Exception as error:
         raise AssertionError(f"{who} raised {type(error).__name__}: {error} ({when})") from error
     if not torch.equal(random, torch.random.get_rng_state()):
-        raise AssertionError(f"{who} draws from torch's global generator ({when})")
+        raise AssertionError(f"{who} uses torch's global generator ({when})")
     if not all(map(torch.equal, given, before)):
-        raise AssertionError(f"{who} writes to what it is handed ({when})")
+        raise AssertionError(f"{who} writes to its arguments ({when})")
     try:
         check_answer(answer, state, coords, who)
     except (TypeError, ValueError) as error:
         raise AssertionError(f"{error} ({when})") from None
-    # A copy, in case the player hands out a buffer that it writes to again.
+    # A copy, in case the player returns a buffer that it writes to again.
     return answer.to(torch.int64, copy=True)

@@ -1,7 +1,7 @@
-"""The rules on lists of points with Python integers: moves that keep the order of the points.
+"""The rules on lists of points in Python integers; moves keep the order of the points.
 
 Positions are tuples of points in the order in which they were typed, so a chart reads like the
-polynomial it comes from.
+polynomial that it comes from.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ Axes = tuple[int, ...]
 
 
 class OrderedRule:
-    """The rule of a `GameSpec`; this is the default one."""
+    """The rule of a `GameSpec`; this class is the default rule."""
 
     def __init__(self, spec: GameSpec) -> None:
         self.spec = spec
 
     def start(self, points: Iterable[tuple[int, ...]]) -> Position:
-        """The points of a start that matter."""
+        """Return the points of a start that matter."""
         return self._shifted(self._kept(points))[0]
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
-        """The position after a move; None if a coordinate would pass 2^59."""
+        """Return the position after a move; None if a coordinate would exceed 2^59."""
         following = self._following(points, axes, axis)
         return None if following is None else self.start(following)
 
     def ending(self, points: Position) -> str | None:
-        """How the game is over in a position, or None; see `resgym.trees.data.Ending`."""
+        """Return how the game ended in a position, or None; see `resgym.trees.data.Ending`."""
         return "resolved" if len(points) == 1 else None
 
     def sets(self, points: Position) -> Iterator[Axes]:
-        """The sets that the host may name, smaller ones first."""
+        """Return the sets that the host may choose, smaller ones first."""
         yield from sorted(action_axes(self.spec.dimension, self.spec.least_axes), key=len)
 
     def answers(self, points: Position, axes: Axes) -> Axes:
-        """The axes of a set that the agent may choose."""
+        """Return the axes of a set that the agent may choose."""
         return axes
 
     def key(self, points: Position) -> Any:
-        """One form for positions that have the same value."""
+        """Return one form for all positions with the same value."""
         return tuple(sorted(points))
 
     def _following(self, points: Position, axes: Axes, axis: int) -> list[tuple[int, ...]] | None:
@@ -73,7 +73,7 @@ class OrderedRule:
     def _shifted(
         self, kept: list[tuple[int, ...]], marked: tuple[int, ...] = ()
     ) -> tuple[Position, tuple[int, ...]]:
-        """The points, and one more, as they lie once they are repositioned."""
+        """Return the points and one more, repositioned together."""
         if not self.spec.reposition:
             return tuple(kept), marked
         lowest = tuple(map(min, zip(*kept, strict=True)))
@@ -100,7 +100,7 @@ class OrderedPolyhedra(OrderedRule):
 
 
 class WeightedPosition(tuple[tuple[int, ...], ...]):
-    """The points of rule ``thom``, with the weights and the distinguished point, None once lost."""
+    """The points of rule ``thom`` with weights and distinguished point (None once it is lost)."""
 
     weights: tuple[int, ...]
     marked: tuple[int, ...] | None
@@ -167,7 +167,7 @@ class OrderedThom(OrderedRule):
 
 
 def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> OrderedRule:
-    """The rule of a game; ``weights``, 1 by default, are for rule ``thom``."""
+    """Return the rule of a game; ``weights``, 1 by default, are for rule ``thom``."""
     if spec.rule == "thom":
         return OrderedThom(spec, weights)
     if weights is not None:

@@ -1,4 +1,4 @@
-"""Scripted hosts on plain integers, which need no torch: quick for a few positions."""
+"""Scripted hosts in plain Python, without torch: fast for a few positions."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ PLAIN_HOSTS: dict[str, Callable[[Position], tuple[int, ...]]] = {
     "zeillinger": _zeillinger,
     "zeillinger_lex": partial(_zeillinger, lex=True),
 }
-"""The set that a host names in a position that is not over, in the default rule.
+"""Each function returns the host's set in an unfinished position of the default rule.
 
-Its points are in the order in which they were typed, as `resgym.players.seats.Seat` takes them."""
+The points are in the order in which they were typed, as in `resgym.players.seats.Seat`."""

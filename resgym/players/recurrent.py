@@ -1,4 +1,4 @@
-"""A player that remembers the moves of its games: how a trained recurrent network plays."""
+"""A player with memory: how a trained recurrent network plays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RecurrentScore = Callable[[Any, "Tensor | None", Tensor], "tuple[Tensor, Tensor]
 
 @dataclass
 class _Memory:
-    """What is known of each of N rows: its last position and move, and the network's memory."""
+    """The memory of N rows: last position and move, and the network's state."""
 
     points: Tensor
     sets: Tensor
@@ -30,21 +30,21 @@ class _Memory:
 
 
 class RecurrentPlayer(ScoringPlayer):
-    """Plays the legal action with the highest score, which depends on the moves before.
+    """Play the legal action with the highest score, which depends on the moves before.
 
-    Nobody tells a player when a game begins. A row's memory is kept while its position is one to
-    which the move that was played there last can have led, and is empty otherwise; so it follows
-    the rows of environments and of measures through every restart. Rows that are taken out of a
-    batch (`select`) go on where they are.
+    A player is not told when a game begins. A row keeps its memory while its position can follow
+    from the position and move before; otherwise the memory is cleared. So it works with every
+    restart of environments and measures. Rows that are selected from a batch (`select`) keep
+    their memory.
 
     Args:
-        role: as of `ScoringPlayer`, and so are those that follow ``score``.
-        score: from an observation, the memory [N, M] or None before there is any, and bool [N],
-            rows that begin without memory, to scores [N, A] and the new memory [N, M].
+        role: as in `ScoringPlayer`; the arguments after ``score`` too.
+        score: maps an observation, the memory [N, M] (None at first) and bool [N], the rows that
+            begin without memory, to scores [N, A] and the new memory [N, M].
     """
 
     remembers = True
-    """Asked about a position outside of a game, it cannot say what it would play in one."""
+    """The player has a memory, so a single position does not determine its move."""
 
     def __init__(self, role: Any, score: RecurrentScore, *args: Any, **kwargs: Any) -> None:
         super().__init__(role, lambda _: torch.empty(0), *args, **kwargs)
@@ -54,9 +54,9 @@ class RecurrentPlayer(ScoringPlayer):
         self._begins = self._new = torch.empty(0)
 
     def select(self, index: Tensor) -> RecurrentPlayer:
-        """The player of the rows ``index`` (int64 or bool [N]), which remembers for this one too.
+        """Return the player of the rows ``index`` (int64 or bool [N]); both share the memory.
 
-        Before it has played, and for rows that it has never seen, one without memories.
+        Before the first move, and for rows that it has not seen, it has no memory.
         """
         index = index.nonzero()[:, 0] if index.dtype == torch.bool else index
         chosen = copy.copy(self)
@@ -73,7 +73,7 @@ class RecurrentPlayer(ScoringPlayer):
         return self._index
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`; the answer depends on the earlier moves of the rows."""
+        """See `Player.act`; the answers depend on the earlier moves of the rows."""
         own, shape = self._own_rows(), state.points.shape
         known = own is not None and len(own) == len(state.count)
         if not (known and self._kept[0].points.shape[1:] == shape[1:]):
@@ -99,7 +99,7 @@ class RecurrentPlayer(ScoringPlayer):
         return answer
 
     def scores(self, observation: Any) -> Tensor:
-        """As of `ScoringPlayer`, with what the rows remember; they remember this one too."""
+        """Score as `ScoringPlayer` does, with the memory of the rows, and update the memory."""
         memory, own = None, self._own_rows()
         if self._kept and own is not None:
             memory = self._kept[0].network[own.to(self._device)]
@@ -108,11 +108,11 @@ class RecurrentPlayer(ScoringPlayer):
 
 
 def _follows(points: Tensor, sets: Tensor, axis: Tensor, state: GameState) -> Tensor:
-    """Bool [N]: every point of a position is where the last move took one of those before it.
+    """Return bool [N]: every point of a position can come from the last move.
 
-    ``points`` int64 [N, P, D] and bool ``sets`` [N, D] are the position and the host's set of the
-    last move, ``axis`` int64 [N] the agent's answer or -1 if it is not known. Shifts do not count,
-    so that this holds for repositioned games too.
+    ``points`` int64 [N, P, D] is the position, bool ``sets`` [N, D] the host's set of the last
+    move, ``axis`` int64 [N] the agent's answer, or -1 if unknown. Shifts are ignored, so this
+    works for repositioned games too.
     """
     now, found = _shifted(state.points), torch.zeros_like(axis, dtype=torch.bool)
     total = (points * sets[:, None]).sum(2)
@@ -126,7 +126,7 @@ def _follows(points: Tensor, sets: Tensor, axis: Tensor, state: GameState) -> Te
 
 
 def _shifted(points: Tensor) -> Tensor:
-    """The points with 0 as the least coordinate on every axis; absent rows stay -1."""
+    """Shift the points so that the least coordinate of every axis is 0; absent rows stay -1."""
     absent = points < 0
     lowest = points.masked_fill(absent, 2**62).amin(1, keepdim=True)
     return torch.where(absent, -1, points - lowest)

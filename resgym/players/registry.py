@@ -1,4 +1,4 @@
-"""Players by name, and players from whatever a caller gives as an opponent."""
+"""Players by name, and `resolve_player` for everything that can be an opponent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AnyFactory = TypeVar("AnyFactory", bound=Factory)
 
 LOADER_GROUP = "resgym.player_loaders"
 """Entry-point group of loaders of saved models: functions ``(path, role) -> Player`` that raise
-ValueError for a file that is not theirs."""
+ValueError for a file that they cannot read."""
 
 LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
@@ -48,10 +48,10 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "taught": "sb3_ext.teach.shipped:TaughtAgent",
     },
 }
-"""The players of the project as ``module:class``, imported when first asked for.
+"""The players of this project as ``module:class``, imported when first used.
 
-``taught`` and ``robust`` come with the package that learns; without it, or without safetensors,
-which reads them, they are not among the names."""
+``taught`` and ``robust`` belong to the learning package. They are not among the names without it,
+or without safetensors, which reads them."""
 
 _FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 
@@ -72,20 +72,20 @@ def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
 
 
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:
-    """Decorator: makes a class or function that builds a host known under a name.
+    """Register a class, or a function that builds a host, under a name (decorator).
 
-    The name, of letters, digits, ``_`` and ``-``, must not be taken.
+    The name has letters, digits, ``_`` and ``-``, and must be free.
     """
     return _register("host", name)
 
 
 def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
-    """As `register_host`, for an agent."""
+    """Register an agent; see `register_host`."""
     return _register("agent", name)
 
 
 def _has_module(target: str) -> bool:
-    # Only the package is looked for: to look into it would import it.
+    # Only look for the package: looking into it would import it.
     package = re.split("[.:]", target)[0]
     needed = (package, "safetensors") if package == "sb3_ext" else (package,)
     return all(map(importlib.util.find_spec, needed))
@@ -97,12 +97,12 @@ def _names(role: Role) -> list[str]:
 
 
 def host_names() -> list[str]:
-    """Names that `make_host` accepts, sorted."""
+    """Return the names that `make_host` accepts, sorted."""
     return _names("host")
 
 
 def agent_names() -> list[str]:
-    """Names that `make_agent` accepts, sorted."""
+    """Return the names that `make_agent` accepts, sorted."""
     return _names("agent")
 
 
@@ -131,7 +131,7 @@ def _factory(role: Role, name: str, field: str) -> Factory:
 
 
 def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
-    """A name and the arguments in brackets behind it, if there are any."""
+    """Split a text into a name and the arguments in parentheses, if any."""
     name, bracket, rest = text.partition("(")
     if not bracket:
         return text, {}
@@ -170,24 +170,24 @@ def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None
 
 
 def make_host(name: str, **arguments: Any) -> Player:
-    """Builds a host by name, one of `host_names`; its class gets the arguments.
+    """Build a host by name, one of `host_names`; arguments go to its class.
 
-    They can stand behind the name too: ``safe(slack=1)``, as on command lines and in files.
+    Arguments may also follow the name: ``safe(slack=1)``, as on command lines and in files.
 
     Raises:
-        TypeError: the name is no string, or the host takes no such argument.
-        ValueError: the name is unknown; the message names the nearest valid one.
+        TypeError: the name is not a string, or the host has no such argument.
+        ValueError: the name is unknown; the message shows the nearest valid one.
     """
     return _make("host", name, arguments, "host")
 
 
 def make_agent(name: str, **arguments: Any) -> Player:
-    """Builds an agent by name, one of `agent_names`; see `make_host`."""
+    """Build an agent by name, one of `agent_names`; see `make_host`."""
     return _make("agent", name, arguments, "agent")
 
 
 def _load_model(given: str | os.PathLike[str], role: Role, field: str) -> Player:
-    # stable-baselines3 appends .zip when it saves, so the name given to save() works here too.
+    # stable-baselines3 appends .zip when it saves; the name given to save() works here too.
     path = Path(given)
     found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
     if found is None:
@@ -223,24 +223,24 @@ def resolve_player(
     spec: GameSpec | None = None,
     field: str = "opponent",
 ) -> Player:
-    """The player that a caller means.
+    """Return the player that a caller means.
 
     Args:
-        opponent: a registered name, perhaps with arguments (see `make_host`), or ``module:name``
-            of a player or of what builds one, which is imported; a `Player`, a
-            function ``(state, coords, rng) -> int64 [N]``, or the path of a saved model, which an
-            installed loader reads (group `LOADER_GROUP`). A string is a path if it has a separator
-            (``./best``, ``runs/host``) or ends in ``.zip``; any other is a name, whatever files
-            lie about.
-        role: the seat that the player has to take.
-        spec: the game, handed to named players that have a ``spec`` argument.
-        field: what messages call the argument.
+        opponent: a registered name, perhaps with arguments (see `make_host`); ``module:name`` of a
+            player or of a factory, which is imported; a `Player`; a function
+            ``(state, coords, rng) -> int64 [N]``; or the path of a saved model, which an installed
+            loader reads (group `LOADER_GROUP`). A string is a path if it contains a separator
+            (``./best``, ``runs/host``) or ends in ``.zip``. Any other string is a name, whether or
+            not such a file exists.
+        role: the seat that the player must take.
+        spec: the game; named players with an argument ``spec`` receive it.
+        field: name of the argument in error messages.
 
     Raises:
         TypeError: ``opponent`` is none of these.
-        ValueError: an unknown name (the message names the nearest), a player for the other seat
-            or one that says it does not play this rule, a missing file, or a file that no loader
-            can read.
+        ValueError: an unknown name (the message shows the nearest), a player of the other seat
+            or one that does not play this rule, a missing file, or a file that no loader can
+            read.
     """
     role = check_role(role)
     seat = f"opponent ({role})" if field == "opponent" else field
@@ -266,7 +266,7 @@ def _is_path(text: str) -> bool:
 
 
 def _file_of(name: str) -> str:
-    """How to write the file that a misspelt name may have meant; nothing if there is none."""
+    """Return how to write the path of a file that a misspelt name may mean, or nothing."""
     for candidate in (name, f"{name}.zip"):
         if os.path.exists(candidate):
             return f"; the file is written {os.path.join('.', candidate)!r}"

@@ -1,4 +1,4 @@
-"""A player that takes the best of a function's scores: how a trained network plays."""
+"""A player that takes the action with the best score: how a trained network plays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resgym.kernels import quickest_backend
 
 
 class ScoringPlayer:
-    """Plays the legal action with the highest score, the first one on ties."""
+    """Play the legal action with the highest score, the first one on ties."""
 
     def __init__(
         self,
@@ -27,16 +27,16 @@ class ScoringPlayer:
         device: torch.device | str = "cpu",
         name: str = "policy",
     ) -> None:
-        """Wraps a function of observations.
+        """Wrap a function of observations.
 
         Args:
             role: ``host`` or ``agent``.
-            score: from an observation of the environments to scores [N, A], higher is better.
-            points_shape: the (P, D) that the function was made for. Positions with another number
-                of rows are padded or cut to it as long as their points fit.
+            score: maps an observation of the environments to scores [N, A]; higher is better.
+            points_shape: the (P, D) of the function's observations. Positions with another number
+                of rows are padded or cut to it if their points fit.
             scale_observation: as in the environments.
-            device: where the function computes.
-            name: for tables.
+            device: device of the function.
+            name: name in tables.
         """
         self.role: Role = role
         self.name = name
@@ -46,7 +46,7 @@ class ScoringPlayer:
         self._device = torch.device(device)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`; a ValueError says if positions are too large or of other dimension."""
+        """See `Player.act`; raises ValueError if positions are too large or have other axes."""
         observe = quickest_backend(state.device).observe_points
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
@@ -59,7 +59,7 @@ class ScoringPlayer:
         return torch.where(coords, scores, -torch.inf).argmax(1)
 
     def scores(self, observation: Any) -> Tensor:
-        """What the function makes of an observation, [N, A]."""
+        """Return the function's scores of an observation, [N, A]."""
         return self._score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
@@ -72,5 +72,5 @@ class ScoringPlayer:
             raise ValueError(
                 f"{self.name} plays positions of at most {self._rows} points, got more"
             )
-        missing = self._rows - rows  # where it is negative, rows are cut off
+        missing = self._rows - rows  # if negative, rows are cut off
         return torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)

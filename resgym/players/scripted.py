@@ -1,4 +1,4 @@
-"""Simple scripted players: agents, and hosts that do not look at the points."""
+"""Simple scripted players: agents, and hosts that ignore the points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from resgym.players.base import given_sets
 
 
 def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
-    """int64 [N]: one of the entries of bool [N, A] that are True, each as likely as the others."""
+    """Return int64 [N]: the index of a True entry of bool [N, A], each equally likely."""
     rank = legal.cumsum(1)
     drawn = rng.integers(rank[:, -1].clamp(min=1)) + 1
     return ((rank == drawn[:, None]) & legal).to(torch.uint8).argmax(1)
@@ -26,7 +26,7 @@ def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
 
 @dataclass(frozen=True)
 class RandomAgent:
-    """Any axis of the host's set, uniformly."""
+    """Choose any axis of the host's set, uniformly."""
 
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
@@ -40,7 +40,7 @@ class RandomAgent:
 
 @dataclass(frozen=True)
 class ChooseFirstAgent:
-    """The lowest axis of the host's set."""
+    """Choose the lowest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
@@ -54,7 +54,7 @@ class ChooseFirstAgent:
 
 @dataclass(frozen=True)
 class ChooseLastAgent:
-    """The highest axis of the host's set."""
+    """Choose the highest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
     rules: ClassVar[tuple[str, ...]] = RULES
@@ -69,12 +69,12 @@ class ChooseLastAgent:
 
 @dataclass(frozen=True)
 class GreedyPointsAgent:
-    """The axis of the host's set that leaves the most points; ties go to the lowest axis.
+    """Choose the axis of the host's set that leaves the most points; ties go to the lowest.
 
-    A move that would overflow counts as leaving the position as it is.
+    A move that would overflow counts as if it left the position unchanged.
 
     Attributes:
-        spec: the game, for how points are pruned; dominance pruning if None.
+        spec: the game, which says how points are dropped; dominance if None.
     """
 
     spec: GameSpec | None = None
@@ -86,7 +86,7 @@ class GreedyPointsAgent:
         """See `Player.act`."""
         coords = given_sets(coords)
         dimension = state.points.shape[2]
-        # The sizes come from the position; reposition changes no count.
+        # The sizes come from the position; repositioning changes no count.
         spec = replace(self.spec or GameSpec(), dimension=dimension, reposition=False)
         every_axis = [torch.full_like(state.count, axis) for axis in range(dimension)]
         left = [move(state, coords, axis, spec)[0].count for axis in every_axis]
@@ -95,14 +95,14 @@ class GreedyPointsAgent:
 
 @cache
 def _pair_actions(dimension: int, device: torch.device) -> Tensor:
-    """int64 [D(D-1)/2]: the actions that are sets of two axes, in lexicographic order."""
+    """Return int64 [D(D-1)/2]: the actions with two axes, in lexicographic order."""
     first, second = torch.triu_indices(dimension, dimension, 1, device=device)
     return pair_to_action(first, second, dimension)
 
 
 @dataclass(frozen=True)
 class RandomHost:
-    """Any axis set, uniformly over all that are legal: with the default rule 2^D - D - 1."""
+    """Choose any legal set uniformly: with the default rule one of 2^D - D - 1."""
 
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = RULES
@@ -117,7 +117,7 @@ class RandomHost:
 
 @dataclass(frozen=True)
 class RandomPairHost:
-    """Two axes, uniformly over all pairs."""
+    """Choose two axes, uniformly over all pairs."""
 
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
@@ -132,7 +132,7 @@ class RandomPairHost:
 
 @dataclass(frozen=True)
 class AllCoordHost:
-    """All axes (the blow-up of a point); action 0 in finished games."""
+    """Choose all axes, the blow-up of a point; action 0 in finished games."""
 
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = RULES

@@ -1,8 +1,8 @@
-"""Players who are asked about lists of points.
+"""Players that are asked about lists of points.
 
-Positions here are those of `resgym.players.ordered`, in the order in which they were typed.
-Zeillinger's host, who takes the first of several equally good pairs of points, is asked about the
-list itself. All other players get the sorted state of the environments.
+Positions are those of `resgym.players.ordered`, in the order in which they were typed.
+Zeillinger's host takes the first of several equally good pairs, so it is asked about the list
+itself. All other players get the sorted state of the environments.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _DEFAULT_ROWS = 20
 
 
 class Seat:
-    """A player, of what `resolve_player` takes, asked about lists of points.
+    """A player (anything that `resolve_player` takes) that is asked about lists of points.
 
-    The start gives the number of axes and the least number of rows, ``game`` the rule and how
-    points are pruned. A state has ``max_num_points`` rows; by default the player's own, or those of
-    its ``spec``, or 20.
+    The start gives the number of axes and the least number of rows; ``game`` gives the rule and
+    how points are dropped. A state has ``max_num_points`` rows, by default those of the player or
+    of its ``spec``, or else 20.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Seat:
     ) -> None:
         rows = max(_DEFAULT_ROWS, len(position))
         game = GameSpec() if game is None else game
-        # To subtract what is least changes no answer.
+        # Subtracting the minima changes no answer.
         game = replace(game, dimension=position.dimension, max_num_points=rows, reposition=False)
         self.player: Player = resolve_player(player, role, game, role)
         if max_num_points is None:
             own = getattr(self.player, "max_num_points", None)
             own = own or getattr(getattr(self.player, "spec", None), "max_num_points", None)
             max_num_points = max(own or _DEFAULT_ROWS, len(position))
-        # Positions arrive pruned; pruning them again by dominance changes nothing.
+        # Positions are reduced already; dropping dominated points again changes nothing.
         self.spec = replace(game, max_num_points=max_num_points, polytope="dominance")
         self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
@@ -64,7 +64,7 @@ class Seat:
     def host_sets(
         self, positions: Sequence[Position], rng: RowRandom | None = None
     ) -> list[tuple[int, ...]]:
-        """The host's set in every position."""
+        """Return the host's set in every position."""
         sets = self._sets()
         return [sets[action] for action in self._answers(positions, None, rng)]
 
@@ -74,7 +74,7 @@ class Seat:
         sets: Sequence[tuple[int, ...]],
         rng: RowRandom | None = None,
     ) -> list[int]:
-        """The agent's axis for a position and a host's set each."""
+        """Return the agent's axis for each position and host's set."""
         actions = torch.tensor([self._numbers[axes] for axes in sets])
         table = host_action_table(self.spec.dimension, least=self.spec.least_axes)
         return self._answers(positions, table[actions], rng)

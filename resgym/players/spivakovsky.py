@@ -21,16 +21,16 @@ from resgym.game.state import GameState
 
 _ABSENT = 2**62
 
-# A double operation is off by at most half of this, relative to its result.
+# An operation in double precision is off by at most half of this, relative to its result.
 _STEP = 2.0**-52
 
 
 @dataclass(frozen=True)
 class WeakSpivakovskyHost:
-    """The smallest set that meets every point's support.
+    """The smallest set that meets the support of every point.
 
-    The support of a point is the set of axes where it is above the least value of all points. Of
-    several smallest sets (of at least two axes) it takes the first in lexicographic order.
+    The support of a point is the set of axes on which it exceeds the least value of all points. Of
+    several smallest sets (with at least two axes) the host takes the lexicographically first.
     """
 
     role: ClassVar[Role] = "host"
@@ -62,19 +62,19 @@ class WeakSpivakovskyHost:
 class SpivakovskyHost:
     """Spivakovsky's winning strategy.
 
-    One level, on points v over the current axes (at first the state's points over all axes):
+    One level works on points v over the current axes (first the state's points over all axes):
 
-    1. w is the least value per axis, u = v - w.
-    2. If some u is 0, the polyhedron is an orthant: the smallest set of axes on which the sum of w
-       is at least 1 (of several the first in lexicographic order) joins the answer; that is all.
-    3. Else nu is the least |u|, the sum over the axes. The axes M where some u with |u| = nu is
-       positive join the answer.
-    4. Points whose sum s of u over M is below nu go on to the next level as u / (nu - s) over the
-       axes outside M. If there are none, that is all.
+    1. Let w be the least value per axis, and u = v - w.
+    2. If some u is 0, the polyhedron is an orthant. Add the smallest set of axes on which the sum
+       of w is at least 1 (of several the lexicographically first) to the answer, and stop.
+    3. Otherwise let nu be the least |u|, the sum over the axes. Add the axes M on which some u
+       with |u| = nu is positive to the answer.
+    4. Points whose sum s of u over M is below nu continue to the next level as u / (nu - s) over
+       the axes outside M. If there are none, stop.
 
-    The first level, which all the later ones hang on, is exact. From there on each number is a pair
-    of doubles that encloses it, and numbers count as equal when their enclosures meet; so equal
-    numbers are always found equal, and different ones are unless they agree to nearly all digits.
+    The first level, on which all later ones depend, is exact. After it each number is a pair of
+    doubles that encloses it, and numbers count as equal if their enclosures meet. So equal numbers
+    always compare as equal; different ones do only if they agree to nearly all digits.
     """
 
     role: ClassVar[Role] = "host"
@@ -98,10 +98,10 @@ class SpivakovskyHost:
 
 
 def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is no orthant).
+    """Do steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is no orthant).
 
-    Returns enclosures float64 [D, P, N] of the next level's points, the points bool [P, N] that go
-    there, and the chosen axes bool [D, N].
+    Returns the enclosures float64 [D, P, N] of the points of the next level, which points bool
+    [P, N] go there, and the chosen axes bool [D, N].
     """
     above_corner = columns - torch.where(alive, columns, _ABSENT).amin(1, keepdim=True)
     above_corner = torch.where(alive, above_corner, 0)
@@ -112,16 +112,16 @@ def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor
     alive = alive & (gap > 0)
     quotient = above_corner.to(torch.float64) / gap.clamp(min=1)
     quotient = torch.where(alive & ~chosen[:, None], quotient, 0.0)
-    # Both numbers are rounded when they become doubles, and so is their quotient.
+    # Both numbers are rounded when they become doubles; so is their quotient.
     return quotient * (1 - 2 * _STEP), quotient * (1 + 2 * _STEP), alive, chosen
 
 
 def _level(
     below: Tensor, above: Tensor, alive: Tensor, current: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One level on enclosures; returns as `_first_level`, nobody alive in games that are done.
+    """Do one level on enclosures; returns as `_first_level`, with no points in finished games.
 
-    The ends of the points are float64 [D, P, N], 0 outside the current axes, bool [D, N].
+    The bounds of the points are float64 [D, P, N], 0 outside the current axes, bool [D, N].
     """
     infinity = float("inf")
     playing = _any(alive, 0)

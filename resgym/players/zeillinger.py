@@ -1,9 +1,9 @@
-"""Zeillinger's host, with two tie rules.
+"""Zeillinger's host, with two rules for ties.
 
-D. Zeillinger, "A short solution to Hironaka's polyhedra game", Enseign. Math. 52 (2006): for two
-points p, q let v = p - q, L = max v - min v and S = the number of axes where v is max v plus the
-number where it is min v. Choosing an axis of the largest and one of the smallest entry of the v of
-least (L, S) makes (L, S) fall, or a point go, whatever the agent answers.
+D. Zeillinger, "A short solution to Hironaka's polyhedra game", Enseign. Math. 52 (2006). For two
+points p, q let v = p - q, L = max v - min v, and S the number of axes where v is max v plus the
+number where it is min v. Take the v of least (L, S) and choose an axis of its largest and one of
+its smallest entry. Then (L, S) falls or a point disappears, whatever the agent answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from resgym.players.base import compiled_name
 
 
 class _Zeillinger(ABC):
-    """What both tie rules share."""
+    """The part that both tie rules share."""
 
     role: ClassVar[Role] = "host"
     rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
@@ -37,12 +37,12 @@ class _Zeillinger(ABC):
 
     @abstractmethod
     def choose(self, state: GameState) -> Tensor:
-        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+        """Compute `act` with tensor operations: actions int64 [N], on any device."""
 
 
 @dataclass(frozen=True)
 class ZeillingerHost(_Zeillinger):
-    """The pair of points of least (L, S), the first such pair in list order.
+    """Choose the pair of points with the least (L, S), the first in list order.
 
     Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
     ..., (1, 2), ...; v = p_i - p_j, and the set is the first axis of the least entry of v with the
@@ -65,10 +65,10 @@ class ZeillingerHost(_Zeillinger):
 
 @dataclass(frozen=True)
 class ZeillingerLexHost(_Zeillinger):
-    """The pair of points of least (L, S); among several, the least axes.
+    """Choose the pair of points with the least (L, S); ties go to the least axes.
 
-    As `ZeillingerHost`, but of all pairs of least (L, S) it takes the one whose (first axis of the
-    least entry of v, first axis of the largest entry) comes first in lexicographic order: (0, 2)
+    As `ZeillingerHost`, but of all pairs with the least (L, S) it takes the one whose (first axis
+    of the least entry of v, first axis of the largest entry) is lexicographically first: (0, 2)
     comes before (1, 0), although {0, 1} comes before {0, 2}.
     """
 
@@ -94,7 +94,7 @@ class ZeillingerLexHost(_Zeillinger):
 
 
 class _Pairs:
-    """All pairs i < j of the points of N games in list order, games innermost.
+    """All pairs i < j of the points of N games in list order; games are the last dimension.
 
     Attributes:
         difference: D integer tensors [K, N], the axes of p_i - p_j for K pairs.
@@ -108,8 +108,8 @@ class _Pairs:
         width, dtype = state.points.shape[1], torch.int64
         points = state.points
         if state.device.type == "cpu" and state.num_games:
-            # Looking at a value costs nothing here. Most rows are absent in most positions, and
-            # ordinary coordinates are small: half the memory is half the time.
+            # Reading a value is free here. Most rows of most positions are absent, and most
+            # coordinates are small: half the memory takes half the time.
             width = int(state.count.max())
             dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
         columns = (
@@ -135,12 +135,12 @@ class _Pairs:
         self.extremes = extremes.to(torch.int32)
 
     def least(self, key: Tensor) -> Tensor:
-        """The least key int32 [N] among the pairs of least spread, of an int32 [K, N] key."""
+        """Return the least key int32 [N] of the pairs of least spread, for keys int32 [K, N]."""
         return torch.where(self.spread == self.spread.amin(0), key, 2**31 - 1).amin(0)
 
 
 def _action(first: Tensor, second: Tensor, state: GameState) -> Tensor:
-    """Actions of axis pairs int64 [N]; {0, 1} for equal axes and in finished games."""
+    """Return the actions of axis pairs int64 [N]; {0, 1} for equal axes and in finished games."""
     undecided = (first == second) | state.finished()
     return pair_to_action(
         first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.points.shape[2]

@@ -1,9 +1,9 @@
 """Arnold's lists of singularities in three variables.
 
-V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): the parabolic and
-hyperbolic T, the fourteen exceptional unimodal ones and the exceptional bimodal ones. Parameters of
-the forms are 0, and 1 in x*y*z of T. Another parameter adds a monomial above the compact faces of
-the Newton polyhedron, which can change trees. Forms in two variables stand with z^2 added.
+V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): parabolic and hyperbolic
+T, the fourteen exceptional unimodal and the fourteen exceptional bimodal singularities. Parameters
+are 0, and 1 for x*y*z of T. Another parameter adds a monomial above the compact faces of the
+Newton polyhedron, which can change trees. Forms in two variables get z^2 added.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _TRIPLE = re.compile(r"T(\d{1,18}),(\d{1,18}),(\d{1,18})")
 
 
 def normal_form(name: str) -> list[Point] | None:
-    """Exponents of a normal form, or None for a name that is not here.
+    """Return the exponents of a normal form, or None for an unknown name.
 
     Args:
-        name: ``A3``, ``D4``, ``E6`` to ``E8``, of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for
-            x^3+y^4+z^5+x*y*z, in capitals and without blanks.
+        name: ``A3``, ``D4``, ``E6`` to ``E8``, one of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for
+            x^3+y^4+z^5+x*y*z, in capitals and without spaces.
 
     Raises:
-        ValueError: 1/p + 1/q + 1/r is above 1, which is no T_{p,q,r}, or a number is out of range.
+        ValueError: 1/p + 1/q + 1/r is above 1, or a number is out of range.
     """
     if found := _SERIES.fullmatch(name):
         letter, n = found[1], int(found[2])

@@ -1,4 +1,4 @@
-"""Exponents of monomials: the list that input returns, its checks, how monomials are written."""
+"""Exponents of monomials: the list that parsing returns, its checks, and monomials as text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ PLAIN_DIGITS = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
 
 
 class Exponents(list[Point]):
-    """A list of exponent tuples that remembers the names of its variables.
+    """A list of exponent tuples with the names of its variables.
 
-    It equals the plain list with the same tuples and is accepted wherever points are.
+    It equals the plain list of the same tuples and is accepted wherever points are.
 
     Args:
-        points: exponent tuples, all of one length D.
-        variables: D names; by default ``x, y, z, w``, or beyond four ``x_1`` to ``x_D``.
+        points: exponent tuples of one length D.
+        variables: D names; by default ``x, y, z, w``, or ``x_1`` to ``x_D`` for more than four.
 
     Attributes:
-        exponents_only: they were read from a polynomial with other coefficients than 1.
+        exponents_only: the polynomial had coefficients other than 1.
     """
 
     exponents_only = False
@@ -50,19 +50,19 @@ class Exponents(list[Point]):
         return " + ".join(monomial_text(point, self.variables) for point in self)
 
     def pretty(self) -> str:
-        """As one reads it: ``x² + y³ + z⁵``, for ``x^2-y^3`` ``x² + y³ (exponents only)``."""
+        """Format for reading: ``x² + y³ + z⁵``; ``x^2-y^3`` gives ``x² + y³ (exponents only)``."""
         mark = " (exponents only)" if self.exponents_only else ""
         return position_pretty(self, self.variables) + mark
 
 
 def monomial_text(point: Point, variables: Sequence[str]) -> str:
-    """A monomial as one types it: ``x^2*y``; ``1`` for the constant."""
+    """Format a monomial as input: ``x^2*y``; ``1`` for the constant."""
     powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
 
 
 def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
-    """A monomial as one reads it: ``x²y``; ``1`` for the constant."""
+    """Format a monomial for reading: ``x²y``; ``1`` for the constant."""
     factors = [
         variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
         for name, power in zip(variables, point, strict=True)
@@ -72,18 +72,18 @@ def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
 
 
 def position_pretty(points: Iterable[Point], variables: Sequence[str]) -> str:
-    """The monomials of a position joined by `` + ``."""
+    """Join the monomials of a position with `` + ``."""
     return " + ".join(monomial_pretty(point, variables) for point in points)
 
 
 def variable_pretty(name: str) -> str:
-    """A variable's name with its index lowered: ``x_1`` becomes ``x₁``."""
+    """Lower the index of a variable's name: ``x_1`` becomes ``x₁``."""
     letter, mark, index = name.partition("_")
     return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
 
 
 def script_runs(text: str) -> list[tuple[str, str]]:
-    """Splits text as one reads it into runs with plain digits.
+    """Split formatted text into runs with plain digits.
 
     Returns:
         (kind, characters) pairs in order; kind is ``base``, ``super`` or ``sub``.
@@ -98,14 +98,14 @@ def script_runs(text: str) -> list[tuple[str, str]]:
 
 
 def check_points(points: Any) -> list[Point]:
-    """Checked exponent tuples from lists, arrays or tensors.
+    """Check exponent tuples from lists, arrays or tensors.
 
     Args:
         points: a sequence of rows, each of 2 to 10 whole numbers from 0 to 2^59.
 
     Raises:
-        TypeError: it is no sequence of rows, or an entry is no whole number.
-        ValueError: it is empty, the rows differ in length, or an entry is out of range.
+        TypeError: the points are not a sequence of rows, or an entry is not a whole number.
+        ValueError: there are no points, rows differ in length, or an entry is out of range.
     """
     rows: list[Point] = []
     for index, row in enumerate(_entries(points, "points", "a list of exponent lists")):

@@ -1,4 +1,4 @@
-"""Input as a mathematician types it, turned into exponent tuples."""
+"""Mathematical input as exponent tuples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
 MAX_LENGTH = 50_000
-"""Characters of a text; reading takes a time in proportion to them."""
+"""Most characters of a text; the time to read it is proportional to them."""
 
 _RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
@@ -50,11 +50,11 @@ class CoefficientWarning(UserWarning):
 
 
 class ConstantWarning(UserWarning):
-    """A constant term was given: the origin is no point of the hypersurface."""
+    """The polynomial has a constant term: the origin is not on the hypersurface."""
 
 
 def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
-    r"""Exponents of a polynomial given in any usual form.
+    r"""Return the exponents of a polynomial, given in any usual form.
 
     Args:
         source: one of
@@ -66,20 +66,20 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
             - exponent lists, as lists, arrays or JSON text;
             - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
-            - a file that holds one of the texts: a ``Path``, or text ending in .txt, .json, .poly,
+            - a file with one of these texts: a ``Path``, or text ending in .txt, .json, .poly,
               .sing or .m2. ``#`` and ``//`` start comments there.
-        variables: names in the order of the axes, ``"x,y,z"`` or a list. By default those that
-            occur, in alphabetical order (``w`` after ``z``, indices by number).
+        variables: names in the order of the axes, ``"x,y,z"`` or a list. By default the variables
+            that occur, in alphabetical order (``w`` after ``z``, indices by number).
 
     Returns:
-        Exponent tuples in the order of appearance without repetitions, with ``.variables``. A
-        list of exponents is returned as it is.
+        Exponent tuples in order of appearance without repetitions, with ``.variables``. A list of
+        exponents is returned as given.
 
     Raises:
-        ParseError: the text does not parse; a caret points at the character.
-        ValueError: no term, a constant, fewer than 2 or more than 10 variables, an exponent below
-            0 or above 2^59, a text of more than 50,000 characters.
-        TypeError: something else altogether.
+        ParseError: the text cannot be parsed; a caret marks the character.
+        ValueError: no term, a constant, fewer than 2 or more than 10 variables, an exponent below 0
+            or above 2^59, or a text of more than 50,000 characters.
+        TypeError: the source has another type.
     """
     names = _variable_names(variables)
     if isinstance(source, Path):
@@ -96,7 +96,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
 
 
 def as_position(points: Any) -> Exponents:
-    """Whatever a caller gives as ``points``: see `parse`. The door of every function here."""
+    """Parse whatever a caller gives as ``points`` (see `parse`); all functions here use this."""
     return points if isinstance(points, Exponents) else parse(points)
 
 
@@ -121,21 +121,21 @@ def _opened(path: Path, field: str) -> Iterator[TextIO]:
         with path.open(encoding="utf-8") as file:
             yield file
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
 
 
 def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
-    """The positions of a file with one a line, each with the number of its line, from 1.
+    """Return the positions of a file, one a line, each with its line number, from 1.
 
-    A line is a text as for `parse`, but never the name of a file; what follows ``#`` or ``//`` is a
-    comment, and blank lines are left out.
+    A line is text as for `parse`, but not the name of a file. Text after ``#`` or ``//`` is a
+    comment; blank lines are skipped.
 
     Raises:
-        ValueError: the file cannot be read, or a line is no position; one line that names both.
+        ValueError: the file cannot be read, or a line is not a position; the message names both.
     """
     with _opened(path, "starts") as file:
-        # A line that is too long comes in parts, of which the first is refused.
+        # A line that is too long is read in parts; the first part is refused.
         for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
             if text := _COMMENT.sub("", line).strip():
                 try:
@@ -153,12 +153,12 @@ def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
-    """Text with the matches overwritten by blanks, so that carets still point at the place."""
+    """Overwrite the matches with blanks, so that carets still mark the right place."""
     return pattern.sub(lambda found: " " * len(found[0]), text)
 
 
 def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
-    """As `parse`, of a text that is never taken for the name of a file."""
+    """Parse a text that is never the name of a file."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     if not text.strip():
@@ -170,7 +170,7 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         return random_family(text)
     if re.fullmatch("[A-Za-z]{4,}", word := text.strip()):
         letters = "*".join(word)
-        message = f"{word} is no polynomial and no name; a product is written {letters}"
+        message = f"{word} is not a polynomial or a name; write a product as {letters}"
         raise ParseError(message, text, text.index(word))
     if text.lstrip().startswith("["):
         return _from_rows(_read_json(text), names)
@@ -189,12 +189,12 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
 
 
 def _plain(command: re.Match[str]) -> str:
-    """A command of LaTeX as one letter behind blanks, so that carets still point at the place."""
+    """Replace a LaTeX command by a letter after blanks, so that carets still mark the place."""
     return _LATEX.get(command[1], command[0]).rjust(len(command[0]))
 
 
 def _without_frame(text: str) -> str:
-    """Text without dollar signs around it and without ``;`` at its end."""
+    """Remove dollar signs around a text and ``;`` at its end."""
     for _ in "$$":
         if text.lstrip()[:1] == text[-1:] == "$":
             text = text[:-1].replace("$", " ", 1).rstrip()
@@ -204,23 +204,23 @@ def _without_frame(text: str) -> str:
 def _from_monomials(
     monomials: list[Monomial], unusual: bool, names: tuple[str, ...] | None, text: str
 ) -> Exponents:
-    """The exponents, with warnings of what the game makes of the polynomial."""
+    """Return the exponents; warn about what the game ignores."""
     shown = text.strip()
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if not monomials:
-        raise ValueError(f"the polynomial must have a term, all terms of {shown!r} cancel")
+        raise ValueError(f"the polynomial must have a term, but all terms of {shown!r} cancel")
     used = {name for monomial in monomials for name in monomial}
     if not used:
         raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
     names = names or tuple(sorted(used, key=_variable_order))
     if not 2 <= len(names) <= MAX_DIMENSION:
-        hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
+        hint = "; write indexed variables as x_1, x_2" if len(names) == 1 else ""
         raise ValueError(
             f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
             f"{shown!r} has {len(names)} ({', '.join(names)}){hint}"
         )
     if unknown := sorted(used - set(names)):
-        what = f"{unknown[0]} is none of the variables {', '.join(names)}"
+        what = f"{unknown[0]} is not one of the variables {', '.join(names)}"
         raise ParseError(what, text, text.index(unknown[0][0]))
     points = _from_rows([[each.get(name, 0) for name in names] for each in monomials], names)
     points.exponents_only = unusual
@@ -228,7 +228,7 @@ def _from_monomials(
         text = "coefficients and signs are ignored: only the exponents matter to the game"
         warnings.warn(text, CoefficientWarning, stacklevel=4)
     if not all(map(any, points)):
-        text = "there is a constant term: the hypersurface misses the origin, the game is over"
+        text = "a constant term: the hypersurface misses the origin, so the game is over"
         warnings.warn(text, ConstantWarning, stacklevel=4)
     return points
 
@@ -253,9 +253,9 @@ def _read_json(text: str) -> Any:
         return json.loads(plain)
     except json.JSONDecodeError as error:
         position = min(error.pos, len(text.rstrip()) - 1)
-        raise ParseError(f"no list of exponents: {error.msg}", text, position) from None
+        raise ParseError(f"not a list of exponents: {error.msg}", text, position) from None
     except (RecursionError, ValueError):
-        raise ParseError("no list of exponents", text, 0) from None
+        raise ParseError("not a list of exponents", text, 0) from None
 
 
 def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:

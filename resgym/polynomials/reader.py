@@ -1,8 +1,8 @@
-"""Reads polynomials, separated by commas, from text: a recursive-descent reader.
+"""A recursive-descent reader for polynomials, separated by commas.
 
-Nothing is evaluated: letters become variables, and everything that the grammar has not is an error
-whose message puts a caret under the character. Text, nesting, exponents and work are bounded, so
-that whatever is typed is read or refused at once.
+Nothing is evaluated. Letters become variables, and text outside the grammar is an error with a
+caret under the character. The length of the text, nesting, exponents and work are bounded, so
+any input is read or refused at once.
 
 Grammar (blanks are free between tokens)::
 
@@ -29,8 +29,8 @@ Monomial = dict[str, int]
 """Variables with their exponents above 0."""
 
 Terms = dict[int, int]
-"""A polynomial: coefficients modulo `_PRIME` by packed monomials. Exponents stand side by side in
-one integer, `_BITS` for each variable, so that the product of monomials is the sum of integers."""
+"""A polynomial: coefficients modulo `_PRIME` by packed monomials. The exponents of a monomial are
+packed into one integer, `_BITS` for each variable, so a product adds the integers."""
 
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 100_000
@@ -39,8 +39,8 @@ MAX_DIGITS = 100
 MAX_POWER = 100
 MAX_VARIABLES = 52
 
-# Only whether a coefficient is 0 or 1 is asked for. Modulo this prime that is exact for all of
-# up to 156 digits, and no power of a number takes time.
+# Coefficients are only compared with 0 and 1. Modulo this prime that is exact for numbers of up
+# to 156 digits, and powers of numbers take no time.
 _PRIME = 2**521 - 1
 # Powers stop at 2^59, and no text is so long that the sum of its exponents reaches 2^96.
 _BITS = 96
@@ -60,12 +60,12 @@ _NO_POWER = re.compile(r"(?:\^|\*\*)\s*[({]?")
 
 
 class ParseError(ValueError):
-    """Text that is no polynomial; the message shows the place.
+    """Text that is not a polynomial; the message marks the place.
 
     Args:
         message: what is wrong.
-        text: what was read.
-        position: index of the offending character in ``text``.
+        text: the text that was read.
+        position: index of the wrong character in ``text``.
     """
 
     def __init__(self, message: str, text: str, position: int) -> None:
@@ -83,13 +83,13 @@ class ParseError(ValueError):
 
 
 def read_monomials(text: str) -> tuple[list[Monomial], bool]:
-    """The monomials of a text, and whether one has a coefficient other than 1.
+    """Return the monomials of a text, and whether a coefficient differs from 1.
 
-    Like terms of a polynomial are added up and vanished ones dropped; several polynomials give the
-    union of their monomials.
+    Like terms of a polynomial are added, and zero terms dropped. Several polynomials give the union
+    of their monomials.
 
     Raises:
-        ParseError: the text does not follow the grammar, or asks for too much.
+        ParseError: the text does not follow the grammar, or would take too long.
     """
     reader = _Reader(text)
     terms = reader.read_equation()
@@ -111,7 +111,7 @@ class _Reader:
         self.depth = 0
         self.products = 0
         self.names: dict[str, int] = {}
-        # "x1^2" can only mean an indexed variable, and then every "x1" of the text does.
+        # "x1^2" can only mean an indexed variable; then so does every "x1" of the text.
         self.indexed = _INDEXED.search(text) is not None
 
     def fail(self, message: str, position: int | None = None) -> NoReturn:
@@ -124,13 +124,13 @@ class _Reader:
         self.fail(f"unexpected {character!r} in the polynomial")
 
     def peek(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """Return the next character that is not blank; empty at the end."""
         while (character := self.text[self.at : self.at + 1]).isspace():
             self.at += 1
         return character
 
     def take(self, characters: str) -> str:
-        """Reads the next character if it is one of these, or else nothing."""
+        """Read the next character if it is one of these; otherwise read nothing."""
         character = self.peek()
         if character not in characters:
             return ""
@@ -138,7 +138,7 @@ class _Reader:
         return character
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Reads what matches next, if anything does."""
+        """Read what matches next, if anything."""
         self.peek()
         found = pattern.match(self.text, self.at)
         if found:
@@ -146,14 +146,14 @@ class _Reader:
         return found
 
     def digits(self, found: re.Match[str], *groups: int) -> str:
-        """The first group that is there, of plain, raised or lowered digits, as plain ones."""
+        """Return the first nonempty group of plain, raised or lowered digits, as plain digits."""
         group = next((each for each in groups if found[each]), 0)
         if len(found[group]) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
         return found[group].translate(PLAIN_DIGITS) if group else ""
 
     def read_equation(self) -> Terms:
-        """The left side minus the right one, if there is one."""
+        """Return the left side minus the right side, if there is one."""
         terms = self.read_sum()
         if self.take("="):
             self.add(terms, self.read_sum(), -1)
@@ -181,7 +181,7 @@ class _Reader:
             elif self.take(_TIMES) or character == "(" or re.match(LETTER, character):
                 product = self.multiply(product, self.read_factor())
             elif character in "0123456789":
-                self.fail("a number after a factor: write x^2 for a power, 2*x for a product")
+                self.fail("a number after a factor: write x^2 for a power and 2*x for a product")
             else:
                 break
         return product
@@ -195,7 +195,9 @@ class _Reader:
             self.add(base, {0: value * pow(10, -len(found[2] or ""), _PRIME)})
         elif found := self.match(_WORD):
             letters = "*".join(found[0])
-            self.fail(f"{found[0]} is no polynomial; a product is written {letters}", start)
+            self.fail(
+                f"{found[0]} is not a variable or number; write a product as {letters}", start
+            )
         elif found := self.match(_VARIABLE):
             base, touching = self.variable(found)
             if touching:  # Singular's short form
@@ -212,7 +214,7 @@ class _Reader:
         return base
 
     def variable(self, found: re.Match[str]) -> tuple[Terms, str]:
-        """A variable, and the digits that touch it without being its index."""
+        """Read a variable, and the digits after it that are not its index."""
         if found[5]:
             self.fail("an index must be a whole number, as in x_1", found.end(5))
         index, touching = self.digits(found, 2, 3, 4), self.digits(found, 6)
@@ -262,7 +264,7 @@ class _Reader:
         return product
 
     def add(self, total: Terms, terms: Terms, factor: int = 1, monomial: int = 0) -> None:
-        """Adds terms times a factor and a monomial; what vanishes is left out."""
+        """Add terms times a factor and a monomial; drop zero terms."""
         for other, value in terms.items():
             at = monomial + other
             total[at] = (total.get(at, 0) + factor * value) % _PRIME

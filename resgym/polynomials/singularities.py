@@ -21,24 +21,24 @@ _LISTED = re.compile(
 _FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 _NUMBER = re.compile("[0-9]{1,30}")
 _DRAWS = 10_000
-_NUMBERS = 100_000  # drawn at most, which bounds the time
+_NUMBERS = 100_000  # most draws, which bounds the time
 
 
 def is_singularity_name(text: str) -> bool:
-    """Whether text has the form of a name: ``E8``, ``e_8``, ``Z11``, ``T_{3,4,5}``."""
+    """Return whether a text has the form of a name: ``E8``, ``e_8``, ``Z11``, ``T_{3,4,5}``."""
     return _LISTED.fullmatch(text) is not None
 
 
 def singularity(name: str) -> Exponents:
-    """Exponents of a singularity in three variables of Arnold's lists, in its usual normal form.
+    """Return the exponents of a singularity of Arnold's lists, in its usual normal form.
 
     Args:
-        name: ``A1``, ``A_1``, ``d4``, ``E8``, ...; A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for
-            n >= 4 is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is
-            x^2+y^3+z^5; or one of `arnold`'s, such as ``E12``, ``Z11`` or ``T3,4,5``.
+        name: ``A1``, ``A_1``, ``d4``, ``E8``, ... A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for n >= 4
+            is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5. Or a
+            name of `arnold`, such as ``E12``, ``Z11`` or ``T3,4,5``.
 
     Raises:
-        TypeError: the name is no text.
+        TypeError: the name is not text.
         ValueError: there is no such singularity.
     """
     if not isinstance(name, str):
@@ -50,18 +50,18 @@ def singularity(name: str) -> Exponents:
         near = [other for other in known if other[0] == plain[:1]]
         if found := re.fullmatch("[A-Z]([0-9]{1,18})", plain):
             near.sort(key=lambda other: abs(int(other[1:]) - int(found[1])))
-        hint = f"; near it are {', '.join(near[:3])}" if near else ""
+        hint = f"; did you mean {', '.join(near[:3])}" if near else ""
         allowed = "A_n with n >= 1, D_n with n >= 4 (n < 2^59), E6 to E8, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {name!r}{hint}")
     return Exponents(points)
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:
-    """Names of a list.
+    """Return the names of a list.
 
     Args:
-        kind: ``simple``, the sixteen of the tables: A1 to A8, D4 to D8, E6 to E8; ``exceptional``
-            or ``bimodal``: the fourteen exceptional ones of modality 1 or 2.
+        kind: ``simple``: the sixteen A1 to A8, D4 to D8, E6 to E8. ``exceptional`` or ``bimodal``:
+            the fourteen exceptional singularities of modality 1 or 2.
     """
     series = {"A": range(1, 9), "D": range(4, 9), "E": range(6, 9)}
     simple = [f"{letter}{n}" for letter, numbers in series.items() for n in numbers]
@@ -70,16 +70,16 @@ def singularity_names(kind: str = "simple") -> tuple[str, ...]:
 
 
 def random_family(text: str, seed: int = 0) -> Exponents:
-    """A position of a family given by its parameters.
+    """Return a position of a family, given by its parameters.
 
     Args:
-        text: ``random(points=5, max=5, dim=3)``: that many points, uniform on 0..max in every
-            axis, drawn again while one of them is <= all the others (a finished game); or
-            ``bp(2,3,5)``: the Brieskorn-Pham polynomial x^2+y^3+z^5.
-        seed: the same seed gives the same position, on every machine.
+        text: ``random(points=5, max=5, dim=3)``: this many points, uniform on 0..max on every axis,
+            drawn again while one of them is <= all others (a finished game). Or ``bp(2,3,5)``:
+            the Brieskorn-Pham polynomial x^2+y^3+z^5.
+        seed: the same seed gives the same position on every machine.
 
     Raises:
-        ValueError: unknown family or parameter, or one out of range.
+        ValueError: the family or a parameter is unknown, or a parameter is out of range.
     """
     if not isinstance(text, str):
         raise TypeError(f"family must be text like 'random(points=5,max=5,dim=3)', got {text!r}")
@@ -110,7 +110,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
             return Exponents(rows)
     raise ValueError(
         f"no unfinished position with points={points}, max={top}, dim={dimension} in "
-        f"{draws} draws: take more values or fewer points"
+        f"{draws} draws; allow larger values or fewer points"
     )
 
 

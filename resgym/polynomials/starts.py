@@ -1,4 +1,4 @@
-"""Sets of positions that games start from: files with one a line, or lists of points."""
+"""Sets of starts: files with one position a line, or lists of points."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from resgym.polynomials.parse import parse_lines
 MAX_POSITIONS = 1_000_000
 """Of a file."""
 
-_PAIRS = 2**24  # of points that are compared at once
+_PAIRS = 2**24  # most pairs of points compared at once
 
 
 def resolve_starts(
     starts: Any, spec: GameSpec, device: torch.device | str = "cpu"
 ) -> GameState | None:
-    """The positions M of what a caller gives as ``starts``; None for None.
+    """Return the positions M that a caller gives as ``starts``; None for None.
 
     Args:
         starts: the path of a file, see `read_starts`; lists of points, as for `state_from_points`;
-            or what this function gave.
+            or a result of this function.
         spec: the game.
-        device: where the positions shall live.
+        device: device of the positions.
 
     Raises:
-        ValueError, TypeError: they are no unfinished positions of this game.
+        ValueError, TypeError: the positions are not unfinished positions of this game.
     """
     if starts is None:
         return None
@@ -49,18 +49,18 @@ def resolve_starts(
 
 
 def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "cpu") -> GameState:
-    """The positions of a file, in its order.
+    """Read the positions of a file, in order.
 
     Args:
-        path: one position a line, in the forms that `resgym.parse` knows, with comments after ``#``
-            and ``//``; the same one may come several times.
+        path: one position a line, in the forms of `resgym.parse`, with comments after ``#`` and
+            ``//``; positions may repeat.
         spec: the game.
-        device: where the positions shall live.
+        device: device of the positions.
 
     Raises:
-        ValueError: the file cannot be read or holds none, or a line is no position, or one of
-            another number of axes, with too many points or finished already; one line that names
-            the file and the line.
+        ValueError: the file cannot be read or is empty, or a line is not a position, or has the
+            wrong number of axes or too many points, or is finished already. One line names the
+            file and the line.
     """
     path = Path(path)
     lines = parse_lines(path)
@@ -68,10 +68,10 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
     parts: list[GameState] = []
     while some := list(islice(lines, batch)):
         if len(parts) * batch >= MAX_POSITIONS:
-            raise ValueError(f"{path}: must hold at most {MAX_POSITIONS} positions, got more")
+            raise ValueError(f"{path}: must contain at most {MAX_POSITIONS} positions, got more")
         parts.append(_positions(path, some, spec))
     if not parts:
-        raise ValueError(f"{path}: must hold a position, one a line, got none")
+        raise ValueError(f"{path}: must contain positions, one a line, got none")
     points = torch.cat([part.points for part in parts]).to(device)
     return GameState(points, torch.cat([part.count for part in parts]).to(device))
 

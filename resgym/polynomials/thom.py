@@ -1,10 +1,10 @@
 """Positions from Thom polynomials: exponents of an ideal of minors.
 
-G. Bérczi, A. Szenes, "Thom polynomials of Morin singularities", and the game on them played in
-https://github.com/honglu2875/hironaka. Jets of order k give vectors v_1, ..., v_k in k variables,
-v_1 = t e_1 and v_r = b_2r e_2 + ... + b_rr e_r. The ideal is made of k x k minors, with columns of
-two kinds: coordinates of the vectors, and coefficients of the quadratic forms q_r, where q_r is the
-sum of v_a v_b over all a + b = r.
+G. Bérczi, A. Szenes, "Thom polynomials of Morin singularities"; the game on them is played in
+https://github.com/honglu2875/hironaka. Jets of order k give vectors v_1, ..., v_k in k variables:
+v_1 = t e_1 and v_r = b_2r e_2 + ... + b_rr e_r. The k x k minors generate the ideal. Their columns
+are of two kinds: coordinates of the vectors, and coefficients of the quadratic forms q_r, where q_r
+is the sum of v_a v_b over all a + b = r.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Polynomial = Counter[tuple[int, ...]]
 
 
 def thom_points(order: int) -> list[tuple[int, ...]]:
-    """Exponents of all monomials of the generators for jets of an order, 2 to 6.
+    """Return the exponents of all monomials of the generators, for jets of an order, 2 to 6.
 
-    They are in descending lexicographic order, of 1 + k (k - 1) / 2 variables for order k: t, and
-    b_ij row by row. The last one is the distinguished point of rule ``thom``; games have at most
-    ten axes, which orders up to 4 stay within.
+    They are in descending lexicographic order of 1 + k (k - 1) / 2 variables for order k: t, then
+    b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
+    ten axes, enough for orders up to 4.
     """
     order = check_integer("order", order, 2, _MOST)
     pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
@@ -40,7 +40,7 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
     vectors = [[entry(row, axis) for axis in range(order)] for row in range(order)]
 
     def form(row: int, i: int, j: int) -> Polynomial:
-        """The coefficient of e_i e_j in the quadratic form of a row."""
+        """Return the coefficient of e_i e_j in the quadratic form of a row."""
         total: Polynomial = Counter()
         for a in range(row):
             for one, other in {(i, j), (j, i)}:
@@ -69,7 +69,7 @@ def _add_product(total: Polynomial, one: Polynomial, other: Polynomial, sign: in
 
 
 def _determinant(rows: list[list[Polynomial]]) -> Polynomial:
-    """By the first row, as long as there is one."""
+    """Expand a determinant by its first row."""
     if len(rows) == 1:
         return rows[0][0]
     total: Polynomial = Counter()

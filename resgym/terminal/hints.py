@@ -1,4 +1,4 @@
-"""What the solver advises a person, within seconds."""
+"""Hints from the solver within seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from resgym.render.positions import counted, format_axes
 from resgym.solver.solve import solve
 
 HINT_SECONDS = 2.0
-"""Time that the solver gets for one hint."""
+"""Seconds that the solver gets for one hint."""
 
 MAX_POSITIONS = 200_000
 """Largest table of the solver for one hint, about 80 MB."""
@@ -23,14 +23,14 @@ def hint(
     seconds: float = HINT_SECONDS,
     max_positions: int = MAX_POSITIONS,
 ) -> str:
-    """A best move in an unfinished position, or what could be proved about it.
+    """Return a best move of an unfinished position, or what could be proved about it.
 
     Args:
         points: the position.
-        named: the host's set, of which the agent is to choose; none if the host is to play.
-        names: of the axes.
-        seconds: of the solver.
-        max_positions: of the solver.
+        named: the host's set if the agent is to choose; empty if the host is to play.
+        names: names of the axes.
+        seconds: time limit of the solver.
+        max_positions: table size of the solver.
     """
     if named:
         return _hint_for_agent(points, tuple(named), names, seconds, max_positions)
@@ -40,8 +40,8 @@ def hint(
         return f"{format_axes(axes, names)} is best, the game then lasts at most {most}"
     axes = PLAIN_HOSTS["zeillinger"](points)
     return (
-        f"{format_axes(axes, names)}, as Zeillinger would play; the solver has proved in "
-        f"{seconds:g} s only that the game can be made to last at least "
+        f"{format_axes(axes, names)}, which is Zeillinger's choice; in {seconds:g} s the solver "
+        f"could only prove that the host can be held up for at least "
         f"{counted(solution.lower_bound, 'move')}"
     )
 
@@ -63,6 +63,6 @@ def _hint_for_agent(
     if told:
         return f"{names[best]} is best, the game can then last {count} more"
     return (
-        f"{names[best]}, after which the game can last {count} more; the solver had not the time "
+        f"{names[best]}, after which the game can last {count} more; there was not enough time "
         "to compare all axes"
     )

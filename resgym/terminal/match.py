@@ -1,4 +1,4 @@
-"""One game in order: a person in one seat or in both, a player in the other."""
+"""One game in order: a person in one or both seats, a player in the other."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ Move = tuple[tuple[int, ...], int]
 
 
 def episode_random(seed: int) -> RowRandom:
-    """The random numbers of the first episode of an environment that is reset with this seed."""
+    """Return the random numbers of an environment's first episode after a reset with this seed."""
     zero = torch.zeros(1, dtype=torch.int64)
     return RowRandom.for_episode(zero + check_integer("seed", seed, 0, 2**63 - 1), zero)
 
 
 def other_seat(seat: str) -> Role | None:
-    """The opponent's, of a person who is host or agent; None if the person is both."""
+    """Return the opponent's role for a person's seat; None if the person plays both."""
     roles: dict[str, Role] = {"host": "agent", "agent": "host"}
     return roles.get(seat)
 
 
 class Match:
-    """The positions of a game and its moves, which may be taken back.
+    """The positions and moves of a game; moves can be taken back.
 
     Args:
         start: the first position.
         seat: the person's: ``host``, ``agent``, or ``both``.
-        opponent: who sits in the other seat, see `resolve_player`.
-        seed: for an opponent that draws.
-        max_moves: the game is cut after so many moves.
+        opponent: the player in the other seat, see `resolve_player`.
+        seed: seed of an opponent that draws random numbers.
+        max_moves: number of moves after which the game is cut.
 
     Attributes:
         positions: one more than `moves`.
-        opponent: the other seat; None if the person has both.
+        opponent: the player in the other seat; None if the person has both.
     """
 
     def __init__(
@@ -57,31 +57,31 @@ class Match:
 
     @property
     def points(self) -> Position:
-        """The position now."""
+        """The current position."""
         return self.positions[-1]
 
     @property
     def ending(self) -> str | None:
-        """Why the game is over: ``resolved``, ``cut`` or ``overflow``; None while it goes on."""
+        """Why the game is over: ``resolved``, ``cut`` or ``overflow``; None while it continues."""
         if self._overflowed:
             return "overflow"
         cut = "cut" if len(self.moves) >= self._max_moves else None
         return self._rule.ending(self.points) or cut
 
     def ask_host(self) -> tuple[int, ...]:
-        """The set that the opponent names."""
+        """Return the set that the opponent chooses."""
         assert self.opponent is not None
         rng = self._random.at(2 * len(self.moves), Stream.HOST)
         return self.opponent.host_sets([self.points], rng)[0]
 
     def ask_agent(self, axes: tuple[int, ...]) -> int:
-        """The axis that the opponent answers."""
+        """Return the axis that the opponent answers."""
         assert self.opponent is not None
         rng = self._random.at(2 * len(self.moves) + 1, Stream.AGENT)
         return self.opponent.agent_axes([self.points], [axes], rng)[0]
 
     def play(self, axes: tuple[int, ...], axis: int) -> bool:
-        """Plays a legal move; false if a coordinate would pass 2^59, which ends the game."""
+        """Play a legal move; return False if it would exceed 2^59, which ends the game."""
         after = self._rule.after(self.points, axes, axis)
         if after is None:
             self._overflowed = True
@@ -91,7 +91,7 @@ class Match:
         return True
 
     def undo(self) -> bool:
-        """Takes a move back, if there is one."""
+        """Take back a move, if there is one."""
         if not self.moves:
             return False
         self.moves.pop()

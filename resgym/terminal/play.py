@@ -1,4 +1,4 @@
-"""A game in the terminal: a person in one seat, a player in the other, and hints of the solver."""
+"""A game in the terminal: a person in one seat, a player in the other, and solver hints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from resgym.terminal.hints import hint
 from resgym.terminal.match import Match, episode_random
 
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
-"""Who plays against a person in a seat unless another opponent is named."""
+"""The default opponent of a person in each seat."""
 
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 
@@ -32,7 +32,7 @@ def random_position(
     seed: int = 0,
     starts: Any = None,
 ) -> Exponents:
-    """The start that an environment of these arguments draws when it is reset with this seed."""
+    """Return the start that an environment with these arguments draws at a reset with this seed."""
     spec = GameSpec(dimension, max_num_points, max_value)
     rng = episode_random(seed).at(0, Stream.START)
     return Exponents(start_positions(spec, rng, resolve_starts(starts, spec)).point_lists()[0])
@@ -48,22 +48,22 @@ def play(
     source: TextIO | None = None,
     target: TextIO | None = None,
 ) -> GameRecord:
-    """Lets a person play one game.
+    """Let a person play one game.
 
     Args:
         points: the start, anything that `resgym.parse` reads, with at least two vertices.
         seat: the person's role.
-        opponent: the other seat: a name, a `Player`, a callable or a saved model's path.
-        seed: for an opponent that draws.
-        max_moves: the game is cut after so many moves.
-        source: where answers are read, standard input by default. Its end ends the game.
-        target: where the game is shown, standard output by default.
+        opponent: the other seat: a name, a `Player`, a callable or the path of a saved model.
+        seed: seed of an opponent that draws random numbers.
+        max_moves: number of moves after which the game is cut.
+        source: answers are read from here, by default standard input. Its end ends the game.
+        target: the game is shown here, by default standard output.
 
     Returns:
-        The game as far as it was played; moves that were taken back are not in it.
+        The game so far, without the moves that were taken back.
 
     Raises:
-        ValueError, TypeError: an argument is out of range, or the start is over already.
+        ValueError, TypeError: an argument is out of range, or the start is already finished.
     """
     check_role(seat, "seat")
     position = as_position(points)
@@ -98,7 +98,7 @@ def play(
 
 
 class _Person:
-    """Who plays at the terminal."""
+    """A person at the terminal."""
 
     def __init__(
         self, role: Role, match: Match, names: Sequence[str], source: TextIO, target: TextIO
@@ -108,7 +108,7 @@ class _Person:
         self._source, self._target = source, target
 
     def play(self) -> None:
-        """One move, or one that is taken back."""
+        """Play one move, or take one back."""
         match, names = self.match, self.names
         axes = () if self.role == "host" else match.ask_host()
         self.say(f"\nmove {len(match.moves) + 1}")
@@ -127,12 +127,12 @@ class _Person:
     def _ask(
         self, legal: Mapping[int, tuple[int, ...]], named: tuple[int, ...]
     ) -> tuple[int, ...] | None:
-        """What the person chooses, None after a move was taken back; EOFError to end the game."""
+        """Return the person's choice, or None after taking a move back; EOFError ends the game."""
         while True:
             print("choose: ", end="", file=self._target, flush=True)
             line = self._source.readline()
             if not self._source.isatty():
-                # Nobody has typed the line end that a terminal shows.
+                # At the end of input the prompt has no line end.
                 self.say(line.rstrip("\n"))
             if not line:
                 raise EOFError("stopped: end of input")
@@ -156,14 +156,14 @@ class _Person:
                 self.say(f"choose one of {allowed} by its number or name, got {text[:40]!r}")
 
     def _command(self, text: str) -> str | None:
-        """The command that a line means; a variable's name comes before a command's letter."""
+        """Return the command that a line means; variable names come before command letters."""
         text = text.lower()
         if text in COMMANDS and text not in self.names:
             return COMMANDS[text]
         return text if text in COMMANDS.values() else None
 
     def _choice(self, text: str, legal: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
-        """The legal choice that a line means, by number or by names; None for none."""
+        """Return the legal choice that a line means, by number or by names, or None."""
         if text.isascii() and text.isdigit() and int(text[:9]) in legal:
             return legal[int(text[:9])]
         names = text.strip("{}()").replace(",", " ").split()
@@ -190,11 +190,11 @@ class _Person:
             for letter, word in COMMANDS.items()
         ]
         task = "two or more axes" if self.role == "host" else "an axis of the host's set"
-        number = "or its number, which is the action id of the environments"
+        number = "or its number. The numbers are the action ids of the environments"
         return f"Type {task}, like {example}, {number}. Also: {', '.join(keys)}."
 
     def summary(self) -> str:
-        """All moves that stand, and the position after them."""
+        """Show all moves and the position after each."""
         sums = [str(Exponents(points, self.names)) for points in self.match.positions]
         lines = [
             f"{number}. {total}   host {format_axes(axes, self.names)}, agent {self.names[axis]}"

@@ -1,4 +1,4 @@
-"""What who waits for a long command is told."""
+"""Progress lines of long commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def progress_lines() -> Callable[[str], None]:
-    """A function that shows a line on stderr if that is a terminal, one a second at most."""
+    """Return a function that shows a line on stderr, at most once a second, on a terminal only."""
     last = -1.0
 
     def show(line: str) -> None:

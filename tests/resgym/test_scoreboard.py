@@ -173,5 +173,5 @@ def test_files_that_are_no_scoreboard(content, tmp_path, capsys):
     file.write_text(content)
     code, _, err = run(capsys, "scoreboard", "--file", str(file))
     assert code == 2
-    assert "is no scoreboard" in err
+    assert "is not a scoreboard" in err
     assert err.count("\n") == 1

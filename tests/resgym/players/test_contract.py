@@ -95,11 +95,11 @@ BROKEN: list[tuple[str, Callable[..., Any], str]] = [
     ("host", lambda s, c, r: torch.arange(len(s.count)) % 4, "has its rows reordered"),
     ("host", lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 32)), "half the rows"),
     ("host", lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 1)), "row 0 alone"),
-    ("host", _writes_points, "writes to what it is handed"),
+    ("host", _writes_points, "writes to its arguments"),
     ("host", _raises_when_finished, "raised IndexError: no pair of points"),
     ("agent", lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
     ("agent", lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
-    ("agent", _writes_coords, "writes to what it is handed"),
+    ("agent", _writes_coords, "writes to its arguments"),
 ]
 
 

@@ -133,7 +133,7 @@ def test_files(tmp_path):
         parse(wrong)
     assert str(caught.value).splitlines()[1:] == ["   y^? + z", "     ^"]
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
-    for name, reason in (("missing.txt", "No such file"), ("bytes.txt", "no UTF-8 text")):
+    for name, reason in (("missing.txt", "No such file"), ("bytes.txt", "not UTF-8 text")):
         with pytest.raises(ValueError, match=f"cannot be read: {reason}"):
             parse(tmp_path / name)
 
@@ -155,7 +155,7 @@ def test_sympy():
     ):
         with pytest.raises(ValueError, match=message):
             parse(wrong)
-    with pytest.raises(ValueError, match="y is none of the variables x, z"):
+    with pytest.raises(ValueError, match="y is not one of the variables x, z"):
         parse(x**2 + y, variables="x,z")
 
 
@@ -217,7 +217,7 @@ def test_the_caret_stays_right_in_long_text():
     [
         ("5", "2 to 10 variables, got the constant '5'"),
         ("x^2", "has 1 \\(x\\)"),
-        ("x1*x2+x3", "indexed variables are written x_1, x_2"),
+        ("x1*x2+x3", "write indexed variables as x_1, x_2"),
         ("a+b+c+d+e+f+g+h+i+j+k", "has 11"),
         ("x-x", "all terms of 'x-x' cancel"),
         ("  ", "got nothing"),
@@ -227,11 +227,11 @@ def test_the_caret_stays_right_in_long_text():
         ([[2**59 + 1, 0]], "0..2"),
         ([[1], [2]], "2 to 10 variables, got 1"),
         ("x^3^^3", "one whole number"),
-        ("E9", "E12, got 'E9'; near it are E8, E7, E6"),
+        ("E9", "E12, got 'E9'; did you mean E8, E7, E6"),
         # Whatever is typed is read or refused at once.
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),
-        ("[" * 5000, "no list of exponents"),
+        ("[" * 5000, "not a list of exponents"),
         ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
         ("9" * 200 + "x+y", "more than 100 digits"),
         ("+".join(f"x_{index}" for index in range(60)), "more than 52 variables"),
@@ -239,7 +239,7 @@ def test_the_caret_stays_right_in_long_text():
         ("(x+y+z+1)" * 3000, "more than 100000 products of terms"),
         ("(x^1000000*y)^1000000000000+z", "at most 2\\^59"),
         ("x+y+" * 400_000 + "z", "at most 50000 characters"),
-        ("[" * 20_000 + "1,2" + "]" * 20_000, "no list of exponents"),
+        ("[" * 20_000 + "1,2" + "]" * 20_000, "not a list of exponents"),
         ("ring r=" * 6000, "unexpected '='"),
         ("x+y" + " " * 40_000 + "!", "unexpected '!'"),
         ("x^2" + " " * 40_000, "has 1"),
@@ -265,7 +265,7 @@ def test_bad_types_are_named(source):
         ("x+y", "1,2", "variables must"),
         ("x+y", "x,,y", "variables must"),
         ("x+y", ["xy", "z"], "variables must"),
-        ("x^2+z", "x,y", "z is none of the variables x, y"),
+        ("x^2+z", "x,y", "z is not one of the variables x, y"),
         ([[1, 2]], "x,y,z", "variables must be 2 names, got 3"),
     ],
 )

@@ -57,8 +57,8 @@ def test_the_least_trees_of_the_fourteen():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("E15", "near it are E14, E13, E12"),
-        ("U13", "near it are U12, U16"),
+        ("E15", "did you mean E14, E13, E12"),
+        ("U13", "did you mean U12, U16"),
         ("T2,3,5", "1/p"),
         ("T3,4", "T_p,q,r"),
         ("T3,4,9999999999999999999", "T_p,q,r"),

@@ -56,8 +56,8 @@ def test_a_file_holds_a_position_a_line(file):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", r"must hold a position, one a line, got none"),
-        ("# nothing\n\n", r"must hold a position, one a line, got none"),
+        ("", r"must contain positions, one a line, got none"),
+        ("# nothing\n\n", r"must contain positions, one a line, got none"),
         ("E8\nx^2+y^3\n", r"line 2: points\[0\] must have 3 coordinates \(dimension\), got 2"),
         ("\nE8\nx^2+\n", r"line 3: the polynomial ends too early"),
         ("[[1, 2, 3]]\n", r"line 1: points must be unfinished positions"),

@@ -308,9 +308,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-depth", type=int, default=100, help="moves before a cut (default 100)")
     add("--max-nodes", type=int, default=100_000, help="charts before a cut (default 100000)")
     add("--smooth-stop", action="store_true", help="also end branches at a monomial of degree one")
-    add(
-        "--reposition", action="store_true", help="follow the strict transform (docs/resolution.md)"
-    )
+    add("--reposition", action="store_true", help="follow the strict transform")
     add("--seed", type=int, default=0, help="seed of hosts that draw random numbers (default 0)")
     _add_rule(command)
     _add_out(command)

@@ -1,1 +1,1 @@
-"""Provably optimal play: values, best responses, labels of many positions, optimal players."""
+"""Provably optimal play: values, best responses, labels of positions, optimal players."""

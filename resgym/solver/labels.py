@@ -1,8 +1,8 @@
 """Optimal moves of many positions, for either seat, proved by the compiled search.
 
-`resgym.solve` proves one position, with integers of any size, and grows a tree. Here hundreds of
-positions a second are labelled with the set of all optimal moves and the value; one table serves
-the whole batch, because small positions lead to the same ones again and again. Needs numba
+`resgym.solve` proves one position, with integers of any size, and grows a tree. This module labels
+hundreds of positions a second with the set of optimal moves and the value. All positions share one
+table, because small positions lead to the same ones again and again. Needs numba
 (``pip install 'resgym[fast]'``).
 """
 
@@ -20,21 +20,21 @@ from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
 from resgym.solver.solution import check_objective
 
 SOLVER_VERSION = 5
-"""Raised when labels of an earlier version should no longer be trusted or compared."""
+"""Raised by one when labels of an earlier version must not be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
 
 SOLVED, OUT_OF_BUDGET, TOO_LARGE = 0, 1, 2
-"""`Labels.status`: a proved label; more than the budget; a coordinate passed 2^28."""
+"""`Labels.status`: a proved label; the budget was not enough; a coordinate exceeded 2^28."""
 
 
 class Labels(NamedTuple):
-    """What was proved about N positions.
+    """The labels of N positions.
 
     Attributes:
-        optimal: bool [N, A] (host) or [N, D] (agent): the moves that reach the value; none where
-            there is no label.
-        value: int64 [N]: the value; 0 where there is no label.
+        optimal: bool [N, A] (host) or [N, D] (agent): the moves that reach the value; all False
+            without a label.
+        value: int64 [N]: the value; 0 without a label.
         status: int64 [N]: `SOLVED`, `OUT_OF_BUDGET` or `TOO_LARGE`.
     """
 
@@ -46,15 +46,15 @@ class Labels(NamedTuple):
 class Labeller:
     """A table of positions that proves labels.
 
-    Labels do not depend on what was labelled before, but which positions the budget is enough for
-    does: after `clear` the same calls give the same results.
+    Labels do not depend on earlier calls. Which positions the budget is enough for does; after
+    `clear` the same calls give the same results.
 
     Args:
         dimension: number of axes D, 2 to 5.
-        max_num_points: rows of the positions P.
+        max_num_points: rows P of the positions.
         objective: ``depth``, ``nodes`` or ``leaves``.
-        budget: positions expanded for one label, at least 1.
-        room: positions that the table holds; a full one is emptied. About 500 bytes each.
+        budget: positions to expand for one label, at least 1.
+        room: capacity of the table in positions, about 500 bytes each; a full table is emptied.
 
     Raises:
         ImportError: numba is missing.
@@ -80,28 +80,29 @@ class Labeller:
         self._search = Search(objective, dimension, max_num_points, compiled(), room=room)
 
     def clear(self) -> None:
-        """Forgets all positions."""
+        """Forget all positions."""
         self._search.clear()
 
     def host(self, points: np.ndarray, count: np.ndarray) -> Labels:
-        """The host's optimal actions, in the numbering of the environments.
+        """Return the host's optimal actions, numbered as in the environments.
 
         Args:
             points: int64 [N, P, D], the minimal points of each position first.
-            count: int64 [N], how many there are, 2 or more.
+            count: int64 [N], number of points of each position, at least 2.
 
         Raises:
-            ValueError: shapes, counts or coordinates that do not fit.
+            ValueError: shapes, counts or coordinates do not fit.
         """
         sets: list[tuple[int, ...]] = [()] * len(count)
         return self._labels(points, count, sets, len(action_axes(self.dimension)))
 
     def agent(self, points: np.ndarray, count: np.ndarray, coords: np.ndarray) -> Labels:
-        """The agent's optimal axes, and the value after the host's sets ``coords``, bool [N, D].
+        """Return the agent's optimal axes, and the value after the host's sets ``coords``, bool [N,
+        D].
 
         An axis is optimal if the value of the position after it is greatest. The value counts this
-        move too: the depth, nodes or leaves, of the best tree that begins with the host's set. The
-        rest is as in `host`.
+        move: it is the depth, nodes or leaves of the best tree that begins with the host's set. The
+        other arguments and errors are those of `host`.
         """
         coords = np.asarray(coords)
         if coords.shape != (len(count), self.dimension) or coords.dtype != np.bool_:
@@ -115,10 +116,10 @@ class Labeller:
         return self._labels(points, count, sets, self.dimension)
 
     def digests(self, points: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """128 bits of hash, int64 [N, 2], of the canonical forms of pruned positions.
+        """Return 128-bit hashes, int64 [N, 2], of the canonical forms of pruned positions.
 
         Positions that differ by a shift, a factor or an order of axes or points have one form.
-        Arguments as of `host`; a count may be 1.
+        Arguments are those of `host`; a count may be 1.
         """
         digests = np.zeros((len(count), 2), np.int64)
         for row, place in enumerate(self._checked(points, count, 1)):
@@ -142,7 +143,7 @@ class Labeller:
         return Labels(optimal, value, status)
 
     def _label(self, points: Points, axes: tuple[int, ...], optimal: np.ndarray) -> int:
-        """Marks the optimal moves of one position; returns the value."""
+        """Mark the optimal moves of one position; return the value."""
         search = self._search
         if search.size >= self.room:
             search.clear()
@@ -157,7 +158,7 @@ class Labeller:
         return int(value)
 
     def _checked(self, points: np.ndarray, count: np.ndarray, least: int) -> list[Points]:
-        """The positions as lists of points."""
+        """Return the positions as lists of points."""
         points, count = np.asarray(points, np.int64), np.asarray(count, np.int64)
         most = self.max_num_points
         if points.shape != (len(count), most, self.dimension):

@@ -1,4 +1,4 @@
-"""Players of both seats that play by the solver, within a budget."""
+"""Players of both seats that use the solver, within a budget."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from resgym.solver.search import Objective, Search, TooMuch
 from resgym.solver.solution import Limits, check_objective, progress_report
 
 DEFAULT_BUDGET = 20_000
-"""A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
-20 points with values up to 20."""
+"""About a fifth of a second for a position in three axes, compiled; enough for nearly every
+position of 20 points with values up to 20."""
 
 FEW_POINTS = 3
-"""A position of so many points or fewer has no slack left; with more it has all of it."""
+"""Positions with at most this many points have no slack left; larger ones have all of it."""
 
 REMEMBERED = 50_000
-"""Positions whose result is kept; a result depends on the position and the budget alone."""
+"""Number of cached results; a result depends on the position and the budget alone."""
 
 
 Axes = tuple[int, ...]
@@ -46,21 +46,21 @@ def _prove(points: Position, objective: Objective, budget: int) -> Proof:
 
 @lru_cache(maxsize=REMEMBERED)
 def _best_set(points: Position, objective: Objective, budget: int) -> Axes | None:
-    """The host's best set in a position, or None if the budget does not settle it."""
+    """Return the host's best set in a position, or None if the budget is not enough."""
     proof = _prove(points, objective, budget)
     return best_set(proof.search, points) if proof.settled else None
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _bound(form: Position, objective: Objective, budget: int) -> tuple[int, bool]:
-    """The proved lower bound of a canonical position and whether it is the value."""
+    """Return the proved lower bound of a canonical position, and whether it is the value."""
     proof = _prove(form, objective, budget)
     return proof.lower, proof.settled
 
 
 @dataclass(frozen=True)
 class _OptimalPlayer:
-    """What the players of both seats share; see `OptimalHost`."""
+    """The part that the players of both seats share; see `OptimalHost`."""
 
     objective: Objective = "depth"
     budget: int = DEFAULT_BUDGET
@@ -98,7 +98,7 @@ class _OptimalPlayer:
         return _best_set(points, self.objective, self.budget)
 
     def _worst_axis(self, points: Position, axes: Axes) -> int:
-        """The axis of the largest value, or -1 if what is proved does not tell."""
+        """Return the axis of the largest value, or -1 if that is not proved."""
         bounds = {
             axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
             for axis in axes
@@ -110,16 +110,15 @@ class _OptimalPlayer:
 
 @dataclass(frozen=True)
 class OptimalHost(_OptimalPlayer):
-    """Plays a set that reaches the proved optimum against the worst agent.
+    """Choose a set that reaches the proved optimum against the worst agent.
 
-    Every position is solved by itself, one after the other in Python, so it is slow: meant for
-    trees, comparisons and labels, not for training opponents. Results are remembered. In a
-    position that the budget does not settle, ``fallback`` answers. What it plays depends on the
-    position alone.
+    Positions are solved one by one in Python and cached, so this host is slow: use it for trees,
+    comparisons and labels, not as a training opponent. In a position that exceeds the budget,
+    ``fallback`` answers. The choice depends on the position alone.
 
     Attributes:
         objective: ``depth``, ``nodes`` or ``leaves``.
-        budget: positions expanded per decision, at least 1.
+        budget: positions to expand per decision, at least 1.
         fallback: the host that answers otherwise: a name, a `Player` or a function.
     """
 
@@ -130,10 +129,10 @@ class OptimalHost(_OptimalPlayer):
 
 @dataclass(frozen=True)
 class OptimalAgent(_OptimalPlayer):
-    """Plays an axis after which the host's proved optimum is worst, the lowest of equally bad ones.
+    """Choose the axis after which the host's proved optimum is worst; ties go to the lowest axis.
 
-    As slow as `OptimalHost`, and with the same attributes; the budget is for each answer looked at.
-    If it settles too few of the answers to tell which is worst, ``fallback`` answers.
+    As slow as `OptimalHost`, with the same attributes; the budget is for each answer. If too few
+    answers can be proved to tell which is worst, ``fallback`` answers.
     """
 
     fallback: Any = "greedy_points"
@@ -147,10 +146,10 @@ def _slack_left(points: Position, slack: int) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Position]]:
-    """The sets that a `SafeHost` may name, with the positions after each answer.
+    """Return the sets that a `SafeHost` may choose, with the positions after each answer.
 
-    There are none if the budget does not settle the least depth. Otherwise the optimal ones are
-    among them: no move adds points, so that no answer has more slack.
+    There are none if the budget does not prove the least depth. Otherwise the optimal sets are
+    among them: no move adds points, so no answer leaves more slack.
     """
     proof = _prove(points, "depth", budget)
     safe: dict[Axes, list[Position]] = {}
@@ -166,7 +165,7 @@ def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Pos
 
 
 def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bool:
-    """Whether the least depth of a position is proved to be at most a limit."""
+    """Return whether the least depth of a position is proved to be at most a limit."""
     (number,) = search.numbers(points)
     search.allow(max(0, budget - search.expanded))
     with suppress(OverflowError, TooMuch):
@@ -176,7 +175,7 @@ def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bo
 
 @lru_cache(maxsize=REMEMBERED)
 def _chances(points: Position, agents: Mixture) -> dict[Axes, list[float]]:
-    """How likely each axis of each set is to be answered by one of several agents."""
+    """Return how likely each axis of each set is as the answer of one of several agents."""
     sets = action_axes(len(points[0]))
     chances = {axes: [0.0] * len(axes) for axes in sets}
     shares = agents.shares or (1 / len(agents.players),) * len(agents.players)
@@ -195,7 +194,7 @@ def _chances(points: Position, agents: Mixture) -> dict[Axes, list[float]]:
 def _quickest(
     points: Position, slack: int, budget: int, agents: Mixture, lookahead: int
 ) -> tuple[float, Axes | None]:
-    """The fewest moves that a `SafeHost` expects, and the set for it unless it looks no further."""
+    """Return the fewest moves that a `SafeHost` expects, and its set unless it looks no further."""
     if len(points) == 1:
         return 0.0, action_axes(len(points[0]))[0]
     safe = _safe_sets(points, slack, budget) if lookahead else {}
@@ -214,24 +213,24 @@ def _quickest(
 
 @dataclass(frozen=True)
 class SafeHost(OptimalHost):
-    """Never risks more than the least depth, and is as quick with weak agents as that allows.
+    """Never exceed the least depth, and be as fast against weak agents as that allows.
 
-    Of the sets that are safe it names the one after which the weak agents are expected to hold it
-    up for the fewest moves, looking some moves ahead. A set is safe if the least depth after every
-    answer, with the slack that is left there, is at least a move below that of the position. All of
-    the slack is left while there are more than three points, and none after that: points only
-    get fewer, so the host need not remember what it has spent.
+    Of the safe sets the host chooses the one with the fewest expected moves against the weak
+    agents, looking some moves ahead. A set is safe if, after every answer, the least depth plus the
+    remaining slack is at least one below that of the position. All of the slack remains while there
+    are more than three points, and none after that. The number of points never grows, so the
+    host need not remember what it has spent.
 
-    So its exact worst case is at most the least depth plus ``slack``, from **every** position; with
-    three points or fewer, or slack 0, it is the least depth. This holds as long as no position
-    exceeds the budget, which is for each position looked at; where one does, ``fallback`` answers.
+    Its exact worst case is at most the least depth plus ``slack`` from **every** position, and the
+    least depth for three points or fewer, or slack 0. This holds as long as no position exceeds the
+    budget; in a position that does, ``fallback`` answers.
 
     Attributes:
-        slack: moves that the worst case of a game may take above the least depth, at least 0.
-        agents: the weak agents that it reckons with: one, several or their weights, as for
-            `make_mixture`; each answer is taken to come from one of them by chance. All but
-            ``random`` have to be deterministic.
-        lookahead: moves looked ahead, at least 1; beyond them it expects 1 + log2(points) more.
+        slack: moves by which the worst case of a game may exceed the least depth, at least 0.
+        agents: the weak agents to expect: one, several or their weights, as for `make_mixture`.
+            Each answer is assumed to come from a random one of them. All but ``random`` must be
+            deterministic.
+        lookahead: moves to look ahead, at least 1; beyond them it expects 1 + log2(points).
     """
 
     slack: int = 0

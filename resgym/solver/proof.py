@@ -1,4 +1,4 @@
-"""Runs a search within limits, and plays by what it has proved."""
+"""Run a search within limits, and play by what it has proved."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from resgym.solver.search import Objective, Points, Search, TooMuch, compiled, i
 from resgym.solver.solution import Limits, Progress
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
-"""Seconds of plain searches in a process after which compiled kernels are loaded, or compiled.
+"""Seconds of plain search in a process after which compiled kernels are loaded or compiled.
 
-Loading them takes about half a second in every process, compiling ten seconds once.
+Loading takes about half a second in every process; compiling takes ten seconds, once.
 """
 
 PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
-"""Seconds that must be left to load and to compile them."""
+"""Seconds of the time limit that must remain to load and to compile them."""
 
 _plain_seconds = 0.0
-"""What finished plain searches have taken in this process."""
+"""Seconds that finished plain searches have taken in this process."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Proof:
 
     Attributes:
         search: the table.
-        lower: bound of the value; the value if it is settled.
+        lower: lower bound of the value; the value itself if it is settled.
         settled: whether the value is known.
         stopped: the limit that ended the search, or None.
     """
@@ -51,10 +51,10 @@ def prove(
     highest: float = math.inf,
     max_expansions: float = math.inf,
 ) -> Proof:
-    """Searches until the value of a position is proved or a limit is reached.
+    """Search until the value of a position is proved or a limit is reached.
 
-    The steps and results do not depend on whether numba is there. It also stops when the bound is
-    larger than ``highest``, and after so many expansions; the rest is as of `Search`.
+    Steps and results are the same with and without numba. The search also stops when the bound
+    exceeds ``highest``, and after this many expansions. Other arguments are those of `Search`.
     """
 
     def begin(kernels: Any) -> Search:
@@ -95,10 +95,10 @@ def prove(
 
 
 def _switches(seconds: float, limits: Limits) -> bool:
-    """Whether compiled kernels pay after plain searches that took so many seconds."""
+    """Return whether compiled kernels pay off after this many seconds of plain search."""
     if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
-    with suppress(ImportError):  # no numba, or one that does not fit the numpy that is there
+    with suppress(ImportError):  # numba is missing or does not fit numpy
         if is_cached():
             return True
         return seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
@@ -106,11 +106,11 @@ def _switches(seconds: float, limits: Limits) -> bool:
 
 
 def best_set(search: Search, points: Points) -> tuple[int, ...]:
-    """A set after which the proved bound of the value of a position is reached.
+    """Return a set after which the proved bound of a position's value is reached.
 
-    Of several it takes one with the least sum of bounds over the answers, then the one that comes
-    first among the actions. From a settled position of the search on, every position that these
-    sets lead to is resolved as well as the value of the first one asks for.
+    Of several sets it takes one with the least sum of bounds over the answers, then the first
+    action. From a settled position on, every position that these sets lead to is resolved within
+    the value of the first one.
     """
 
     def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Best responses: the longest game against a fixed host, the shortest against a fixed agent.
 
-Only one seat is left to choose, so the positions that can arise form a graph, which is explored
-level by level with one call of the fixed player per level.
+Only one seat chooses, so the positions that can occur form a graph. It is explored level by level,
+with one call of the fixed player per level.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ BATCH_ROWS = 4096
 
 
 class _Graph:
-    """The positions that can arise against a fixed player.
+    """The positions that can occur against a fixed player.
 
     Positions that the player cannot tell apart are one, so endless play is recognised where a
-    factor changes no answer. The order of the axes matters to all players, so it is kept.
+    factor changes no answer. The order of the axes matters to every player and is kept.
 
     Attributes:
-        after: of each position those after each axis or set; nothing while it is unexplored.
-        reached: of each position the one and the set that it was first reached by.
-        depth: levels gone through.
+        after: for each position, the positions after each axis or set; empty while unexplored.
+        reached: for each position, the position and set that first led to it.
+        depth: number of explored levels.
         searched: positions explored.
-        end: the finished position of a shortest game against an agent, if it is found.
+        end: the finished position of a shortest game against an agent, once found.
     """
 
     def __init__(self, position: Exponents, player: Any, role: Role, limits: Limits) -> None:
@@ -58,13 +58,13 @@ class _Graph:
         self._look_again = 1000
 
     def key(self, points: Position) -> Position:
-        """One form for positions that the player cannot tell apart."""
+        """Return one form for positions that the player cannot tell apart."""
         if not self.seat.reads_order:
             points = tuple(sorted(points))
         return reduced(points) if self._reduces else points
 
     def explore(self, max_depth: int | None, extra: int) -> str | None:
-        """Explores level by level; returns why it stopped, None if nothing is left.
+        """Explore level by level; return why it stopped, or None if nothing is left.
 
         ``extra`` is added to the depth in reports.
         """
@@ -102,14 +102,14 @@ class _Graph:
                     self.end = child
                     return "finished"
         if not self._sets and len(self.after) >= self._look_again:
-            # Endless play may show long before all positions are known, or they may never end.
+            # Endless play may show before all positions are known, which may never happen.
             self._look_again = 2 * len(self.after)
             if self.costs(GOALS["depth"])[self.start] == math.inf:
                 return "endless"
         return lost
 
     def _moves(self, batch: Sequence[Position]) -> Iterator[tuple[Position, Axes, int]]:
-        """The moves from some positions that the player leaves to the other seat."""
+        """Return the moves from positions where the other seat chooses."""
         if self._sets:
             places, sets = zip(*product(batch, self._sets), strict=True)
             yield from zip(places, sets, self.seat.agent_axes(places, sets), strict=True)
@@ -118,14 +118,14 @@ class _Graph:
                 yield from ((place, axes, axis) for axis in axes)
 
     def costs(self, goal: Goal) -> dict[Position, int | float]:
-        """Longest game, or nodes or leaves of a host's tree, from every position.
+        """Return the longest game, or nodes or leaves of a host's tree, from every position.
 
-        Unexplored positions count as one move, which they take at least; a position that leads back
-        to itself costs infinity, and so does whatever leads to it.
+        Unexplored positions count as one move, their minimum. A position that leads back to itself
+        costs infinity, and so does whatever leads to it.
         """
         costs: dict[Position, int | float] = dict.fromkeys(self.after, math.inf)
         sorter = TopologicalSorter({place: each.values() for place, each in self.after.items()})
-        with suppress(CycleError):  # what no cycle is reached from is sorted all the same
+        with suppress(CycleError):  # positions without a cycle are sorted anyway
             sorter.prepare()
         while ready := sorter.get_ready():
             for place in ready:
@@ -145,10 +145,10 @@ def best_response(
     max_depth: int | None,
     limits: Limits,
 ) -> Solution:
-    """The longest game that an agent can force on a host, or nodes or leaves of the host's tree.
+    """Return the longest game that an agent can force on a host, or its tree's nodes or leaves.
 
-    Against an agent the shortest game that a host can have; its ``nodes`` are moves + 1. Arguments
-    as of `resgym.solve`.
+    Against an agent, return the shortest game that a host can have; its ``nodes`` are moves + 1.
+    Arguments are those of `resgym.solve`.
     """
     if role == "agent" and objective == "leaves":
         raise ValueError("objective must be 'depth' or 'nodes' with an agent, got 'leaves'")
@@ -181,7 +181,7 @@ def best_response(
 
 
 def _longest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:
-    """What is played, the value, and how one game or the tree is played from the actual start."""
+    """Return what is played, the value, and functions that play a game or tree from the start."""
     costs = graph.costs(goal)
 
     def after(charts: Sequence[Chart]) -> list[dict[Any, Position]]:

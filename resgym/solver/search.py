@@ -1,4 +1,4 @@
-"""The search as an object: a table of positions that grows, and what it is asked about."""
+"""The search as an object: a growing table of positions, and questions about them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Points = Sequence[tuple[int, ...]]
 Objective = Literal["depth", "nodes", "leaves"]
 
 STEPS_PER_EXPANSION = 100
-"""A search also stops after this many steps per expansion that it may make, so that it returns in
-time even where bounds rise for long without new positions."""
+"""A search also stops after this many steps per allowed expansion, so that it returns in time even
+if bounds rise for long without new positions."""
 
 LARGEST = 2**28
-"""The largest coordinate of a compiled table: for ten axes products of two sums fit int64."""
+"""The largest coordinate of a compiled table: with ten axes, products of two sums fit int64."""
 
 _COLUMNS = ["start", "size", "hashed", "lower", "upper", "total", "shadows", "moves", "end"]
 
 
 class Goal(NamedTuple):
-    """What the host keeps small: a value that comes from those of the answers to its set.
+    """The quantity that the host minimises, as a function of the values after the answers.
 
-    A finished position has the value ``finished``, another one ``move`` more than the sum of the
-    values after the answers, or than the largest of them.
+    A finished position has the value ``finished``. Any other has ``move`` plus the sum of the
+    values after the answers, or plus the largest of them.
     """
 
     finished: int
@@ -37,7 +37,7 @@ class Goal(NamedTuple):
     by_sum: bool
 
     def at_least(self, moves: int) -> int:
-        """The value of a tree with a branch, or with forks in two, of so many moves in all."""
+        """Return the value of a tree with one branch, or with forks in two, of this many moves."""
         return self.finished + moves * (self.move + self.finished)
 
 
@@ -45,12 +45,12 @@ GOALS = {"depth": Goal(0, 1, False), "nodes": Goal(1, 1, True), "leaves": Goal(1
 
 
 class TooMuch(Exception):
-    """The effort allowed is spent, or the table has as many positions as it may have."""
+    """The effort is spent, or the table is full."""
 
 
 @cache
 def compiled() -> Any:
-    """The kernels, read a second time and compiled; an ImportError without numba."""
+    """Return the kernels compiled by numba; ImportError without numba."""
     from resgym.kernels.cpu.compilation import compiled as entry
     from resgym.kernels.cpu.compilation import inlined
 
@@ -68,13 +68,13 @@ def compiled() -> Any:
 
 
 def is_ready() -> bool:
-    """Whether the compiled search has been used in this process, so that it takes no time."""
+    """Return whether the compiled search has been used in this process, so that it is fast."""
     return compiled.cache_info().currsize > 0 and bool(compiled().decide.signatures)
 
 
 @cache
 def is_cached() -> bool:
-    """Whether the compiled search lies on disk, so that loading it takes a moment only."""
+    """Return whether the compiled search is on disk, so that loading it takes a moment."""
     from resgym.kernels.cpu.compilation import lies_on_disk
 
     return lies_on_disk(compiled().decide)
@@ -84,15 +84,15 @@ class Search:
     """A table of positions with the search on it.
 
     Positions are minimal points in any order. Those that differ by a shift, a factor or an order
-    have one number, those that are finished 0, and those that are too large for the kernels -1.
+    share a number. Finished positions have number 0, those too large for the kernels -1.
 
     Args:
-        num_points: the most points of a position.
+        num_points: most points of a position.
         kernels: `resgym.solver.kernels`, or `compiled`.
-        room: the most positions that the table holds.
+        room: capacity of the table in positions.
 
     Attributes:
-        effort: [2], expansions and steps that may be spent, counted down.
+        effort: [2], expansions and steps left.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Search:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all positions, and is as new."""
+        """Forget all positions."""
         d, rows = self._shape
         # Twice what one step needs, so that doubling what is half full always is enough.
         new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
@@ -133,7 +133,7 @@ class Search:
         self.effort, self._numbers = self._filled(0, 2), self._filled(0, d)
 
     def _sequence(self, values: list[Any]) -> Any:
-        """A list as what the kernels work on."""
+        """Convert a list to what the kernels work on."""
         if self.kernels is plain:
             return values
         import numpy as np
@@ -158,11 +158,11 @@ class Search:
         return int(self.table.counters[plain.EXPANDED])
 
     def allow(self, expansions: int) -> None:
-        """Sets the effort that may be spent."""
+        """Set the effort that may be spent."""
         self.effort[0], self.effort[1] = expansions, expansions * STEPS_PER_EXPANSION
 
     def numbers(self, points: Points, axes: Sequence[int] = ()) -> list[int]:
-        """The number of a position, or those of the positions after each axis of a set."""
+        """Return the number of a position, or those of the positions after each axis of a set."""
         flat = [*chain.from_iterable(points)]
         if self.kernels is not plain and max(flat) >= 2**59:
             flat = [*chain.from_iterable(reduced(points))]
@@ -175,20 +175,20 @@ class Search:
         return [int(number) for number in self._numbers[: max(1, len(axes))]]
 
     def bounds(self, number: int) -> tuple[Any, Any]:
-        """What is proved: the value is at least and at most this."""
+        """Return proved lower and upper bounds of the value."""
         if number < 0:
             return 0, self.kernels.NO_TREE
         lower, upper = self.table.lower[number], self.table.upper[number]
         return (lower, upper) if self.kernels is plain else (int(lower), int(upper))
 
     def cost(self, numbers: list[int]) -> tuple[Any, Any]:
-        """What is proved of the cost of a set, by the numbers of the answers."""
+        """Return proved bounds of the cost of a set, by the numbers of the answers."""
         lower, upper = zip(*map(self.bounds, numbers), strict=True)
         total = sum if self.goal.by_sum else max
         return self.goal.move + total(lower), self.goal.move + total(upper)
 
     def decide(self, number: int, limit: Any) -> None:
-        """Searches until it is known whether a value is at most a limit.
+        """Search until it is known whether a value is at most a limit.
 
         Raises:
             TooMuch: the effort is spent, or the table is full.
@@ -205,7 +205,7 @@ class Search:
             raise OverflowError("a coordinate is too large for the compiled search")
 
     def value(self, number: int, highest: float = math.inf) -> Any:
-        """The value of a position, or a bound above ``highest``; raises as `decide`."""
+        """Return the value of a position, or a bound above ``highest``; raises as `decide`."""
         while True:
             lower, upper = self.bounds(number)
             if lower >= upper or lower > highest:
@@ -213,12 +213,12 @@ class Search:
             self.decide(number, lower)
 
     def reaches(self, numbers: list[int], limit: Any) -> bool:
-        """Whether a set costs at most a limit, by its answers' numbers; raises as `decide`."""
+        """Return whether a set costs at most a limit, by its answers; raises as `decide`."""
         while True:
             low, high = self.cost(numbers)
             if low > limit or high <= limit:
                 return bool(high <= limit)
-            # In sums each answer has to be found out exactly.
+            # For sums each answer must be known exactly.
             bounds = {number: self.bounds(number) for number in numbers}
             below = 1 if self.goal.by_sum else limit
             unknown = [n for n, (low, high) in bounds.items() if high >= max(below, low + 1)]
@@ -226,7 +226,7 @@ class Search:
             self.decide(worst, bounds[worst][0] if self.goal.by_sum else limit - 1)
 
     def _grow(self) -> None:
-        """Doubles what is more than half full."""
+        """Double what is more than half full."""
         table, counters = self.table, self.table.counters
         if counters[plain.POSITIONS] >= self._room:
             raise TooMuch

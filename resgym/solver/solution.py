@@ -1,4 +1,4 @@
-"""What a solver has proved, what it reports, and when it stops."""
+"""What a solver has proved, its reports, and its limits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from resgym.solver.search import Objective
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 TREE_LIMIT = 100_000
-"""Largest tree that a solution carries."""
+"""Largest tree of a solution."""
 
 SEARCH_SHARE = 0.9
-"""Part of the time limit that a search gets; the rest is for a tree as an upper bound."""
+"""Share of the time limit for the search; the rest is for a tree as an upper bound."""
 
 
 def grown_tree(
@@ -31,35 +31,35 @@ def grown_tree(
     respond: Respond | None = None,
     rule: OrderedRule | None = None,
 ) -> ResolutionTree | None:
-    """The tree of a host, see `grow_tree`, unless it is too large; the default rule if None."""
+    """Grow the tree of a host (see `grow_tree`), unless it is too large; default rule for None."""
     rule = OrderedRule(GameSpec(position.dimension)) if rule is None else rule
     tree = grow_tree(position, choose, rule, max_nodes=max_nodes, respond=respond, title=title)
     return tree if tree.complete else None
 
 
 def check_objective(objective: object) -> None:
-    """Raises ValueError for anything but an `Objective`."""
+    """Raise ValueError for anything but an `Objective`."""
     if objective not in get_args(Objective):
         raise ValueError(f"objective must be 'depth', 'nodes' or 'leaves', got {objective!r}")
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver has proved.
+    """The result of a solver.
 
     Attributes:
-        value: the optimum: moves on the longest branch, nodes of the tree, root counted, or its
-            leaves. None if it is not proved; ``math.inf`` if play provably never ends (best
-            responses only).
-        lower_bound: the optimum is proved to be at least this; equals ``value`` if proved.
-        upper_bound: the optimum is at most this, by ``tree``; None if nothing is known.
+        value: the optimum: moves on the longest branch, nodes of the tree including the root, or
+            its leaves. None if not proved; ``math.inf`` if play provably never ends (best responses
+            only).
+        lower_bound: proved lower bound of the optimum; equals ``value`` if proved.
+        upper_bound: upper bound of the optimum, by ``tree``; None if unknown.
         proved: whether the optimum is known, over all trees (also those deeper than ``max_depth``).
         objective: ``depth``, ``nodes`` or ``leaves``.
         seconds: time taken.
         positions_searched: positions whose moves were generated.
-        stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``, on the command
-            line also ``interrupt`` (Ctrl-C); None if proved.
-        grow: how to grow ``tree``.
+        stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``; on the command
+            line also ``interrupt`` (Ctrl-C). None if proved.
+        grow: function that grows ``tree``.
     """
 
     value: int | float | None
@@ -76,10 +76,10 @@ class Solution:
 
     @cached_property
     def tree(self) -> ResolutionTree | None:
-        """A tree of optimal play; if not proved, one that reaches ``upper_bound``.
+        """A tree of optimal play; if not proved, a tree that reaches ``upper_bound``.
 
         None if there is none, or it has more than 100,000 nodes. For best responses with ``depth``
-        it is the record of one best game. It is grown when it is first asked for.
+        it is the record of one best game. The tree is grown on first use.
         """
         return None if self.grow is None else self.grow()
 
@@ -98,14 +98,14 @@ class Solution:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data without the tree; infinity is the text ``infinite``."""
+        """Return plain data without the tree; infinity is the text ``infinite``."""
         names = "objective value lower_bound upper_bound proved stopped_by seconds"
         values = {name: getattr(self, name) for name in (*names.split(), "positions_searched")}
         return {name: "infinite" if each == math.inf else each for name, each in values.items()}
 
 
 class Progress(NamedTuple):
-    """What a running search reports; see `Solution`."""
+    """A report of a running search; see `Solution`."""
 
     lower_bound: int
     positions_searched: int
@@ -115,7 +115,7 @@ class Progress(NamedTuple):
 def progress_report(
     progress: bool | Callable[[Progress], None] | None,
 ) -> Callable[[Progress], None]:
-    """The function that a running search calls, from the argument of `solve`."""
+    """Return the function that a running search calls, from the argument of `solve`."""
     if progress is None or progress is False:
         return lambda now: None
     if callable(progress):
@@ -136,7 +136,7 @@ def progress_report(
 
 @dataclass
 class Limits:
-    """When to stop, shared by all searches of one call; arguments as of `resgym.solve`."""
+    """The limits of all searches of one call; arguments are those of `resgym.solve`."""
 
     time_limit: float | None
     max_positions: int
@@ -145,16 +145,16 @@ class Limits:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.started
 
     @property
     def seconds_left(self) -> float:
-        """Until the time limit; infinity without one."""
+        """Return the seconds until the time limit; infinity without one."""
         return math.inf if self.time_limit is None else self.time_limit - self.seconds
 
     def reached(self, positions: int) -> str | None:
-        """The name of the limit that a search has reached, if any."""
+        """Return the name of the limit that a search has reached, if any."""
         if self.time_limit is not None and self.seconds >= SEARCH_SHARE * self.time_limit:
             return "time_limit"
         return "max_positions" if positions >= self.max_positions else None

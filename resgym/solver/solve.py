@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from resgym.players.seats import Seat
 
 FALLBACK_NODES = 2000
-"""Largest tree of Zeillinger's host that is grown for an upper bound."""
+"""Largest tree of Zeillinger's host that is grown as an upper bound."""
 
 
 def solve(
@@ -46,37 +46,37 @@ def solve(
     unit: int = 1,
     weights: Sequence[int] | None = None,
 ) -> Solution:
-    """The optimal value of a position, with proof.
+    """Compute the optimal value of a position, with proof.
 
-    Without ``agent`` and ``host`` it is the host's optimum against every agent: the least depth, or
-    the least number of nodes or of leaves, of a resolution tree. With ``agent`` it is the shortest
-    game that a host can have against this agent, with ``host`` the longest game that an agent can
-    force on this host (``nodes``, ``leaves``: those of that host's tree). Both must be
+    Without ``agent`` and ``host``, minimise over hosts against the worst agent: the depth, or the
+    number of nodes or leaves, of a resolution tree. With ``agent``, find the shortest game that a
+    host can have against this agent. With ``host``, find the longest game that an agent can force
+    on this host (with ``nodes`` or ``leaves``: the size of that host's tree). Both must be
     deterministic.
 
-    With ``max_depth=0`` the lower bound is there without a search. Most positions of 20 points in
-    three axes take milliseconds; the first longer search of a process waits for the compiled search
-    to be loaded, or the first time of all to be compiled, and later ones have it at once.
+    ``max_depth=0`` gives the lower bound without a search. Most positions of 20 points in three
+    axes take milliseconds. The first longer search of a process waits for the compiled search to be
+    loaded, and the first one ever for it to be compiled.
 
     Args:
         points: anything that `resgym.parse` reads.
         objective: ``depth`` (moves on the longest branch), ``nodes`` (charts, root counted) or
             ``leaves`` (charts with one point left; a single game has one, so not with ``agent``).
-        max_depth: look at branches of at most so many moves; not with the ``nodes`` or ``leaves``
-            of the optimum.
-        time_limit: seconds after which it stops, with what has been proved until then.
-        progress: called with a `Progress` again and again; True prints to stderr.
+        max_depth: search branches of at most this many moves; not with the ``nodes`` or
+            ``leaves`` of the optimum.
+        time_limit: seconds after which the search stops; what was proved so far is returned.
+        progress: called with a `Progress` repeatedly; True prints to stderr.
         agent: a name, a `Player`, a function or a saved model.
         host: the same for the other seat.
         max_positions: largest table, about 500 bytes an entry in three axes.
-        rule: which rule is played; see docs/game.md. Rules other than ``basic`` are solved for
-            ``depth`` and ``nodes``, by trying everything: small positions only.
+        rule: rule of the game, see docs/game.md. Rules other than ``basic`` are solved for
+            ``depth`` and ``nodes``, by exhaustive search, for small positions only.
         unit: with ``polyhedra``, exponents are multiples of 1/unit.
-        weights: with ``thom``, those of the axes; 1 by default. The last point is the distinguished
-            one.
+        weights: with ``thom``, the weights of the axes, 1 by default. The last point is the
+            distinguished one.
 
     Returns:
-        A `Solution`; when stopped, with what has been proved so far.
+        A `Solution`; if stopped, with what has been proved so far.
 
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
@@ -143,7 +143,7 @@ def _zeillinger(position: Exponents) -> Seat:
 
 
 def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
-    """A stopped search, with Zeillinger's tree as the upper bound if that is small enough."""
+    """Return a stopped search, with Zeillinger's tree as the upper bound if it is small enough."""
     seat, objective = _zeillinger(position), proof.search.objective
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:

@@ -1,7 +1,7 @@
-"""Values of the other rules: every set is tried, up to a limit that rises until one is enough.
+"""Values of the other rules: every set is tried, with a rising limit until one is enough.
 
-The bounds of `resgym.solver.bounds` hold for the default rule alone, and positions that differ by a
-shift have different values here, so that only small positions are solved.
+The bounds of the default rule do not hold here, and positions that differ by a shift have
+different values. So only small positions can be solved.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from resgym.trees.data import Chart
 
 
 class _Stopped(Exception):
-    """The search has reached a limit, whose name it carries."""
+    """The search has reached a limit; the exception carries its name."""
 
 
 class _Search:
-    """Values of positions, as far as they are known.
+    """Known values of positions.
 
-    A position that is over has the value of `Goal.finished`.
+    A finished position has the value of `Goal.finished`.
     """
 
     def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
         self.rule, self.goal = rule, GOALS[objective]
-        # None once there is nothing to prove: a tree of what was proved may be grown much later.
+        # None when there is nothing to prove: a tree of proved moves may be grown much later.
         self.limits: Limits | None = limits
-        # Of a position its least possible value, and the value itself once it is known.
+        # For each position its least possible value, and the value itself once known.
         self._table: dict[Any, tuple[int, int | None]] = {}
         self.expanded = 0
 
     def within(self, points: Position, limit: int) -> int | None:
-        """The value of a position, or None if it is more than a limit."""
+        """Return the value of a position, or None if it exceeds a limit."""
         if self.rule.ending(points) is not None:
             return self.goal.finished if self.goal.finished <= limit else None
         key = self.rule.key(points)
@@ -60,7 +60,7 @@ class _Search:
         return value
 
     def cost(self, points: Position, axes: Axes, limit: int) -> int | None:
-        """The value after a set, the move counted, or None if it is more than a limit."""
+        """Return the value after a set, counting the move, or None if it exceeds a limit."""
         answers, (finished, move, by_sum), total = self.rule.answers(points, axes), self.goal, 0
         for later, axis in zip(reversed(range(len(answers))), answers, strict=True):
             following = self.rule.after(points, axes, axis)
@@ -83,10 +83,10 @@ def solve_variant(
     max_depth: int | None,
     limits: Limits,
 ) -> Solution:
-    """As `resgym.solve`, for the depth or the nodes of a rule that is not the default one.
+    """Solve the depth or the nodes of a rule that is not the default; see `resgym.solve`.
 
     Raises:
-        ValueError: leaves, or a ``max_depth`` for the nodes.
+        ValueError: the objective is leaves, or there is a ``max_depth`` with nodes.
     """
     if objective == "leaves":
         raise ValueError(f"objective must be 'depth' or 'nodes' with rule {spec.rule!r}")

@@ -1,1 +1,1 @@
-"""Resolution trees: all games that a host can be led into, as data, text and pictures."""
+"""Resolution trees: all games of a host, as data, text and pictures."""

@@ -1,4 +1,4 @@
-"""Trees of charts as data: what is grown, and what all writers read."""
+"""Trees of charts as data: what growing returns and all writers read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import monomial_text
 
 Ending = Literal["resolved", "below_one", "no_contribution", "smooth", "depth", "size", "overflow"]
-"""Why a branch ends: one monomial is left; with rule ``polyhedra``, the exponents of one add up to
-less than 1; with rule ``thom``, the distinguished one is no vertex; a monomial of degree one with
-``smooth_stop``; cut by ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
+"""Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
+``polyhedra``); the distinguished one is no longer a vertex (rule ``thom``); a monomial of degree
+one (``smooth_stop``); cut by ``max_depth``; cut by ``max_nodes``; a coordinate would exceed
+2^59."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,14 @@ class Chart:
     """One position of a tree.
 
     Attributes:
-        number: counts from 1 (the root), level by level.
+        number: counted from 1 (the root), level by level.
         parent: number of the chart it comes from; None at the root.
         axis: the agent's axis that led here; None at the root.
         depth: moves played so far.
         points: exponents of the monomials, in the order of the start.
         axes: the host's set; None where the branch ends.
         children: numbers of the charts after it, one per axis of ``axes``.
-        ending: why the branch ends here; None where it goes on.
+        ending: why the branch ends here; None if it continues.
     """
 
     number: int
@@ -42,7 +43,7 @@ class Chart:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the branch was stopped before its end."""
+        """Whether the branch was cut."""
         return self.ending in ("depth", "size", "overflow")
 
 
@@ -65,34 +66,34 @@ class ChartTree:
         return iter(self.charts)
 
     def __getitem__(self, number: int) -> Chart:
-        """The chart of a number, 1 to `num_nodes`."""
+        """Return the chart with a number, 1 to `num_nodes`."""
         if not 1 <= number <= len(self.charts):
             raise IndexError(f"chart must be between 1 and {len(self.charts)}, got {number}")
         return self.charts[number - 1]
 
     @property
     def root(self) -> Chart:
-        """The first chart."""
+        """The root."""
         return self.charts[0]
 
     @property
     def depth(self) -> int:
-        """Moves on the longest branch (up to the cut, where one is cut)."""
+        """Moves on the longest branch (up to the cut, if it was cut)."""
         return self.charts[-1].depth
 
     @property
     def num_nodes(self) -> int:
-        """Number of charts, root counted."""
+        """Number of charts, including the root."""
         return len(self.charts)
 
     @property
     def num_leaves(self) -> int:
-        """Number of charts where a branch ends, cut ones counted."""
+        """Number of charts where a branch ends, including cut ones."""
         return sum(chart.ending is not None for chart in self.charts)
 
     @property
     def num_cut(self) -> int:
-        """Number of branches stopped before their end."""
+        """Number of cut branches."""
         return sum(chart.is_cut for chart in self.charts)
 
     @property
@@ -101,7 +102,7 @@ class ChartTree:
         return self.num_cut == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree as plain data: totals, and every chart with exponents and monomials."""
+        """Return plain data: totals, and every chart with exponents and monomials."""
         return {
             "title": self.title,
             "variables": list(self.variables),
@@ -133,5 +134,5 @@ class ChartTree:
         }
 
     def to_json(self, indent: int | None = None) -> str:
-        """`to_dict` as JSON text."""
+        """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)

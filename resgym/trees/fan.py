@@ -1,8 +1,8 @@
-"""The toric picture of a tree: cones of charts, exceptional divisors, the fan of the leaves.
+"""The toric geometry of a tree: cones of charts, exceptional divisors, the fan of the leaves.
 
-A chart is a cone spanned by D rays, at the root the unit vectors; coordinate i of a point of the
-chart is the product <p, ray i> with the point p that it was at the root. ``docs/mathematics.md``
-says why.
+A chart is a cone spanned by D rays, which are the unit vectors at the root. Coordinate i of a point
+of the chart is the product <p, ray i>, where p is the point at the root. ``docs/mathematics.md``
+gives the proof.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Divisor(NamedTuple):
         pole: the candidate pole -log_discrepancy / N of the topological zeta function; None where
             N is 0.
         charts: numbers of the charts whose move makes this ray, in order; several charts may make
-            the same one.
+            the same ray.
     """
 
     ray: Ray
@@ -45,7 +45,7 @@ class Divisor(NamedTuple):
 
 
 def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:
-    """The rays of the chart that moves, a set and one of its axes each, lead to."""
+    """Return the rays of the chart that moves, each a set and one of its axes, lead to."""
     rays: Cone = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
     for axes, axis in moves:
         rays = _divided(rays, axes, axis)
@@ -58,7 +58,7 @@ def _divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
 
 
 def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
-    """The D rays of every chart's cone, in the order of the charts; ``first`` are the root's."""
+    """Return the D rays of every chart's cone, in order; ``first`` are those of the root."""
     found = [path_rays(len(tree.variables), ()) if first is None else first]
     for chart in tree.charts[1:]:
         assert chart.parent is not None
@@ -68,7 +68,7 @@ def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
 
 
 def tree_divisors(tree: ChartTree) -> tuple[Divisor, ...]:
-    """The exceptional divisors of a tree, each once, in the order in which its charts make them."""
+    """Return the exceptional divisors of a tree, each once, in the order of its charts."""
     made: dict[Ray, list[int]] = {}
     rays = chart_rays(tree)
     for chart in tree:
@@ -88,11 +88,11 @@ def _order(ray: Ray, points: Sequence[tuple[int, ...]]) -> int:
 
 
 def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
-    """That of the root's monomial ideal at the origin, by Howald's theorem; infinite for the unit.
+    """Return the log canonical threshold of the root's monomial ideal at the origin (Howald).
 
-    The least log_discrepancy / multiplicity over all rays of a tree whose leaves are all resolved.
-    For a polynomial that is non-degenerate for its Newton polyhedron it is that of the ideal, or 1
-    if that is larger.
+    It is the least log_discrepancy / multiplicity over all rays of a tree that is resolved in every
+    chart, and infinite for the unit ideal. A polynomial that is nondegenerate for its Newton
+    polyhedron has this threshold, or 1 if that is less.
 
     Raises:
         ValueError: a branch was cut, or ended before one monomial was left.
@@ -110,10 +110,10 @@ class Fan:
     """The cones where the branches of a tree end; together they fill the orthant.
 
     Attributes:
-        rays: those of all cones, each once: D integers each.
-        cones: D positions in `rays` for each cone.
-        charts: the number of each cone's chart.
-        notice: a comment that begins what is written, if branches were cut.
+        rays: the rays of all cones, D integers each, without repetition.
+        cones: for each cone, the indices of its D rays.
+        charts: for each cone, the number of its chart.
+        notice: a comment for written files if branches were cut.
     """
 
     rays: tuple[Ray, ...]
@@ -127,11 +127,11 @@ class Fan:
 
     @cached_property
     def faults(self) -> tuple[tuple[int, ...], ...]:
-        """Facets inside the orthant, as positions in `rays`, that belong to one cone alone.
+        """Facets inside the orthant (as indices of `rays`) that belong to one cone only.
 
-        A host chooses in every chart by itself, so one side of a wall may be subdivided and the
-        other not. Without such a facet the cones meet facet to facet, hence face to face (Gruber
-        and Ryshkov 1989, Facet-to-facet implies face-to-face), which is what a fan asks for.
+        A host chooses in every chart independently, so a wall may be subdivided on one side only.
+        Without such facets the cones meet facet to facet, hence face to face (Gruber and Ryshkov
+        1989, Facet-to-facet implies face-to-face), so they form a fan.
         """
         count = Counter(
             facet for cone in self.cones for facet in combinations(sorted(cone), len(cone) - 1)
@@ -142,14 +142,14 @@ class Fan:
 
     @property
     def glues(self) -> bool:
-        """Whether the charts of the leaves are those of one toric variety."""
+        """Whether the charts of the leaves belong to one toric variety."""
         return not self.faults
 
     def _is_outer(self, facet: tuple[int, ...]) -> bool:
         return any(not any(entries) for entries in zip(*(self.rays[i] for i in facet), strict=True))
 
     def to_sage(self) -> str:
-        """SageMath text: ``fan``, or ``cones`` if they do not glue."""
+        """Return SageMath code: ``fan``, or ``cones`` if they do not glue."""
         rays, cones = [list(ray) for ray in self.rays], [list(cone) for cone in self.cones]
         text = f"{self.notice}rays = {rays}\ncones = {cones}\n"
         if self.glues:
@@ -157,7 +157,7 @@ class Fan:
         return f"{text}cones = [Cone([rays[i] for i in cone]) for cone in cones]\n"
 
     def to_oscar(self) -> str:
-        """OSCAR (Julia) text: a toric variety ``X``, or ``cones`` if they do not glue."""
+        """Return OSCAR (Julia) code: a toric variety ``X``, or ``cones`` if they do not glue."""
         rays = [list(ray) for ray in self.rays]
         cones = [[place + 1 for place in cone] for cone in self.cones]
         text = f"{self.notice}using Oscar\nrays = {rays}\ncones = {cones}\n"
@@ -167,7 +167,7 @@ class Fan:
         return f"{text}cones = [positive_hull([rays[i] for i in cone]) for cone in cones]\n"
 
     def to_polymake(self) -> str:
-        """Polymake text: ``$fan``, or ``@cones`` if they do not glue."""
+        """Return polymake code: ``$fan``, or ``@cones`` if they do not glue."""
         rays = [list(ray) for ray in self.rays]
         if self.glues:
             cones = [list(cone) for cone in self.cones]
@@ -182,10 +182,10 @@ class Fan:
 
 
 def tree_fan(tree: ChartTree) -> Fan:
-    """The cones of the charts where a tree ends.
+    """Return the cones of the charts where a tree ends.
 
     Raises:
-        ValueError: the tree follows one agent's answers, so the cones do not fill the orthant.
+        ValueError: the tree follows one agent only, so the cones do not fill the orthant.
     """
     _check_all_answers(tree)
     places: dict[Ray, int] = {}
@@ -194,7 +194,7 @@ def tree_fan(tree: ChartTree) -> Fan:
         if not chart.children:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
-    # All three programs take such a line for a comment.
+    # All three programs read such a line as a comment.
     notice = "" if tree.complete else f"# {totals_text(tree)}\n"
     return Fan(tuple(places), tuple(cones), tuple(charts), notice)
 

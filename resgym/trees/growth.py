@@ -1,4 +1,4 @@
-"""Grows resolution trees: all games that a host can be led into from one position."""
+"""Grow resolution trees: all games of a host from one position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from resgym.game.rng import RowRandom
 
 BATCH_ROWS = 1024
-"""Charts that the host is asked about at once."""
+"""Number of charts that the host is asked about at once."""
 
 Choose = Callable[[Sequence[Chart]], Sequence[tuple[int, ...]]]
 """The host's sets for the open charts of a level."""
@@ -32,7 +32,7 @@ Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
 
 
 class ResolutionTree(ChartTree):
-    """A `ChartTree` with its toric picture, that writes itself; each method is that function."""
+    """A `ChartTree` with methods for its toric geometry and its files."""
 
     divisors = tree_divisors
     fan = tree_fan
@@ -61,26 +61,26 @@ def resolution_tree(
     unit: int = 1,
     weights: Sequence[int] | None = None,
 ) -> ResolutionTree:
-    """The tree of all answers of the agent to a host, from one position.
+    """Grow the tree of all answers of the agent to a host, from one position.
 
     Args:
         points: anything that `resgym.parse` reads.
         host: a name, a `Player`, a function or a saved model.
-        max_depth: branches are cut after so many moves.
-        max_nodes: once the tree has so many charts the branches that are still open are cut; the
-            last move can make it larger by D - 1.
-        smooth_stop: end also where a monomial of degree one is left. With ``reposition`` that is
-            a smooth point of the strict transform.
+        max_depth: branches are cut after this many moves.
+        max_nodes: open branches are cut when the tree has this many charts; the last move can add
+            up to D - 1 more.
+        smooth_stop: also end branches at a monomial of degree one. With ``reposition`` this is a
+            smooth point of the strict transform.
         reposition: subtract the least exponent of every axis after each move (strict transform).
-        polytope: ``dominance`` or ``newton``: which points of a position are kept and shown.
-        agent: if given, only this agent's answers are followed: the record of one game.
-        max_num_points: rows of the state that the players are handed, for models trained with a
-            fixed number; see `Seat`.
-        seed: random numbers of players that draw.
-        rule: which rule is played; see docs/game.md. With ``thom`` the last point is the
-            distinguished one, and only axes that the agent may choose lead to charts.
+        polytope: ``dominance`` or ``newton``: which points of a position are kept.
+        agent: follow only this agent's answers; the tree is then the record of one game.
+        max_num_points: rows of the state that players see, for models trained with a fixed number;
+            see `Seat`.
+        seed: seed of players that draw random numbers.
+        rule: rule of the game, see docs/game.md. With ``thom`` the last point is the distinguished
+            one, and only axes that the agent may choose lead to charts.
         unit: with ``polyhedra``, exponents are multiples of 1/unit.
-        weights: with ``thom``, those of the axes; 1 by default.
+        weights: with ``thom``, the weights of the axes; 1 by default.
 
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
@@ -152,10 +152,10 @@ def grow_tree(
     respond: Respond | None = None,
     title: str = "",
 ) -> ResolutionTree:
-    """Grows a tree level by level; the host is asked about many charts of a level at once.
+    """Grow a tree level by level; the host is asked about many charts at once.
 
-    ``choose`` is the host and ``respond``, if given, the agent, whose axes alone are followed then.
-    The limits are those of `resolution_tree`; with no ``max_depth`` no branch is too deep.
+    ``choose`` is the host. If ``respond`` is given, only this agent's axes are followed. The limits
+    are those of `resolution_tree`; without ``max_depth`` no branch is too deep.
     """
 
     def chart_of(
@@ -175,7 +175,7 @@ def grow_tree(
         first = len(charts)
         for begin in range(0, len(going), BATCH_ROWS):
             batch = going[begin : begin + BATCH_ROWS]
-            # With the room spent the host is not asked any more, and the charts are closed.
+            # When the room is spent the host is no longer asked, and the charts are closed.
             sets = list(choose(batch)) if len(charts) < max_nodes else [()] * len(batch)
             axes: Sequence[Sequence[int]] = sets
             if respond is not None and len(charts) < max_nodes:
@@ -189,7 +189,7 @@ def grow_tree(
                 for child, axis in enumerate(answers, len(charts) + 1):
                     position = rule.after(chart.points, chosen, axis)
                     if position is None:
-                        # Where one answer cannot be played exactly all are cut.
+                        # If one answer cannot be played exactly, all are cut.
                         charts[number - 1] = replace(chart, ending="overflow")
                         break
                     new.append(chart_of(child, number, axis, chart.depth + 1, position))

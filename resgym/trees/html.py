@@ -1,4 +1,4 @@
-"""A tree as a page that needs no other file: totals, the picture and an outline that folds."""
+"""A tree as a self-contained page: totals, the picture, and an outline that folds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import charts_below, ending_text
 
 OUTLINE_CHARTS = 20_000
-"""Charts of the outline; browsers get slow beyond."""
+"""Charts of the outline; browsers become slow with more."""
 
 OPEN_LEVELS = 3
 
@@ -58,7 +58,7 @@ picture.scrollTop = first.top - picture.getBoundingClientRect().top - picture.cl
 
 
 def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
-    """HTML text of a page, with so many charts in the picture; the outline shows up to 20,000.
+    """Return HTML with at most this many charts in the picture, and up to 20,000 in the outline.
 
     Raises:
         ValueError: ``max_charts`` is below 1.
@@ -101,7 +101,7 @@ def _scripts(text: str) -> str:
 
 
 def _outline(tree: ChartTree) -> str:
-    """Nested ``details``, written without recursion: trees can be deep."""
+    """Return nested ``details``, written without recursion because trees can be deep."""
     numbers = charts_below(tree)
     parts: list[str] = []
     # A chart, or the text that closes one.

@@ -1,10 +1,10 @@
 """A tree as an SVG picture.
 
-The layout ``tree`` grows from left to right: columns are depths, boxes follow the order of the
-branches, every subtree is packed as close to the one above as the outlines of both allow, and a
-parent stands in the middle of its children (Reingold and Tilford, "Tidier Drawings of Trees", IEEE
-TSE 7, 1981, turned on its side and with boxes of different heights). The layout ``outline`` has a
-line a chart, indented by depth, which keeps deep trees narrow.
+The layout ``tree`` grows from left to right. Columns are depths, boxes keep the order of the
+branches, each subtree is packed as close to the one above as the outlines allow, and a parent is
+centred on its children (Reingold and Tilford, "Tidier Drawings of Trees", IEEE TSE 7, 1981, turned
+on its side, with boxes of different heights). The layout ``outline`` has one line per chart,
+indented by depth, which keeps deep trees narrow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADER = 52
 TITLE_SIZE = 14
 MIN_WIDTH = 420
 WIDEST = 1280
-"""Pixels of a tree that a page or a screen shows as a whole with text that can be read."""
+"""Widest tree, in pixels, that a screen shows as a whole with readable text."""
 
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 FONT_SIZE = 12
@@ -39,7 +39,7 @@ FONT_ATTRIBUTES = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
 INK = "#1c2733"
 MOVE = "#33518a"
 
-# Fill and outline by state; told apart by the outline's style and the note too, not only by colour.
+# Fill and outline by state; the outline's style and the note tell them apart without colour.
 _COLOURS = {
     "open": ("#ffffff", "#5b6b7b"),
     "resolved": ("#e3f3e6", "#2e7d4f"),
@@ -64,23 +64,23 @@ LABEL_WIDTH = 44
 LABEL_LINES = 4
 
 SECONDS = 2.0
-"""Of each move; the whole tree stays three times as long."""
+"""Seconds for each move; the whole tree stays three times as long."""
 
 ROW = 24
 INDENT = 22
 LONGEST = 90
-"""Characters of a chart's line in an outline; all are shown when the mouse rests on it."""
+"""Characters of a chart's line in an outline; hovering shows all."""
 
 
 def tree_to_svg(
     tree: ChartTree, max_charts: int = 100, layout: Literal["tree", "outline"] | None = None
 ) -> str:
-    """A tree as an SVG picture; subtrees beyond ``max_charts`` charts are folded into one box each.
+    """Draw a tree as SVG; subtrees beyond ``max_charts`` charts are folded into one box each.
 
-    Without a ``layout`` it is ``tree``, or ``outline`` if that would be wider than `WIDEST` pixels.
+    The default ``layout`` is ``tree``, or ``outline`` if that would be wider than `WIDEST` pixels.
 
     Raises:
-        ValueError: ``max_charts`` is below 1, or another layout.
+        ValueError: ``max_charts`` is below 1, or the layout is unknown.
     """
     check_integer("max_charts", max_charts, 1)
     layouts = {"tree": layout_tree, "outline": _layout_outline}
@@ -108,10 +108,10 @@ def tree_to_svg(
 
 
 def tree_to_growing_svg(tree: ChartTree, max_charts: int = 100) -> str:
-    """The tree move by move, with the positions of its longest branch; it starts over at its end.
+    """Animate the tree move by move beside the positions of its longest branch, in a loop.
 
-    The animation is CSS inside the file, so that it also runs as an image of a page. Subtrees
-    beyond ``max_charts`` charts are folded into one box each.
+    The animation is CSS inside the file, so it also runs as an image in a page. Subtrees beyond
+    ``max_charts`` charts are folded into one box each.
 
     Raises:
         ValueError: ``max_charts`` is below 1, or the tree has neither 2 nor 3 axes.
@@ -142,7 +142,7 @@ def tree_to_growing_svg(tree: ChartTree, max_charts: int = 100) -> str:
 
 
 def _style(depth: int) -> str:
-    """What appears with each depth (``from``), and what is seen at that depth alone (``at``)."""
+    """Return CSS for what appears from a depth on (``from``), or only at that depth (``at``)."""
     frames = depth + 3
     rules = []
     for move in range(depth + 1):
@@ -159,12 +159,12 @@ def _style(depth: int) -> str:
             f".{kind}{move}{{animation:{kind}{move} {SECONDS * frames:g}s infinite}}"
             for kind in ("from", "at")
         ]
-    # Who wants no motion sees the end.
+    # Readers who prefer no motion see the end.
     return "".join(rules) + "@media (prefers-reduced-motion){g{animation:none !important}}"
 
 
 def _draw_edge(box: Box) -> str:
-    """The edge that leads to a box and its move; nothing at the root."""
+    """Draw the edge that leads to a box, and its move; nothing at the root."""
     if not box.edge:
         return ""
     line = 'fill="none" stroke="#9aa7b3" stroke-width="1.2"'
@@ -172,7 +172,7 @@ def _draw_edge(box: Box) -> str:
 
 
 def _draw_box(tree: ChartTree, box: Box) -> str:
-    """A chart in a frame of its state's colour; all monomials show when the mouse rests on it."""
+    """Draw a chart in a frame of its state's colour; hovering shows all monomials."""
     state = "cut" if box.chart.is_cut else box.chart.ending or "open"
     fill, line = _COLOURS["folded" if box.hidden else state]
     dashes = ' stroke-dasharray="5 3"' if box.hidden or box.chart.is_cut else ""
@@ -191,7 +191,7 @@ def _draw_box(tree: ChartTree, box: Box) -> str:
 
 
 def _text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -> str:
-    """A line of text; raised and lowered digits are set small, which reads better than theirs."""
+    """Draw a line of text; raised and lowered digits are set small for legibility."""
     script = size * SCRIPT_SIZE / FONT_SIZE
     shift, runs = 0.0, []
     for kind, run in script_runs(text):
@@ -212,8 +212,8 @@ class Box:
 
     Attributes:
         hidden: number of charts folded into this box.
-        note: a last line on how the branch ends, or what is folded; may be empty.
-        padding: pixels beside the text on each side, and above and below it together.
+        note: last line: how the branch ends, or what is folded; may be empty.
+        padding: pixels beside the text on each side, and above and below it in total.
         move, edge: label, and SVG path, of the edge that leads here; empty at the root.
         x, y: left edge and vertical middle, in pixels.
         move_at: left end of the move's baseline.
@@ -256,7 +256,7 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 
 
 def _layout_outline(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
-    """The boxes of a tree below each other, ``max_charts`` at most; see `layout_tree`."""
+    """Place the boxes of a tree below each other, at most ``max_charts``; see `layout_tree`."""
     shown = shown_charts(tree, max_charts)
     boxes: dict[int, Box] = {}
     stack: list[Chart] = [tree.root]
@@ -298,10 +298,10 @@ def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
 
 
 def layout_tree(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
-    """The boxes of a tree from left to right, ``max_charts`` at most.
+    """Place the boxes of a tree from left to right, at most ``max_charts``.
 
     Returns:
-        Boxes in the order of drawing, and width and height of what they cover in pixels.
+        The boxes in the order of drawing, and the width and height that they cover in pixels.
     """
     boxes: dict[int, Box] = {}
     for number, hidden in sorted(shown_charts(tree, max_charts).items()):
@@ -331,7 +331,7 @@ def layout_tree(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, flo
 
 
 def _place_rows(boxes: list[Box]) -> float:
-    """Sets y and returns the lowest edge. Outlines are lists of (top, bottom) per column."""
+    """Set y and return the lowest edge. Outlines are lists of (top, bottom) per column."""
     offsets: dict[int, float] = {}
     outlines: dict[int, list[tuple[float, float]]] = {}
     for box in reversed(boxes):

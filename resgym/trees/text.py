@@ -1,4 +1,4 @@
-"""Trees in words: what is said of charts, the outline for the terminal, Graphviz source."""
+"""Trees in words: charts, the outline for the terminal, Graphviz source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resgym.trees.data import Chart, ChartTree
 
 
 def totals_text(tree: ChartTree) -> str:
-    """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""
+    """Format totals: ``7 moves deep, 54 charts, 31 leaves``, and the number of cut branches."""
     text = (
         f"{counted(tree.depth, 'move')} deep, {counted(tree.num_nodes, 'chart')}, "
         f"{counted(tree.num_leaves, 'leaf', 'leaves')}"
@@ -20,7 +20,7 @@ def totals_text(tree: ChartTree) -> str:
 
 
 def charts_below(tree: ChartTree) -> dict[int, int]:
-    """By the number of a chart, how many charts there are below it."""
+    """Return, for each chart number, how many charts are below it."""
     below = dict.fromkeys(range(1, tree.num_nodes + 1), 0)
     for chart in reversed(tree.charts):
         if chart.parent is not None:
@@ -29,9 +29,9 @@ def charts_below(tree: ChartTree) -> dict[int, int]:
 
 
 def shown_charts(tree: ChartTree, max_charts: int) -> dict[int, int]:
-    """By the numbers of the charts to show, how many charts below each are folded into it.
+    """Return, for each chart number to show, how many charts below it are folded into it.
 
-    Charts are opened level by level as long as all their children fit into ``max_charts``.
+    Charts are opened level by level while all their children fit into ``max_charts``.
     """
     below, shown = charts_below(tree), {1: 0}
     for chart in tree:
@@ -45,7 +45,7 @@ def shown_charts(tree: ChartTree, max_charts: int) -> dict[int, int]:
 
 
 def move_text(tree: ChartTree, chart: Chart) -> str:
-    """The move that leads to a chart: ``{x, y} → x``; empty for the root."""
+    """Format the move that leads to a chart: ``{x, y} → x``; empty for the root."""
     if chart.parent is None or chart.axis is None:
         return ""
     names = [variable_pretty(name) for name in tree.variables]
@@ -54,7 +54,7 @@ def move_text(tree: ChartTree, chart: Chart) -> str:
 
 
 def ending_text(chart: Chart) -> str:
-    """What a cut branch or a smooth end says; empty otherwise."""
+    """Describe a cut branch or a smooth end; empty otherwise."""
     return {
         "depth": "cut: depth limit",
         "size": "cut: size limit",
@@ -66,19 +66,19 @@ def ending_text(chart: Chart) -> str:
 
 
 def chart_text(tree: ChartTree, chart: Chart) -> str:
-    """Number and monomials in one line: ``2: x² + z⁵``."""
+    """Format number and monomials in one line: ``2: x² + z⁵``."""
     return f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
 
 
 def chart_note(chart: Chart, hidden: int) -> str:
-    """How a branch ends, or how many charts below are folded; may be empty."""
+    """Describe how a branch ends, or how many charts are folded; may be empty."""
     return f"+ {hidden} charts folded" if hidden else ending_text(chart)
 
 
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
-    """An outline: one line a chart, with its move, number, monomials and the host's next set.
+    """Format an outline, one line per chart: its move, number, monomials and the host's next set.
 
-    Subtrees are folded so that at most ``max_charts`` are shown.
+    Subtrees are folded so that at most ``max_charts`` charts are shown.
     """
     check_integer("max_charts", max_charts, 1)
     shown = shown_charts(tree, max_charts)
@@ -110,7 +110,7 @@ def _line(tree: ChartTree, chart: Chart, hidden: int) -> str:
 
 
 def tree_to_dot(tree: ChartTree) -> str:
-    """Graphviz source of the whole tree, one node a chart; ``dot -Tsvg`` draws it."""
+    """Return Graphviz source of the whole tree, one node per chart; ``dot -Tsvg`` draws it."""
     quoted = json.JSONEncoder(ensure_ascii=False).encode
     heading = f"{tree.title}\n{totals_text(tree)}"
     lines = [

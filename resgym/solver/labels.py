@@ -97,7 +97,7 @@ class Labeller:
         return self._labels(points, count, sets, len(action_axes(self.dimension)))
 
     def agent(self, points: np.ndarray, count: np.ndarray, coords: np.ndarray) -> Labels:
-        """Return the agent's optimal axes and the value, given the host's sets ``coords`` bool [N, D].
+        """Return the agent's optimal axes, and the value, for the sets ``coords`` bool [N, D].
 
         An axis is optimal if the value of the position after it is greatest. The value counts this
         move: it is the depth, nodes or leaves of the best tree that begins with the host's set. The

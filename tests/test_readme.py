@@ -76,8 +76,8 @@ LESS = {
     "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",
     "sb3_ext.teach": "--set updates=5 --set batch_size=16",
     "sb3_ext curves": "",
-    "sb3_ext.attack": "--seeds 0 --set updates=2 --set test.games=20 --set validation.games=20 "
-    "--set exact=null --set lookahead=0",
+    "sb3_ext.attack": "--set seeds=[0] --set updates=2 --set test.games=20 "
+    "--set validation.games=20 --set exact=null --set lookahead=0",
     "sb3_ext.tune": "--trials 2 --workers 1 --set settings.n_timesteps=2048",
 }
 

@@ -34,7 +34,7 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "robust": "sb3_ext.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
         "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
-        "taught": "sb3_ext.teach.shipped:taught_host",
+        "taught": "sb3_ext.teach.shipped:TaughtHost",
         "weak_spivakovsky": "resgym.players.spivakovsky:WeakSpivakovskyHost",
         "zeillinger": "resgym.players.zeillinger:ZeillingerHost",
         "zeillinger_lex": "resgym.players.zeillinger:ZeillingerLexHost",

@@ -7,39 +7,49 @@ Every finished part is a sealed file of the run's folder, and is not done again.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import gymnasium
+import torch
+
+from resgym import GameSpec, Player, RowRandom, rho
 from resgym.files import check_seal, sealed
+from resgym.game.actions import host_action_table
 from resgym.game.spec import Role
-from resgym.measure.rho import rho, rho_starts
-from resgym.players import Player, player_name, resolve_player
+from resgym.measure.rho import rho_starts
+from resgym.players import ask_player, player_name, resolve_player
 from resgym.tables import text_table
+from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.ahead import Ahead
 from sb3_ext.attack.config import AttackConfig, Exact
-from sb3_ext.attack.responder import fingerprint, seated, trained
 from sb3_ext.attack.strength import strength
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.base import Every
+from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.best import save_player
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.reading import shipped_configs
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
-from sb3_ext.runs.files import write_json
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.files import digest_of, write_json
+from sb3_ext.train.runs import transitions_for
 
-_PARTS = ("exact", "scripted", "trained")
+PARTS = ("exact", "scripted", "trained")
+UNLESS_PROVED = "unless-proved"
+_PROBES = 256
 
 
 class Attack(Job[AttackConfig]):
-    """Attacks one player; ``player``, ``role`` and ``name`` come with the command line."""
+    """Attacks one player; ``player`` and ``role`` come with the command line."""
 
     name = "attack"
     about = __doc__ or ""
@@ -52,22 +62,21 @@ examples:
 """
     Config = AttackConfig
     metrics = ("rho/score", "rho/validation", "seeds")
-    may_change = frozenset({"seeds", "name"})
+    may_change = frozenset({"seeds"})
 
     def __init__(self, config: AttackConfig, run: Run) -> None:
         super().__init__(config, run)
-        given, self._spec = vars(run.given), config.game.spec()
-        self._player = seated(given["player"], self._spec, given.get("role"))
-        self._name = given.get("name") or player_name(given["player"])
-        self._print = fingerprint(self._player, self._spec)
-        self._parts = set(given.get("parts") or _PARTS)
-        if "unless-proved" in self._parts:
-            self._parts.update(_PARTS)
-        self._actors = given.get("actors", 0)
-        self._draws = self._print != fingerprint(self._player, self._spec, 1)
-        if self._draws and self._parts == {"exact"}:
-            raise ConfigError(f"player: got {self._name}; expected one that draws no numbers")
+        self._spec, parts = config.game.spec(), run.given.parts
+        self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
+        self._print = _fingerprint(self._player, self._spec)
+        self._draws = self._print != _fingerprint(self._player, self._spec, 1)
+        if self._draws and parts == ["exact"]:
+            raise ConfigError(
+                f"player: got {player_name(run.given.player)}; expected one that draws no numbers"
+            )
+        self._stops = UNLESS_PROVED in parts
+        self._parts = PARTS if self._stops else parts
         self.used = Used()
         self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
 
@@ -77,84 +86,66 @@ examples:
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
         add("--role", choices=("host", "agent"), help="its seat, if it is not clear")
-        add("--name", help="for the report")
         known = f"a YAML file, or one of {', '.join(shipped_configs('attack'))} (default points5)"
         add("--budget", dest="config", default="points5", metavar="FILE", help=known)
-        add("--seeds", type=int, nargs="+", help="instead of those of the budget")
         parts = (
             "what is done (default: the first three); the last leaves out scripts and trainings "
             "where the search settles every start"
         )
-        add("--parts", nargs="+", choices=(*_PARTS, "unless-proved"), help=parts)
+        add("--parts", nargs="+", default=PARTS, choices=(*PARTS, UNLESS_PROVED), help=parts)
         add_options(parser, "--starts", "--actors")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> AttackConfig:
-        """The budget, with the seeds and starts of the command line."""
-        if given.actors and given.threads != 1:
-            raise ConfigError(f"threads: got {given.threads}; expected 1, as actors have")
+        """The budget, with the starts of the command line."""
         settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
-        settings += [f"seeds={given.seeds}"] if given.seeds else []
         return AttackConfig.read(given.config, settings)
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: AttackConfig) -> Path:
         """A folder for each budget, player and seat."""
         seat = f"{given.role}-" if given.role else ""
-        return Path("runs/attack", config.name, f"{seat}{given.name or player_name(given.player)}")
+        return Path("runs/attack", config.name, f"{seat}{player_name(given.player)}")
 
     def run(self, pulse: Pulse) -> None:
         """Does what is not in the folder yet, part by part."""
-        self._check_player()
-        with spreading(self._actors, lambda: beat(pulse, self.used)) as spread:
-            if "exact" in self._parts and self.config.exact is not None:
-                self.found["exact"] = self._exact(spread, self.config.exact)
-            if self._settled:
-                return
-            if "scripted" in self._parts:
-                self.found["scripted"] = self._part("scripted", lambda: self._scripted(spread))
-            if "trained" in self._parts:
-                self._trainings(pulse, spread)
-
-    @property
-    def _settled(self) -> bool:
-        found = self.found["exact"]
-        return "unless-proved" in self._parts and bool(found) and not found["given_up"]
-
-    def _check_player(self) -> None:
         who = {"role": self._player.role, "fingerprint": self._print}
         if self._part("player", lambda: who) != who:
             raise ConfigError(
                 f"out: got {self.run_of.folder}, which holds an attack on a player that answers "
                 "differently; expected another folder"
             )
+        found = self.found
+        with spreading(self.run_of.given.actors, lambda: beat(pulse, self.used)) as spread:
+            if "exact" in self._parts and self.config.exact:
+                found["exact"] = self._exact(spread, self.config.exact)
+            if self._stops and found["exact"] and not found["exact"]["given_up"]:
+                return
+            if "scripted" in self._parts:
+                found["scripted"] = self._part("scripted", lambda: self._scripted(spread))
+            if "trained" in self._parts:
+                self._trainings(pulse, spread)
 
     def _part(self, name: str, make: Callable[[], Any]) -> Any:
         """What is in a file of the folder, or is made and put there."""
-        folder = self.run_of.folder
-        if folder is None:
+        if self.run_of.folder is None:
             return make()
-        file = folder / f"{name}.json"
-        if file.is_file():
-            with errors_named(f"out: {file} is damaged, delete it", ConfigError):
-                return check_seal(json.loads(file.read_text(encoding="utf-8")))
-        made = sealed(make())
-        write_json(file, made)
-        return check_seal(made)
+        file = self.run_of.folder / f"{name}.json"
+        if not file.is_file():
+            write_json(file, sealed(make()))
+        with errors_named(f"out: {file} is damaged, delete it", ConfigError):
+            return check_seal(json.loads(file.read_text(encoding="utf-8")))
 
     def _exact(self, spread: Spread, section: Exact) -> Any:
         """What a perfect responder reaches; None against a player that draws numbers."""
         if self._draws:
-            self.run_of.say(f"no exact figure: {self._name} draws numbers")
+            self.run_of.say("no exact figure: the player draws numbers")
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
-
-        def make() -> dict[str, Any]:
-            limits = (game.max_moves, section.positions)
-            return strength(self._player, starts, self._spec, *limits, spread).summary()
-
-        found = self._part("exact", make)
+        limits = (game.max_moves, section.positions)
+        search = partial(strength, self._player, starts, self._spec, *limits, spread)
+        found = self._part("exact", lambda: search().summary())
         self.run_of.say(exact_line(found))
         return found
 
@@ -172,22 +163,15 @@ examples:
         return found
 
     def _trainings(self, pulse: Pulse, spread: Spread) -> None:
-        folder, seeds = self.run_of.folder, self.config.seeds
-        done = [seed for seed in seeds if folder and (folder / f"seed-{seed}.json").is_file()]
-        left = [seed for seed in seeds if seed not in done]
-
-        def told(used: Used, *, exact: bool = True, **metrics: float) -> bool:
-            if metrics:  # the mean over the seeds so far
-                found = metrics["rho/validation"]
-                self.run_of.say(f"update {used.updates}: worst so far {found:.4f}")
-                rhos = [each["best"]["rho"] for each in self.found["trained"].values()]
-                metrics["rho/validation"] = fmean([*rhos, found])
-            return pulse(used, exact=exact, **metrics)
-
-        work = partial(_trained, self._player, self.config)
-        results: Iterator[Any] = (work(seed, told, self.used) for seed in left)
-        if self._actors:  # of these only the ends are told
-            results = iter(spread(work, left))
+        folder, found = self.run_of.folder, self.found["trained"]
+        left = [
+            seed
+            for seed in self.config.seeds
+            if folder is None or not (folder / f"seed-{seed}.json").is_file()
+        ]
+        # Of those in other processes only the ends are told.
+        tell = _untold if self.run_of.given.actors else partial(self._told, pulse)
+        results = iter(spread(partial(_trained, self._player, self.config, tell), left))
 
         def make(seed: int) -> dict[str, Any]:
             result, policy = next(results)
@@ -195,18 +179,27 @@ examples:
                 save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
             return result
 
-        for seed in [*done, *left]:
-            found = self._part(f"seed-{seed}", partial(make, seed))
-            self.found["trained"][str(seed)] = found
+        for seed in self.config.seeds:
+            found[str(seed)] = each = self._part(f"seed-{seed}", partial(make, seed))
             updates, timesteps, _ = self.used
-            self.used = Used(updates + found["updates"], timesteps + found["transitions"])
-            rhos = [each["test"]["rho"] for each in self.found["trained"].values()]
-            self.run_of.say(f"seed {seed}: {found['test']['rho']:.4f}")
-            score = {"rho/score": self._worst(rhos), "seeds": float(len(rhos))}
-            beat(pulse, self.used, **score)
+            self.used = Used(updates + each["updates"], timesteps + each["transitions"])
+            worst = self._worst(every["test"]["rho"] for every in found.values())
+            beat(pulse, self.used, **{"rho/score": worst, "seeds": float(len(found))})
+
+    def _told(
+        self, pulse: Pulse, updates: int, transitions: int, score: float | None = None
+    ) -> None:
+        """A training has come so far; with a score it was measured."""
+        metrics = {}
+        if score is not None:  # the mean over the seeds so far
+            self.run_of.say(f"update {updates}: worst so far {score:.4f}")
+            rhos = [each["best"]["rho"] for each in self.found["trained"].values()]
+            metrics["rho/validation"] = fmean([*rhos, score])
+        used = Used(self.used.updates + updates, self.used.timesteps + transitions)
+        beat(pulse, used, **metrics)
 
     def result(self) -> dict[str, Any]:
-        """Everything that was found, with the worst responder and whether all seeds are done."""
+        """Everything that was found, with the worst responder."""
         rhos = dict(self.found["scripted"])
         for seed, each in self.found["trained"].items():
             rhos[f"seed {seed}"] = each["test"]
@@ -214,21 +207,19 @@ examples:
                 rhos[f"seed {seed} with lookahead"] = each["lookahead"]
         if not rhos and self.found["exact"]:
             rhos["proof"] = self.found["exact"]["lowest"]
-        worst = self._worst(rhos, key=lambda name: rhos[name]["rho"]) if rhos else None
+        worst = self._worst(rhos, key=lambda name: rhos[name]["rho"], default=None)
         return {
-            "player": self._name,
+            "player": player_name(self.run_of.given.player),
             "role": self._player.role,
-            "fingerprint": self._print,
             "budget": self.config.to_dict(),
-            "complete": self._settled or len(self.found["trained"]) == len(self.config.seeds),
             "worst_responder": worst,
-            "worst": rhos[worst] if worst else None,
+            "worst": rhos.get(worst),
             "responders": rhos,
             **self.found,
         }
 
     def report(self) -> str:
-        """Writes ``result.json``; a table of all responders, or the same as JSON."""
+        """Writes ``result.json``; a table of all responders."""
         result = self.result()
         if self.run_of.folder:
             write_json(self.run_of.folder / "result.json", sealed(result))
@@ -237,16 +228,12 @@ examples:
             low, high = each["interval_95"]
             figures = (f"{each['rho']:.4f}", f"{low:.4f} to {high:.4f}")
             rows.append((name, *figures, f"{each['mean_length']:.2f}", str(each["unfinished"])))
-        lines = [f"{result['role']} {self._name} under attack, {self.config.name}"]
+        lines = [f"{result['role']} {result['player']} under attack, {self.config.name}"]
         if result["worst"]:
-            side = "lowest" if self._worst is min else "highest"
             figure = f"worst: {result['worst']['rho']:.4f} by {result['worst_responder']}"
-            lines += ["", text_table(rows), "", f"{figure}, the {side} rho that was found"]
+            lines += ["", text_table(rows), "", figure]
         if result["exact"]:
             lines.append(exact_line(result["exact"]))
-        missing = len(self.config.seeds) - len(result["trained"])
-        if not result["complete"]:
-            lines.append(f"{missing} of {len(self.config.seeds)} seeds are not trained")
         return "\n".join(lines)
 
 
@@ -264,21 +251,90 @@ def exact_line(found: Mapping[str, Any]) -> str:
     )
 
 
+def _seated(player: Any, spec: GameSpec, role: Role | None) -> Player:
+    """What a caller means by a player, in the seat that it has or that is given."""
+    found: list[Player] = []
+    reasons: list[str] = []
+    seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
+    for seat in seats:  # a saved model plays the seat that it was trained for
+        try:
+            found.append(resolve_player(player, seat, spec, "player"))
+        except ValueError as error:
+            reasons.append(str(error))
+    if not found:
+        raise ConfigError(min(reasons, key=lambda reason: "unknown" in reason))
+    if len(found) == 2:
+        raise ConfigError(f"role: got none; expected host or agent, {player!r} is both")
+    return found[0]
+
+
+def _fingerprint(player: Player, spec: GameSpec, episode: int = 0) -> str:
+    """A digest of what a player answers in 256 first positions, which tells players apart.
+
+    Other episodes draw other random numbers, so a player that draws some has another digest there.
+    """
+    row, sets = torch.arange(_PROBES), host_action_table(spec.dimension)
+    coords = sets[row % len(sets)] if player.role == "agent" else None
+    rng = RowRandom.for_episode(row, torch.full_like(row, episode))
+    with errors_of("player"):  # a model of another dimension, or of fewer points
+        answers = ask_player(player, rho_starts(spec, _PROBES), coords, rng)
+    return digest_of(answers.cpu().numpy())
+
+
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
     pair = (player, other) if player.role == "host" else (other, player)
     game: dict[str, Any] = {**config.test.to_dict(), **config.game.to_dict()}
     return rho(*pair, **game).to_dict()
 
 
+def _untold(*used: Any) -> None:
+    """Nobody waits for it."""
+
+
+class _Best(RhoEvaluation):
+    """Keeps the weights of the best version in memory, and tells of every step."""
+
+    def __init__(self, tell: Callable[..., object], player: Player, config: AttackConfig) -> None:
+        game = {**config.game.to_dict(), **config.validation.to_dict()}
+        super().__init__([player], Every(updates=config.every), at_start=True, **game)
+        self._tell, self.weights = tell, dict[str, Any]()
+
+    def _on_step(self) -> bool:
+        self._tell(num_updates(self.model), self.num_timesteps)
+        return super()._on_step()
+
+    def evaluate(self) -> dict[str, float]:
+        before = self.best_score
+        results = super().evaluate()
+        if self.best_score != before:
+            self.weights = copy.deepcopy(self.model.policy.state_dict())
+        self._tell(num_updates(self.model), self.num_timesteps, self.best_score)
+        return results
+
+
 def _trained(
-    player: Player,
-    config: AttackConfig,
-    seed: int,
-    pulse: Pulse = lambda used, **more: True,
-    before: Used = Used(),  # noqa: B008
+    player: Player, config: AttackConfig, tell: Callable[..., object], seed: int
 ) -> tuple[dict[str, Any], Any]:
-    """The figures of a trained responder, and its policy."""
-    model, best = trained(player, config, seed, pulse, before)
+    """The figures of a trained responder, and its policy.
+
+    It meets only the frozen player, in random games; the version that did most on the validation
+    starts is kept. It is measured every so many updates, the untrained network too.
+    """
+    game, section = config.game.to_dict(), dict(config.learner)
+    seat = "Agent" if player.role == "host" else "Host"
+    with errors_named("learner", ConfigError):
+        games = gymnasium.make_vec(
+            f"resgym/Hironaka{seat}-v0",
+            num_envs=section.pop("n_envs", 1),
+            opponent=player,
+            reward=config.reward,
+            max_episode_steps=game.pop("max_moves"),
+            **game,
+        )
+        model = DDQN(f"{seat}Policy", TensorVecEnv(games), **section, seed=seed, device="cpu")
+    best = _Best(tell, player, config)
+    model.learn(transitions_for(model, config.updates), best, log_interval=None)
+    model.policy.load_state_dict(best.weights)
     responder = player_of(model, f"seed {seed}")
     ahead = Ahead(responder, player, config.game.spec(), config.lookahead)
     history = [
@@ -291,26 +347,24 @@ def _trained(
         "best": next(each for each in history if each["rho"] == best.best_score),
         "history": history,
         "updates": model.num_updates,
-        "transitions": int(model.num_timesteps),
+        "transitions": model.num_timesteps,
     }, model.policy
 
 
 def exploit(
     player: Any,
     budget: Any = "points5",
-    out: str | Path | None = None,
     *,
     role: str | None = None,
     settings: Sequence[str] = (),
-    parts: Sequence[str] = (),
+    parts: Sequence[str] = PARTS,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Attacks a player from Python.
+    """Attacks a player from Python; nothing is kept.
 
     Args:
         player: a name, a `Player`, a function or the path of a saved model.
         budget: the name of a budget of this package, a YAML file, a dictionary or a config.
-        out: folder for what is found; finished parts there are not done again.
         role: the player's seat where that is not clear.
         settings: changes of the budget, ``key=value`` each.
         parts: ``exact``, ``scripted``, ``trained``, ``unless-proved``; default: the first three.
@@ -320,13 +374,11 @@ def exploit(
         See `Attack.result`.
 
     Raises:
-        ConfigError: the player, the budget or the folder is not valid.
+        ConfigError: the player or the budget is not valid.
     """
-    given = argparse.Namespace(player=player, role=role, parts=parts)
-    config = AttackConfig.read(budget, settings)
-    with nullcontext() if out is None else RunFolder(out):
-        job = Attack(config, Run(None if out is None else Path(out), say, given))
-        go(job)
+    given = argparse.Namespace(player=player, role=role, parts=[*parts], actors=0)
+    job = Attack(AttackConfig.read(budget, settings), Run(None, say, given))
+    go(job)
     return job.result()
 
 

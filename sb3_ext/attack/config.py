@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge
 from pydantic import model_validator
 
-from resgym.game.spec import GameSpec
-from resgym.players import make_agent, make_host
+from resgym import GameSpec, make_agent, make_host
 from resgym.polynomials.starts import resolve_starts
+from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
@@ -22,7 +22,6 @@ from sb3_ext.config.sections import (
     errors_of,
 )
 from sb3_ext.ddqn import DDQN
-from sb3_ext.train.config_files import check_hyperparameters
 
 
 class Game(Section):
@@ -72,6 +71,11 @@ class Exact(Section):
     """positions after which a search is given up"""
 
 
+def _learner(values: Any) -> None:
+    check_arguments(DDQN, values, ("n_envs",))
+    check_policy(DDQN, "HostPolicy", values.get("policy_kwargs", {}))
+
+
 class AttackConfig(ConfigFile):
     """A whole budget; give all players that are to be compared the same."""
 
@@ -82,7 +86,7 @@ class AttackConfig(ConfigFile):
     """name of the setting"""
     game: Game
     """the game and its starts"""
-    learner: dict[str, Any]
+    learner: Annotated[dict[str, Any], accepted_by(_learner)]
     """arguments of DDQN and n_envs, as in configs/ddqn.yml without policy and n_timesteps"""
     reward: Literal["step", "survival", "terminal", "points"]
     """what the learner learns from; step is the length of the game"""
@@ -113,8 +117,4 @@ class AttackConfig(ConfigFile):
                 f".validation.seed: got {self.test.seed}, the seed of test; expected another, or "
                 "the version would be chosen on the starts that it is judged by"
             )
-        if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f".seeds: got {self.seeds}; expected different ones")
-        given = {"policy": "HostPolicy", "n_timesteps": 1, **self.learner}
-        check_hyperparameters(given, DDQN, "learner")
         return self

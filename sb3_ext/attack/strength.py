@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.spec import GameSpec, Role
-from resgym.game.state import GameState
+from resgym import GameSpec, GameState, Player, solve
+from resgym.game.spec import Role
 from resgym.measure.rho import rho_bounds, rho_of_games
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
-from resgym.players import Player
-from resgym.solver.labels import MAX_LABEL_DIMENSION, SOLVED, Labeller
-from resgym.solver.solve import solve
 
 
 class Strength(NamedTuple):
@@ -60,22 +56,22 @@ class Strength(NamedTuple):
         ``optimal`` games are proved to be as long as the optimum and ``largest_gap`` is how far the
         others are from it; ``unproved`` optima count with their lower bounds.
         """
-        limit, moves, given_up = self.limit, self.moves, self.open.clone()
+        _, limit, moves, given_up, least, proved = self
         cut, length = moves > limit, moves.clamp(max=limit)
-        proved, most = self.proved.clone(), torch.full_like(length, limit)
+        most = torch.full_like(length, limit)
         if self.role == "host":  # no better host can keep below the lower bound
-            proved |= ~given_up & ~cut & (length == self.least)
+            proved = proved | (~given_up & ~cut & (length == least))
         else:  # no agent holds up the optimal host for longer than that
-            most = torch.where(proved, self.least, most).clamp(max=limit)
-            given_up &= length < most
+            most = torch.where(proved, least, most).clamp(max=limit)
+            given_up = given_up & (length < most)
         lowest, highest = rho_bounds(moves, given_up, most, limit)
-        apart = (length - self.least).abs()[~given_up & proved]
+        apart = (length - least).abs()[~given_up & proved]
         none = torch.zeros_like(cut)
         return {
             "starts": len(moves),
             "lowest": lowest.to_dict(),
             "highest": highest.to_dict(),
-            "optimum": rho_of_games(self.least, ~none, none).to_dict(),
+            "optimum": rho_of_games(least, ~none, none).to_dict(),
             "optimal": int((apart == 0).sum()),
             "largest_gap": max(apart.tolist(), default=0),
             "cut": int(cut.sum()),
@@ -105,12 +101,11 @@ def strength(
     Raises:
         ValueError: the game has other rules than the solver knows.
     """
-    for name, given, wanted in (
-        ("polytope", spec.polytope, "dominance"),
-        ("reposition", spec.reposition, False),
-    ):
-        if given != wanted:
-            raise ValueError(f"{name}: got {given!r}; expected {wanted!r}, as the solver plays")
+    if spec.polytope != "dominance" or spec.reposition:
+        raise ValueError(
+            f"polytope, reposition: got {spec.polytope}, {spec.reposition}; expected dominance, "
+            "False, as the solver plays"
+        )
     rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
     search = partial(_searched, player, spec, limit, positions)
     parts = zip(*spread(search, [starts.select(each) for each in rows]), strict=True)
@@ -120,27 +115,7 @@ def strength(
 def _searched(
     player: Player, spec: GameSpec, limit: int, positions: int, starts: GameState
 ) -> tuple[Tensor, ...]:
-    found = worst_case_moves(player, starts, spec, limit, positions)
-    return (*found, *least_depths(starts, spec, positions))
-
-
-def least_depths(starts: GameState, spec: GameSpec, positions: int) -> tuple[Tensor, Tensor]:
-    """Least depths int64 [N] of N positions, bool [N]: proved; others are lower bounds."""
-    least, proved = torch.zeros_like(starts.count), starts.finished()
-    rows = (~proved).nonzero()[:, 0]
-    if spec.dimension <= MAX_LABEL_DIMENSION and len(rows):
-        asked = starts.select(rows)
-        points, count = asked.points.numpy(), asked.count.numpy()
-        try:
-            labeller = Labeller(spec.dimension, points.shape[1], budget=positions)
-        except ImportError:  # without numba one position after the other
-            pass
-        else:
-            labels = labeller.host(np.ascontiguousarray(points), count)
-            least[rows] = torch.from_numpy(labels.value)
-            proved[rows] = torch.from_numpy(labels.status == SOLVED)
-    lists = starts.point_lists()
-    for row in (~proved).nonzero()[:, 0].tolist():
-        solution = solve(lists[row], max_positions=positions)
-        least[row], proved[row] = int(solution.lower_bound), solution.proved
-    return least, proved
+    solved = [solve(points, max_positions=positions) for points in starts.point_lists()]
+    least = torch.tensor([int(each.lower_bound) for each in solved])
+    proved = torch.tensor([each.proved for each in solved])
+    return (*worst_case_moves(player, starts, spec, limit, positions), least, proved)

@@ -14,13 +14,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.rng import RowRandom
+from resgym import GameState, Player, RowRandom
 from resgym.game.rules import observe_points
-from resgym.game.spec import GameSpec, Role
-from resgym.game.state import GameState
-from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
+from resgym.game.spec import Role
+from resgym.players import GreedyPointsAgent, ZeillingerHost
 from resgym.players.base import given_sets
-from sb3_ext.attack.ahead import Ahead
 from sb3_ext.checkpoints.policy_file import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores, seat_of
@@ -85,20 +83,6 @@ class TaughtHost(_Shipped):
     """
 
     role, files, fallback = "host", SHIPPED, ZeillingerHost
-
-
-def taught_host(lookahead: int = 0) -> Player:
-    """The host `taught`, improved so many times by `Ahead`: each is stronger, and slower.
-
-    Args:
-        lookahead: steps of improvement, 0 to 2; True is 1.
-    """
-    if not isinstance(lookahead, int) or not 0 <= lookahead <= 2:
-        raise ValueError(f"lookahead must be 0, 1 or 2, got {lookahead!r}")
-    host: Player = TaughtHost()
-    for _ in range(lookahead):
-        host = Ahead(host, None, GameSpec())
-    return host
 
 
 class TaughtAgent(_Shipped):

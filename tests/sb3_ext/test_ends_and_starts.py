@@ -73,8 +73,8 @@ class Command:
         return population([*begin, *more, "--no-progress"])
 
     def attack(self, more: tuple[str, ...], goes_on: bool) -> int:
-        less = [part for each in (*SMALL, "exact=null") for part in ("--set", each)]
-        given = ["--out", str(self.out), "--no-progress", "--seeds", "0", "1"]
+        less = [part for each in (*SMALL, "exact=null", "seeds=[0, 1]") for part in ("--set", each)]
+        given = ["--out", str(self.out), "--no-progress"]
         return attack(["zeillinger", *less, *given, *more])
 
     def teach(self, more: tuple[str, ...], goes_on: bool) -> int:

@@ -126,11 +126,3 @@ def test_a_shipped_player_waits_for_nothing_that_trains():
         "sys.exit(bool({'torch._dynamo', 'sb3_ext.teach.solved'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_lookahead_is_an_option_of_taught():
-    check_player(make_host("taught(lookahead=True)"), num_games=4)
-    assert make_host("taught(lookahead=2)").name == "taught with lookahead with lookahead"
-    for given in ("3", "-1", "1.0", "None"):
-        with pytest.raises(ValueError, match="lookahead"):
-            make_host(f"taught(lookahead={given})")

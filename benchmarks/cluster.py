@@ -20,9 +20,10 @@ import numpy as np
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.observations import entries_of
 from sb3_ext.cluster import RayCollector
 from sb3_ext.cluster.actor import Actor, ActorPlan, vector_env_spec
-from sb3_ext.cluster.chunk import Chunk
+from sb3_ext.cluster.chunk import Chunk, blocks
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import ParallelStep
 
@@ -30,20 +31,13 @@ ENV_ID = "resgym/HironakaHost-v0"
 ENV_KWARGS = {"opponent": "choose_first", "reward": "step"}
 
 
-def empty_chunk(games: int, steps: int, space: Any, **about: int) -> Chunk:
-    """As large as any other; no episode ends."""
-    each = (steps, games)
-    return Chunk(
-        observations=np.zeros((steps + 1, games, *space.shape), np.float32),
-        final_observations=np.zeros((0, *space.shape), np.float32),
-        actions=np.zeros(each, np.int64),
-        rewards=np.zeros(each, np.float32),
-        terminated=np.zeros(each, bool),
-        truncated=np.zeros(each, bool),
-        returns=np.zeros(0, np.float32),
-        lengths=np.zeros(0, np.int64),
-        **about,
-    )
+def empty_steps(games: int, steps: int, space: Any) -> ParallelStep:
+    """As many as of any chunk; no episode ends."""
+    shown = np.zeros((steps, games, *space.shape), np.float32)
+    actions, rewards = np.zeros((steps, games), np.int64), np.zeros((steps, games), np.float32)
+    no = np.zeros((steps, games), bool)
+    episode = {"ended": no, "r": rewards, "l": actions}
+    return ParallelStep(shown, actions, rewards, no, no, shown.copy(), episode=episode)
 
 
 class SimulatedActor(Actor):
@@ -57,22 +51,21 @@ class SimulatedActor(Actor):
     ) -> tuple[Chunk, dict[str, Any]]:
         time.sleep(self.env_kwargs["seconds"])
         plan = self.plan
-        about = {"actor": number, "sequence": sequence, "version": version}
-        return empty_chunk(plan.games, plan.chunk, plan.observation_space, **about), {}
+        steps = empty_steps(plan.games, plan.chunk, plan.observation_space)
+        return Chunk(number, sequence, version, 0.0, steps), {}
 
 
 class AtOnce:
     """Has the next chunk at once: a learner's own limit."""
 
     def __init__(self, games: int, steps: int, space: Any) -> None:
-        about = dict.fromkeys(("actor", "sequence", "version"), 0)
-        self.games, self.chunk = games, empty_chunk(games, steps, space, **about)
+        self.games, self.steps = games, empty_steps(games, steps, space)
 
     def publish(self, version: int, weights: Mapping[str, Any], rate: float | None) -> None:
         pass
 
     def collect(self, num_steps: int) -> Iterator[ParallelStep]:
-        return self.chunk.steps(self.games)
+        return blocks(self.steps, self.games)
 
 
 def make_model(games: int) -> DDQN:
@@ -176,16 +169,22 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
         began = time.perf_counter()
         reference = ray.put(sent)
         put.append(time.perf_counter() - began)
-        for step in ray.get(reference).steps(games):
+        for step in blocks(ray.get(reference).steps, games):
             o, a, r, terminated, truncated, reached, legal, _ = step.on(buffer.device)
             buffer.add_batch(o, reached, a, r, terminated, truncated, legal, steps=chunk)
         rest.append(time.perf_counter() - began - put[-1])
     seconds = statistics.median(a + b for a, b in zip(put, rest, strict=True))
     stored = chunk * games * buffer.bytes_per_transition
+    size = sum(
+        each.nbytes
+        for value in sent.steps
+        for each in entries_of(value).values()
+        if value is not None
+    )
     print(
-        f"a chunk: {sent.num_bytes / 1e6:.2f} MB sent, {stored / 1e6:.2f} MB stored;"
+        f"a chunk: {size / 1e6:.2f} MB sent, {stored / 1e6:.2f} MB stored;"
         f" put {statistics.median(put) * 1e3:.1f} ms, get and store"
-        f" {statistics.median(rest) * 1e3:.1f} ms; {sent.num_bytes / seconds / 1e9:.2f} GB/s sent,"
+        f" {statistics.median(rest) * 1e3:.1f} ms; {size / seconds / 1e9:.2f} GB/s sent,"
         f" {stored / seconds / 1e9:.2f} GB/s stored",
         flush=True,
     )

@@ -79,11 +79,6 @@ def has_observation(model: Any) -> bool:
     return model._last_obs is not None
 
 
-def last_observation(model: Any) -> Any:
-    """What the environment showed last."""
-    return model._last_obs
-
-
 def last_observations(model: Any) -> dict[str, Any]:
     """What the environment showed last, by attribute."""
     return {name: getattr(model, name) for name in OBSERVATIONS}

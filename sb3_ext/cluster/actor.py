@@ -20,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.cluster.chunk import Chunk, as_tensors, chunk_of
+from sb3_ext.cluster.chunk import Chunk, as_tensors, stacked
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
@@ -49,7 +49,6 @@ class ActorPlan:
         observation_space: What the learner's replay buffer stores.
         action_space: Likewise.
         modules: Imported first, so that what they register has names.
-        session: Other ones have other weights of the same version.
     """
 
     env: EnvSpec | Callable[..., Any]
@@ -61,7 +60,6 @@ class ActorPlan:
     observation_space: spaces.Space
     action_space: spaces.Space
     modules: tuple[str, ...] = ()
-    session: str = ""
 
 
 class Actor:
@@ -89,7 +87,6 @@ class Actor:
             raise ValueError("the environment has no state_dict and load_state_dict")
         legal = LegalActions(plan.observation_space, plan.action_space, env, plan.mask_source)
         self._collector = TensorCollector(env, plan.explorer, legal, torch.Generator())
-        self._collector.version = -1
 
     def collect(
         self,
@@ -114,9 +111,7 @@ class Actor:
         """
         began = time.perf_counter()
         collector, plan = self._collector, self.plan
-        if version != collector.version:
-            collector.publish(version, as_tensors(dict(weights)), exploration_rate)
-        collector.explorer.exploration_rate = exploration_rate
+        collector.publish(version, as_tensors(dict(weights)), exploration_rate)
         words = np.random.SeedSequence((plan.seed, number, sequence)).generate_state(1, "u8")
         collector.generator = torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
         if games is None:
@@ -125,15 +120,8 @@ class Actor:
         else:
             collector.env.load_state_dict(games["environment"])
             collector.observation, collector.legal = games["observation"], games["legal"]
-        chunk = chunk_of(
-            (collector.step() for _ in range(plan.chunk)),
-            lambda: collector.observation,
-            actor=number,
-            sequence=sequence,
-            version=version,
-        )
-        chunk.seconds = time.perf_counter() - began
-        return chunk, {
+        steps = stacked(collector.step() for _ in range(plan.chunk))
+        return Chunk(number, sequence, version, time.perf_counter() - began, steps), {
             "environment": collector.env.state_dict(),
             "observation": collector.observation,
             "legal": collector.legal,

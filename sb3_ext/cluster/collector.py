@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import math
 import time
-import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import torch
 from annotated_types import Ge, Le
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor
 
 from resgym.trust import imported_modules
 from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
-from sb3_ext.cluster.chunk import Chunk
+from sb3_ext.cluster.chunk import Chunk, blocks
 from sb3_ext.cluster.connection import connected
 from sb3_ext.cluster.crew import Crew
 from sb3_ext.cluster.ledger import Ledger
@@ -39,10 +38,6 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn.collector import Collector, ParallelStep
 
 
-def _listed(given: Any) -> Any:
-    return [given] if isinstance(given, Mapping) else given
-
-
 def _pair(given: Any) -> Any:
     if not isinstance(given, (list, tuple)) or len(given) != 2:
         raise ValueError(f" must be a pair [epsilon, alpha], got {shown(given)}")
@@ -52,8 +47,8 @@ def _pair(given: Any) -> Any:
 class CollectorSettings(Section):
     """How actors collect."""
 
-    env_kwargs: Annotated[list[dict[str, Any]], Field(min_length=1), checked(_listed)] = [{}]  # noqa: RUF012
-    """arguments of the environment; of a list actor i gets the i-th, beginning again at its end"""
+    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    """arguments of the environment"""
     actors: Count = 1
     """how many; 0 collects in the learner's own process, as without a collector"""
     games: PositiveCount | None = None
@@ -72,12 +67,12 @@ class CollectorSettings(Section):
     )
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.
     2018) once learning has begun; null: all at the model's rate"""
-    opponents: Annotated[list[str], checked(lambda given: given or [])] = []  # noqa: RUF012
+    opponents: list[str] = []  # noqa: RUF012
     """players by name: actor i plays against the i-th, beginning again at the end"""
     max_restarts: Annotated[int, Whole, Ge(-1)] = -1
-    """how often each actor may lose its process before the run ends; -1: without limit"""
-    timeout_s: Annotated[PositiveNumber, Le(86_400)] = 30.0
-    """seconds without an answer after which a process counts as hanging"""
+    """how many processes may be lost by one chunk before the run ends; -1: without limit"""
+    timeout_s: Annotated[PositiveNumber, Le(86_400)] = 120.0
+    """seconds without any chunk after which the run ends with an error"""
     deterministic: bool = False
     """take chunks in the order in which they were asked for: the run is the same bit for bit each
     time, also after a resume"""
@@ -119,7 +114,7 @@ class RayCollector:
     def __init__(
         self,
         env: str | Callable[..., Any],
-        env_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         if not isinstance(env, str) and not callable(env):
@@ -169,7 +164,6 @@ class RayCollector:
             observation_space=model.observation_space,
             action_space=model.action_space,
             modules=imported_modules(),
-            session=uuid.uuid4().hex,
         )
         with connected(self.settings.address) as ray:
             self._crew = Crew(
@@ -198,11 +192,9 @@ class RayCollector:
                 self._crew = None
 
     def _env_kwargs_of(self, number: int) -> dict[str, Any]:
-        all_kwargs, opponents = self.settings.env_kwargs, self.settings.opponents
-        kwargs = dict(all_kwargs[number % len(all_kwargs)])
-        if opponents:
-            kwargs["opponent"] = opponents[number % len(opponents)]
-        return kwargs
+        opponents = self.settings.opponents
+        own = {"opponent": opponents[number % len(opponents)]} if opponents else {}
+        return {**self.settings.env_kwargs, **own}
 
     def _most_under_way(self, model: Any, transitions: int) -> int:
         """Chunks of so many transitions that may be asked for at a time."""
@@ -237,7 +229,7 @@ class RayCollector:
         while True:
             chunk = self.receive()
             if self._ledger.accept(chunk, self._updates):
-                for step in chunk.steps(self._rows):
+                for step in blocks(chunk.steps, self._rows):
                     self._cut()  # other games than those stored last
                     yield step
                 return
@@ -246,7 +238,7 @@ class RayCollector:
         """The next chunk, whatever the ledger will say of it."""
         self._crew.ask(self._most, self._epsilon)
         began = time.perf_counter()
-        chunk = self._crew.receive(self._ledger.actors)
+        chunk = self._crew.receive()
         self._ledger.counts["waiting_seconds"] += time.perf_counter() - began
         return chunk  # type: ignore[no-any-return]
 

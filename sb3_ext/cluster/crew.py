@@ -1,8 +1,7 @@
-"""The actors of a run: who is asked for which chunk, and what is asked again when one is lost."""
+"""The actors of a run: who is asked for which chunk, and with which weights."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,12 +14,6 @@ from torch import Tensor
 from sb3_ext.cluster.actor import Actor, ActorPlan, play_chunk
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.cluster.connection import check_cpus, reason_of
-
-START_SECONDS = 120.0
-"""How long a process may take for its first chunk, where `timeout_s` is less: it imports all."""
-
-LOST_IN_A_ROW = 50
-"""So often one chunk may lose the process that plays it before the run ends."""
 
 
 @dataclass
@@ -52,8 +45,6 @@ class Stream:
         games: Where its games stand before the oldest request; None before the first chunk.
         next_sequence: Of the next chunk to be asked for.
         requests: Those not answered yet, oldest first.
-        lost: How often in a row the oldest request was lost.
-        until: When it counts as lost.
     """
 
     number: int
@@ -61,22 +52,21 @@ class Stream:
     games: Any = None
     next_sequence: int = 0
     requests: list[Request] = field(default_factory=list)
-    lost: int = 0
-    until: float = 0.0
 
 
 class Crew:
     """Chunks that processes of a Ray cluster were asked for, and the weights to play them with.
 
-    A process remembers nothing, so any of them may play any actor's next chunk.
+    A process remembers nothing, so any of them may play any actor's next chunk, and Ray asks
+    another one for what a lost process did not give.
 
     Args:
         ray: The module, connected.
         plan: What all actors are told.
         env_kwargs: Arguments of the environment of each actor.
         cpus: Processors that Ray reserves for each.
-        timeout: Seconds without an answer after which a process counts as hanging.
-        max_restarts: How often a process of each actor may be lost; -1: without limit.
+        timeout: Seconds without any chunk after which the run ends.
+        max_restarts: How many processes may be lost by one chunk; -1: without limit.
         in_order: Chunks come in the order in which they were asked for.
 
     Attributes:
@@ -98,10 +88,9 @@ class Crew:
         in_order: bool,
     ) -> None:
         check_cpus(ray, len(env_kwargs), cpus, ", or a smaller actor_cpus")
-        self._ray, self._timeout = ray, timeout
-        self._max_restarts, self._in_order = max_restarts, in_order
-        # Asking again is done here, and not by Ray, so that it is counted.
-        self._play = ray.remote(play_chunk).options(num_cpus=cpus, num_returns=2, max_retries=0)
+        self._ray, self._timeout, self._in_order = ray, timeout, in_order
+        work = ray.remote(play_chunk)
+        self._play = work.options(num_cpus=cpus, num_returns=2, max_retries=max_restarts)
         packed = (ray.put(ray.cloudpickle.dumps(partial(Actor, plan, each))) for each in env_kwargs)
         self._streams = [Stream(number, each) for number, each in enumerate(packed)]
         self._weights: dict[int, Any] = {}
@@ -117,11 +106,7 @@ class Crew:
 
     def stop(self) -> None:
         """Nobody is waited for any more; again is harmless."""
-        for stream in self._streams:
-            self._cancel(stream)
-
-    def _cancel(self, stream: Stream) -> None:
-        for request in stream.requests:
+        for request in (each for stream in self._streams for each in stream.requests):
             with suppress(Exception):  # the cluster may be gone
                 self._ray.cancel(request.references[0], force=True)
 
@@ -136,76 +121,47 @@ class Crew:
         while sum(len(each.requests) for each in streams) < most:
             stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
             rate = exploration_rate(stream.number)
-            stream.requests.append(Request(self._asked, stream.next_sequence, self.version, rate))
+            self._submit(stream, Request(self._asked, stream.next_sequence, self.version, rate))
             self._asked += 1
             stream.next_sequence += 1
-            self._submit(stream, len(stream.requests) - 1)
         used = {asked.version for each in streams for asked in each.requests} | {self.version}
         self._weights = {version: self._weights[version] for version in sorted(used)}
 
-    def _submit(self, stream: Stream, first: int = 0) -> None:
-        """Hand over the requests from a place of the queue on."""
-        if not first:
-            stream.until = time.monotonic() + max(self._timeout, START_SECONDS)
-        for place, request in enumerate(stream.requests[first:], first):
-            games = stream.requests[place - 1].references[1] if place else stream.games
-            asked = (stream.number, request.sequence, request.version)
-            weights, rate = self._weights[request.version], request.exploration_rate
-            request.references = self._play.remote(stream.packed, *asked, weights, rate, games)
+    def _submit(self, stream: Stream, request: Request) -> None:
+        games = stream.requests[-1].references[1] if stream.requests else stream.games
+        asked = (stream.number, request.sequence, request.version)
+        weights = self._weights[request.version]
+        given = (stream.packed, *asked, weights, request.exploration_rate, games)
+        request.references = self._play.remote(*given)
+        stream.requests.append(request)
 
-    def receive(self, accounts: Sequence[dict[str, Any]]) -> Chunk:
-        """The next chunk, after it was asked for as often as that takes.
-
-        Args:
-            accounts: Of the actors, which count how often a process was lost.
+    def receive(self) -> Chunk:
+        """The next chunk.
 
         Raises:
             ValueError: The environment raises an error.
-            ChildProcessError: Processes were lost too often.
+            ChildProcessError: Processes were lost too often, or nobody answers.
         """
-        while True:
-            asked = [each for each in self._streams if each.requests]
-            asked.sort(key=lambda each: each.requests[0].number)
-            if self._in_order:
-                asked = asked[:1]
-            by_reference = {each.requests[0].references[0]: each for each in asked}
-            patience = max(0.0, min(each.until for each in asked) - time.monotonic())
-            ready, _ = self._ray.wait(list(by_reference), timeout=patience)
-            if not ready:
-                stream = min(asked, key=lambda each: each.until)
-                self._ask_again(stream, accounts, f"did not answer for {self._timeout:g} s")
-                continue
-            stream = by_reference[ready[0]]
-            request = stream.requests[0]
-            try:
-                chunk, stream.games = self._ray.get(request.references)
-            except self._ray.exceptions.RayTaskError as error:
-                where = f"actor {stream.number}: chunk {request.sequence}"
-                raise ValueError(f"{where}: {reason_of(error)}") from error
-            except self._ray.exceptions.RayError as error:
-                self._ask_again(stream, accounts, f"was lost: {type(error).__name__}")
-            else:
-                del stream.requests[0]
-                stream.lost, stream.until = 0, time.monotonic() + self._timeout
-                return chunk  # type: ignore[no-any-return]
-
-    def _ask_again(self, stream: Stream, accounts: Sequence[dict[str, Any]], reason: str) -> None:
-        """Ask another process for what one did not give."""
-        account = accounts[stream.number]
-        account["restarts"] += 1
-        stream.lost += 1
-        where = f"actor {stream.number}: chunk {stream.requests[0].sequence}: its process {reason}"
-        if 0 <= self._max_restarts < account["restarts"]:
+        asked = [each for each in self._streams if each.requests]
+        asked.sort(key=lambda each: each.requests[0].number)
+        oldest = asked[:1] if self._in_order else asked
+        by_reference = {each.requests[0].references[0]: each for each in oldest}
+        ready, _ = self._ray.wait(list(by_reference), timeout=self._timeout)
+        if not ready:
+            raise ChildProcessError(f"actors: no chunk came for {self._timeout:g} s, timeout_s")
+        stream = by_reference[ready[0]]
+        request = stream.requests.pop(0)
+        where = f"actor {stream.number}: chunk {request.sequence}"
+        try:
+            chunk, stream.games = self._ray.get(request.references)
+        except self._ray.exceptions.RayTaskError as error:
+            raise ValueError(f"{where}: {reason_of(error)}") from error
+        except self._ray.exceptions.RayError as error:
             raise ChildProcessError(
-                f"{where}; it was replaced {self._max_restarts} times, which is max_restarts"
-            )
-        if stream.lost >= LOST_IN_A_ROW:
-            raise ChildProcessError(f"{where}, as {stream.lost} in a row")
-        self._cancel(stream)
-        if not self._in_order:
-            for request in stream.requests:
-                request.version = self.version
-        self._submit(stream)
+                f"{where}: its process was lost: {type(error).__name__}, more often than "
+                "max_restarts allows"
+            ) from error
+        return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
         """Where all games stand, what was asked for, and the weights in use."""
@@ -239,5 +195,5 @@ class Crew:
         self._asked = state["asked"]
         for stream, saved in zip(self._streams, state["streams"], strict=True):
             stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
-            stream.requests = [Request(**each) for each in saved["requests"]]
-            self._submit(stream)
+            for each in saved["requests"]:
+                self._submit(stream, Request(**each))

@@ -1,4 +1,4 @@
-"""What came from the actors and what became of it; no transition counts twice, none is too old."""
+"""What came from the actors and what became of it; no transition is too old."""
 
 from __future__ import annotations
 
@@ -20,27 +20,24 @@ class Ledger:
 
     Attributes:
         counts: Chunks, sums over the accepted ones, staleness and seconds.
-        actors: The same of each; `next_sequence` is the chunk of it that comes next.
+        actors: The same of each.
     """
 
     def __init__(self, num_actors: int, max_staleness: int) -> None:
         self.max_staleness = max_staleness
-        names = ["accepted", "duplicate", "stale", "episodes", "returns", "lengths", "bytes"]
-        names += ["staleness_sum", "staleness_max", "waiting_seconds", "total_seconds"]
+        names = (
+            *("accepted", "stale", "episodes", "returns", "lengths", "staleness_sum"),
+            *("staleness_max", "waiting_seconds", "total_seconds"),
+        )
         self.counts: dict[str, Any] = dict.fromkeys(names, 0)
-        own = ("next_sequence", "transitions", "episodes", "restarts", "busy_seconds")
+        own = ("transitions", "episodes", "busy_seconds")
         self.actors: list[dict[str, Any]] = [dict.fromkeys(own, 0) for _ in range(num_actors)]
-        self.begin()
+        self._counted_until = time.perf_counter()
 
     def accept(self, chunk: Chunk, updates: int) -> bool:
         """Count a chunk that arrived after so many updates; False: it must not be stored."""
-        account, counts = self.actors[chunk.actor], self.counts
-        counts["bytes"] += chunk.num_bytes
+        account, counts, steps = self.actors[chunk.actor], self.counts, chunk.steps
         account["busy_seconds"] += chunk.seconds
-        if chunk.sequence < account["next_sequence"]:
-            counts["duplicate"] += 1
-            return False
-        account["next_sequence"] = chunk.sequence + 1
         staleness = updates - chunk.version
         if staleness > self.max_staleness:
             counts["stale"] += 1
@@ -48,17 +45,14 @@ class Ledger:
         counts["accepted"] += 1
         counts["staleness_sum"] += staleness
         counts["staleness_max"] = max(counts["staleness_max"], staleness)
-        episodes, returns, lengths = chunk.episode_sums()
+        episode: Any = steps.episode
+        episodes = int(episode["ended"].sum())
         counts["episodes"] += episodes
-        counts["returns"] += returns
-        counts["lengths"] += lengths
+        counts["returns"] += float(episode["r"].sum(dtype="f8"))
+        counts["lengths"] += int(episode["l"].sum())
         account["episodes"] += episodes
-        account["transitions"] += chunk.actions.size
+        account["transitions"] += steps.actions.size
         return True
-
-    def begin(self) -> None:
-        """The clock of the actors begins to run."""
-        self._counted_until = time.perf_counter()
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -71,9 +65,8 @@ class Ledger:
             for each in self.actors
         ]
         return {
-            "received": counts["accepted"] + counts["duplicate"] + counts["stale"],
+            "received": counts["accepted"] + counts["stale"],
             **{name: value for name, value in counts.items() if not name.endswith("_sum")},
-            "restarts": sum(each["restarts"] for each in self.actors),
             "staleness_mean": counts["staleness_sum"] / max(1, counts["accepted"]),
             "actors": actors,
         }
@@ -81,21 +74,17 @@ class Ledger:
     def table(self) -> str:
         """The statistics as text: a line for each actor, and two for the learner."""
         counted = self.statistics
-        names = ("transitions", "episodes", "restarts", "busy_seconds", "idle_seconds")
+        names = ("transitions", "episodes", "busy_seconds", "idle_seconds")
         lines = ["  ".join(("actor", *names))]
         for number, each in enumerate(counted["actors"]):
             figures = [f"{each[name]:{len(name)},.0f}" for name in names]
             lines.append("  ".join((f"{number:5}", *figures)))
-        lines.append(
-            f"chunks: {counted['received']} received, {counted['accepted']} accepted, "
-            f"{counted['duplicate']} duplicate, {counted['stale']} stale, "
-            f"{counted['bytes'] / 1e6:,.1f} MB"
-        )
-        lines.append(
-            f"learner: {counted['waiting_seconds']:.1f} s waiting; staleness in updates: "
-            f"{counted['staleness_mean']:.1f} on average, {counted['staleness_max']} at most"
-        )
-        return "\n".join(lines)
+        counted |= {name: round(value, 1) for name, value in counted.items() if name != "actors"}
+        return "\n".join(lines) + (
+            "\nchunks: {received} received, {accepted} accepted, {stale} stale\n"
+            "learner: {waiting_seconds} s waiting; staleness in updates: {staleness_mean} on "
+            "average, {staleness_max} at most"
+        ).format(**counted)
 
     def state_dict(self) -> dict[str, Any]:
         """All counts, as plain data."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sb3_ext.adapter.sb3_private import begin_learning, last_observation, restart_episodes
+from sb3_ext.adapter.sb3_private import begin_learning, restart_episodes
 from sb3_ext.checkpoints.model_state import load_training_state, training_state
-from sb3_ext.cluster.chunk import chunk_of, side_by_side
+from sb3_ext.cluster.chunk import blocks, side_by_side, stacked
 from sb3_ext.cluster.pieces import Processes
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import NO_END, Learner, learner_of
@@ -55,7 +55,7 @@ class Play:
     _learners: dict[tuple[str, int], tuple[Learner, Any]] = field(default_factory=dict)
 
     def __call__(self, asked: Mapping[str, Any], packed: bytes) -> tuple[Any, dict[str, Any]]:
-        """The steps of a request, a chunk, and where its games stand then.
+        """The steps of a request, and where its games stand then.
 
         ``packed`` are the weights to explore with, and the opponents.
         """
@@ -74,11 +74,10 @@ class Play:
         shown = games["shown"] if games else {}
         load_training_state(model, {**tensors, **shown}, {**counters, **asked["counters"]})
         begin_learning(model, NO_END, learner.callback, reset_num_timesteps=False)
-        steps = model.play(learner.env, asked["steps"])
-        chunk = chunk_of(steps, lambda: last_observation(model), actor=0, sequence=0, version=0)
+        steps = stacked(model.play(learner.env, asked["steps"]))
         tensors, _ = training_state(model)
         shown = {name: tensors[name] for name in tensors if not name.startswith("random.")}
-        return chunk, {"environment": learner.env.state_dict(), "shown": shown}
+        return steps, {"environment": learner.env.state_dict(), "shown": shown}
 
     def _learner(self, role: str, rows: int) -> tuple[Learner, Any]:
         """With an environment of so many rows, and its state as it was made."""
@@ -147,11 +146,11 @@ class RolloutCrew:
         weights = {name: value.cpu() for name, value in playing_weights(learner.policy).items()}
         given = weights, [self._still(player) for player in players]
         packed = self._ray.put(self._ray.cloudpickle.dumps(given))
-        chunks, after = zip(*self._processes.map(self._play, requests, packed), strict=True)
+        parts, after = zip(*self._processes.map(self._play, requests, packed), strict=True)
         learner.elsewhere = {"played": stands["played"] + 1, "games": list(after)}
-        chunk = side_by_side(chunks)
+        together = side_by_side(parts)
         played = SimpleNamespace(
-            publish=lambda *_: None, collect=lambda _: chunk.steps(section.rollout_size)
+            publish=lambda *_: None, collect=lambda _: blocks(together, section.rollout_size)
         )
         with learner.model.collecting_from(played):
             return learner.play(steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan
-from sb3_ext.cluster.chunk import Chunk, side_by_side
+from sb3_ext.cluster.chunk import blocks, side_by_side
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import TensorCollector
@@ -57,10 +56,8 @@ def equal(first: Any, second: Any) -> bool:
     )
 
 
-def same_chunk(first: Chunk, second: Chunk) -> bool:
-    names = [field.name for field in dataclasses.fields(Chunk)]
-    names = [name for name in names if name != "seconds"]
-    return all(equal(getattr(first, name), getattr(second, name)) for name in names)
+def same_steps(first: Any, second: Any) -> bool:
+    return all(equal(*values) for values in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,7 +73,7 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
     explorer = model.explorer_elsewhere()
     explorer.exploration_rate = 0.3
     expected = TensorCollector(env, explorer, legal, generator).collect(10)
-    got = [step for block in chunk.steps(rows) for step in block.each()]
+    got = [step for block in blocks(chunk.steps, rows) for step in block.each()]
     assert len(got) == 10 * (8 // rows)
     ended = 0
     for place, step in enumerate(got):
@@ -91,9 +88,6 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
             given = torch.zeros(8) if whole.episode is None else whole.episode[name]
             assert torch.equal(step.episode[name], torch.where(here, given[part], 0))
         ended += int(here.sum())
-    sums = [each.episode for each in expected if each.episode is not None]
-    returns, lengths = (sum(each[k][each["ended"]].sum().item() for each in sums) for k in "rl")
-    assert chunk.episode_sums() == (ended, returns, lengths)
     assert ended > 5
 
 
@@ -109,21 +103,19 @@ def test_another_process_answers_the_same(kind: str) -> None:
         chunk, after = first.collect(0, sequence, 0, weights, 0.5, games)
         other = actor_of(model, env_kwargs)
         again, after_again = other.collect(0, sequence, 0, weights, 0.5, games)
-        assert same_chunk(chunk, again)
+        assert same_steps(chunk.steps, again.steps)
         assert equal(after["observation"], after_again["observation"])
         chunks.append(chunk)
         games = after
+    reached, shown = chunks[0].steps.next_observations, chunks[1].steps.observations
+    goes_on = ~(chunks[0].steps.terminated | chunks[0].steps.truncated)[-1]
     assert equal(
-        each_entry(lambda value: value[-1], chunks[0].observations),
-        each_entry(lambda value: value[0], chunks[1].observations),
+        each_entry(lambda value: value[-1][goes_on], reached),
+        each_entry(lambda value: value[0][goes_on], shown),
     )
-    assert not np.array_equal(chunks[0].actions, chunks[1].actions)
+    assert not np.array_equal(chunks[0].steps.actions, chunks[1].steps.actions)
     chunk, _ = first.collect(1, 0, 0, weights, 0.5, None)
-    assert not equal(chunk.observations, chunks[0].observations)
-    for chunk in chunks:
-        for value in vars(chunk).values():
-            for array in entries_of(value).values():
-                assert not isinstance(array, np.ndarray) or array.flags.c_contiguous
+    assert not equal(chunk.steps.observations, chunks[0].steps.observations)
 
 
 def test_an_environment_of_other_spaces_is_refused() -> None:
@@ -131,58 +123,32 @@ def test_an_environment_of_other_spaces_is_refused() -> None:
         actor_of(make_model(), {"num_actions": 5})
 
 
-def test_the_ledger_takes_each_chunk_once_and_none_too_old() -> None:
+def test_the_ledger_takes_no_chunk_that_is_too_old() -> None:
     model, env_kwargs = model_of("masks")
-    actor = actor_of(model, env_kwargs)
+    chunk, _ = actor_of(model, env_kwargs).collect(1, 0, 0, weights_of(model), 0.5, None)
     ledger = Ledger(2, max_staleness=10)
-    games: list[Any] = [None, None]
-    accepted = []
-    # (actor, sequence, version, updates at its arrival, accepted)
-    for number, sequence, version, updates, fine in (
-        (0, 0, 0, 0, True),
-        (0, 0, 0, 0, False),  # again
-        (1, 0, 0, 10, True),
-        (0, 1, 0, 11, False),  # too old
-        (0, 1, 11, 11, False),  # and then it is over: its games have gone on
-        (0, 2, 8, 11, True),
-    ):
-        asked = (number, sequence, version, weights_of(model), 0.5, games[number])
-        chunk, games[number] = actor.collect(*asked)
-        assert ledger.accept(chunk, updates) is fine
-        if fine:
-            accepted.append(chunk)
-    counted = ledger.statistics
-    assert (counted["received"], counted["accepted"]) == (6, 3)
-    assert (counted["duplicate"], counted["stale"]) == (2, 1)
-    assert counted["staleness_max"] == 10
-    assert counted["staleness_mean"] == pytest.approx(13 / 3)
-    assert counted["episodes"] == sum(int(each.ended.sum()) for each in accepted)
-    assert counted["returns"] == sum(float(each.returns.sum()) for each in accepted)
-    assert [each["transitions"] for each in counted["actors"]] == [160, 80]
+    assert [ledger.accept(chunk, updates) for updates in (0, 11, 10)] == [True, False, True]
     other = Ledger(2, max_staleness=10)
     other.load_state_dict(ledger.state_dict())
-    assert other.statistics.keys() == counted.keys()
-    for name in ("accepted", "stale", "returns", "bytes", "staleness_mean"):
-        assert other.statistics[name] == counted[name]
-    assert other.statistics["actors"][0]["episodes"] == counted["actors"][0]["episodes"]
-    assert "6 received, 3 accepted, 2 duplicate, 1 stale" in ledger.table()
+    counted, episode = other.statistics, chunk.steps.episode
+    assert (counted["received"], counted["accepted"], counted["stale"]) == (3, 2, 1)
+    assert (counted["staleness_max"], counted["staleness_mean"]) == (10, 5)
+    assert counted["episodes"] == 2 * episode["ended"].sum() > 0
+    assert counted["returns"] == 2 * episode["r"].sum()
+    assert counted["lengths"] == 2 * episode["l"].sum()
+    assert [each["transitions"] for each in counted["actors"]] == [0, 160]
+    assert "3 received, 2 accepted, 1 stale" in other.table()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_chunks_side_by_side_are_those_of_all_rows(kind: str) -> None:
     model, env_kwargs = model_of(kind)
-    sizes = (8, 4)
-    chunks = [
-        actor_of(model, env_kwargs, games).collect(number, 0, 0, weights_of(model), 0.5, None)[0]
-        for number, games in enumerate(sizes)
+    parts = [
+        actor_of(model, env_kwargs, games)
+        .collect(number, 0, 0, weights_of(model), 0.5, None)[0]
+        .steps
+        for number, games in enumerate((8, 4))
     ]
-    assert all(chunk.ended.any() for chunk in chunks)
-    joined = side_by_side(chunks)
-    each = [chunk.steps(games) for chunk, games in zip(chunks, sizes, strict=True)]
-    for block, parts in zip(joined.steps(12), zip(*each, strict=True), strict=True):
-        for name, value in block._asdict().items():
-            if value is not None:
-                others = (getattr(part, name) for part in parts)
-                assert equal(value, each_entry(lambda *rows: torch.cat(rows, 1), *others))
-    assert joined.episode_sums()[0] == sum(chunk.episode_sums()[0] for chunk in chunks)
-    assert joined.num_bytes == sum(chunk.num_bytes for chunk in chunks)
+    first, second = blocks(side_by_side([parts[0], parts[1], parts[1]]), 8)
+    assert same_steps(first, parts[0])
+    assert same_steps(second, side_by_side([parts[1], parts[1]]))

@@ -46,11 +46,11 @@ class Watched(RayCollector):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.seen: list[tuple[int, int, int, tuple[int, float, int]]] = []
+        self.seen: list[tuple[int, int, int]] = []
 
     def receive(self) -> Any:
         chunk = super().receive()
-        self.seen.append((chunk.actor, chunk.sequence, chunk.version, chunk.episode_sums()))
+        self.seen.append((chunk.actor, chunk.sequence, int(chunk.steps.episode["l"].sum())))
         return chunk
 
 
@@ -61,23 +61,21 @@ def memory_in_use() -> int:
 
 
 class UntilHarmIsDone(BaseCallback):
-    """Kills and stops actors at random moments, and ends training some chunks later."""
+    """Kills actors at random moments, and ends training some chunks later."""
 
-    def __init__(self, kills: int, stops: int, seed: int) -> None:
+    def __init__(self, kills: int, seed: int) -> None:
         super().__init__()
-        self.signals = [signal.SIGKILL] * kills + [signal.SIGSTOP] * stops
-        self.source = random.Random(seed)
-        self.source.shuffle(self.signals)
+        self.kills, self.source = kills, random.Random(seed)
         self.ended_at: int | None = None
         self.memory: list[int] = []
         self.thread = threading.Thread(target=self._harm, daemon=True)
 
     def _harm(self) -> None:
-        for number in self.signals:
+        for _ in range(self.kills):
             time.sleep(self.source.uniform(0.0, 1.5))
             assert wait_until(lambda: bool(workers()), 300)
             with suppress(ProcessLookupError):
-                os.kill(self.source.choice(workers()), number)
+                os.kill(self.source.choice(workers()), signal.SIGKILL)
 
     def _on_training_start(self) -> None:
         self.thread.start()
@@ -96,17 +94,12 @@ class UntilHarmIsDone(BaseCallback):
 @pytest.mark.long
 def test_a_run_survives_all_that_happens_to_its_actors() -> None:
     with marked_cluster(num_cpus=2):
-        model, harm = toy(), UntilHarmIsDone(kills=50, stops=20, seed=1)
-        watched = Watched(
-            ToyVectorEnv, actors=2, chunk=CHUNK, sync_updates=10, max_staleness=60, timeout_s=3.0
-        )
+        model, harm = toy(), UntilHarmIsDone(kills=50, seed=1)
+        watched = Watched(ToyVectorEnv, actors=2, chunk=CHUNK, sync_updates=10, max_staleness=60)
         model.learn(10**9, harm, collector=watched)
         counted = watched.statistics
     assert not harm.thread.is_alive()
-    # One that does nothing is not missed, nor one that was stopped and is killed.
-    assert 10 <= counted["restarts"] <= 70
-    kinds = ("accepted", "duplicate", "stale")
-    assert counted["received"] == len(watched.seen) == sum(counted[name] for name in kinds)
+    assert counted["received"] == len(watched.seen) == counted["accepted"] + counted["stale"]
     assert counted["accepted"] * GAMES * CHUNK == model.num_timesteps
     assert counted["staleness_max"] <= 60
     for actor in range(2):
@@ -115,8 +108,7 @@ def test_a_run_survives_all_that_happens_to_its_actors() -> None:
     quarter = len(harm.memory) // 4
     assert max(harm.memory[-quarter:]) < max(harm.memory[quarter : 2 * quarter]) + 20_000_000
     if not counted["stale"]:
-        for place, name in enumerate(("episodes", "returns", "lengths")):
-            assert counted[name] == sum(each[3][place] for each in watched.seen)
+        assert counted["lengths"] == sum(each[2] for each in watched.seen)
 
 
 def learner(folder: Path, address: str | None, mark: str, transitions: int) -> subprocess.Popen:
@@ -223,9 +215,9 @@ def test_the_command_line_trains_with_actors(tmp_path: Path, capfd: Any) -> None
     chunks = "collector:{chunk: 10, deterministic: true}"
     assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
     run = tmp_path / "ddqn" / "resgym-HironakaHost-v0_1"
-    assert "chunks: 4 received, 4 accepted, 0 duplicate, 0 stale" in capfd.readouterr().out
+    assert "chunks: 4 received, 4 accepted, 0 stale" in capfd.readouterr().out
     assert train(["--resume", str(run), "-n", "960"]) == 0
-    assert "chunks: 6 received, 6 accepted, 0 duplicate, 0 stale" in capfd.readouterr().out
+    assert "chunks: 6 received, 6 accepted, 0 stale" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import resume, save_run
-from sb3_ext.cluster import crew
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
@@ -65,8 +63,7 @@ def no_environment(num_envs: int) -> Any:
 
 
 def check_ledger(statistics: dict[str, Any], model: DDQN) -> None:
-    kinds = ("accepted", "duplicate", "stale")
-    assert statistics["received"] == sum(statistics[name] for name in kinds)
+    assert statistics["received"] == statistics["accepted"] + statistics["stale"]
     assert statistics["accepted"] * GAMES * CHUNK == model.num_timesteps
     transitions = [each["transitions"] for each in statistics["actors"]]
     assert sum(transitions) == model.num_timesteps
@@ -93,9 +90,7 @@ def test_actors_feed_the_learner() -> None:
     assert model.num_timesteps == 1600
     assert model.num_updates == 200
     assert not same(before, weights(model))
-    assert counted["restarts"] == counted["duplicate"] == 0
     assert 0 < counted["staleness_mean"] <= counted["staleness_max"] <= 60
-    assert counted["bytes"] > 0
     assert two.version == model.num_updates  # the last weights went out
     assert wait_until(lambda: not actor_processes())
 
@@ -152,26 +147,26 @@ def test_a_run_goes_on_with_as_many_actors(tmp_path: Path) -> None:
         deterministic(other, 160, 2)
 
 
-@pytest.mark.parametrize(
-    ("number", "timeout_s"),
-    # A busy machine must not look like a process that hangs.
-    [(signal.SIGKILL, 600.0), pytest.param(signal.SIGSTOP, 4.0, marks=pytest.mark.long)],
-)
-def test_actors_that_die_or_hang_are_replaced(
-    number: int, timeout_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_dead_process_owed_is_played_by_another(tmp_path: Path) -> None:
     """In order, the run is the same as without any harm."""
-    monkeypatch.setattr(crew, "START_SECONDS", 20.0)
     whole, harmed = toy(), toy()
     deterministic(whole, 480, 2)
-    kwargs = {"folder": str(tmp_path), "number": number}
-    in_turn = {"deterministic": True, "epsilons": (0.4, 2.0), "timeout_s": timeout_s}
+    kwargs = {"folder": str(tmp_path), "number": signal.SIGKILL}
+    in_turn = {"deterministic": True, "epsilons": (0.4, 2.0)}
     source = collector(env=FatefulToy, env_kwargs=kwargs, **in_turn)
     harmed.learn(480, reset_num_timesteps=False, collector=source)
-    assert source.statistics["restarts"] >= len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 2
     check_ledger(source.statistics, harmed)
     assert same(weights(whole), weights(harmed))
     assert wait_until(lambda: not actor_processes())
+
+
+@pytest.mark.long
+def test_a_process_that_hangs_ends_the_run(tmp_path: Path) -> None:
+    kwargs = {"folder": str(tmp_path), "number": signal.SIGSTOP}
+    source = collector(1, env=FatefulToy, env_kwargs=kwargs, timeout_s=20.0)
+    with pytest.raises(ChildProcessError, match=r"^actors: no chunk came for 20 s"):
+        toy().learn(480, collector=source)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +183,9 @@ def test_actors_that_die_or_hang_are_replaced(
             r"^actor \d: chunk 0: FileNotFoundError: no board of this size$",
         ),
         (
-            {"env_kwargs": [{}, {"num_actions": 5}]},
+            {"env_kwargs": {"num_actions": 5}},
             ValueError,
-            r"^actor 1: chunk 0: ValueError: observ",
+            r"^actor \d: chunk 0: ValueError: observ",
         ),
         ({"env_kwargs": {"nonsense": 1}}, ValueError, r"^actor \d: chunk 0: TypeError: .*nonsense"),
         ({"actors": 3}, ValueError, r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"),
@@ -198,7 +193,7 @@ def test_actors_that_die_or_hang_are_replaced(
         (
             {"env": FatefulToy, "env_kwargs": KILLED, "max_restarts": 1},
             ChildProcessError,
-            r"^actor 0: chunk 0: .* lost: .*, which is max_restarts$",
+            r"^actor 0: chunk 0: .* lost: .*, more often than max_restarts allows$",
         ),
     ],
 )
@@ -236,24 +231,18 @@ def test_arguments_are_checked_at_once(arguments: Any, message: str) -> None:
         collector(**arguments)
 
 
-def test_every_actor_has_its_own_arguments() -> None:
+def test_every_actor_explores_at_its_own_rate() -> None:
     model = toy()
-    kwargs = [{"horizon": 1}, {"horizon": 8}]
-    in_turn = {"games": 16, "deterministic": True}
-    source = collector(2, env_kwargs=kwargs, epsilons=(0.4, 7), **in_turn)
-    lengths: dict[int, list[int]] = {0: [], 1: []}
+    source = collector(2, games=16, epsilons=(0.4, 7), deterministic=True)
     with source.session(model):
         source.publish(0, model.playing_weights(), 0.3)
-        for _ in range(4):
+        for number in (0, 1, 0, 1):
             chunk = source.receive()
-            assert chunk.actions.shape == (CHUNK, 16)
-            lengths[chunk.actor] += chunk.lengths.tolist()
-            assert [each.actions.shape for each in chunk.steps(8)] == [(CHUNK, 8)] * 2
+            assert chunk.actor == number
+            assert chunk.steps.actions.shape == (CHUNK, 16)
         for number, stream in enumerate(source.state_dict()["crew"]["streams"]):
             rates = {each["exploration_rate"] for each in stream["requests"]}
             assert rates <= {(0.4, 0.4**8)[number]}
-    assert set(lengths[0]) == {1}
-    assert np.mean(lengths[1]) > 2
 
 
 def test_checkpoints_are_written_between_chunks(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def _sets(plan: StepPlan, state: EpisodeState) -> Tensor:
 class Backend:
     """The reference: a step and a start, put together from single operations.
 
-    Faster backends put their own in place of any of these functions.
+    Faster backends put their own in place of its functions.
 
     Attributes:
         name: what `resgym.kernels.resolve_backend` is asked for, never ``auto``.
@@ -106,15 +106,6 @@ class Backend:
     name = "torch"
 
     move = staticmethod(move)
-    random_starts = staticmethod(random_starts)
-    observe_points = staticmethod(observe_points)
-
-    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-        """What the host of a `resgym.players.compiled_name` chooses, int64 [N] as its ``act``.
-
-        None if this backend has not compiled it.
-        """
-        return None
 
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
@@ -164,7 +155,7 @@ class Backend:
     def _start_positions(self, plan: StepPlan, rng: RowRandom) -> GameState:
         if plan.starts is not None:
             return drawn_from(plan.starts, rng)
-        fresh = self.random_starts(plan.start_spec, rng)
+        fresh = random_starts(plan.start_spec, rng)
         missing = plan.spec.max_num_points - plan.start_spec.max_num_points
         if not missing:
             return fresh
@@ -181,7 +172,7 @@ class Backend:
         coords = position.answers(state.coords)
         if rows is not None:
             position, coords = position.select(rows), coords[rows]
-        return self.observe_points(position, plan.scale_observation), coords.to(torch.int8)
+        return observe_points(position, plan.scale_observation), coords.to(torch.int8)
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """Plays one action int64 [N], any integers, in every row; what it does is total.

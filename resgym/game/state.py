@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.dominance import prune_dominated
-from resgym.game.newton.vertices import newton_vertices
+from resgym.game.newton import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, rule_of
 
@@ -160,12 +160,10 @@ def _is_scalar(value: Any) -> bool:
     )
 
 
-def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
+def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:
     rows = [game] if _is_scalar(game) else list(game)
-    if not rows:
-        raise ValueError(f"{name} must have at least one point, got an empty list")
-    if len(rows) > spec.max_num_points:
-        raise ValueError(f"{name} has {len(rows)} points, max_num_points is {spec.max_num_points}")
+    if not 1 <= len(rows) <= spec.max_num_points:
+        raise ValueError(f"{name} has {len(rows)} points, allowed are 1..{spec.max_num_points}")
     checked = []
     for index, row in enumerate(rows):
         where = f"{name}[{index}]"
@@ -177,7 +175,7 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
                 f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"
             )
         checked.append(check_coordinates(values, where))
-    return np.array(checked, dtype=np.int64)
+    return torch.tensor(checked)
 
 
 def state_from_points(
@@ -202,62 +200,44 @@ def state_from_points(
         ValueError: a game is empty, a point has a wrong number of coordinates, a coordinate is
             negative or above 2^59, or there are too many points.
     """
-    if isinstance(points, Tensor):
-        if not holds_integers(points):
-            raise TypeError(f"points must be integers, got dtype {tensor_kind(points)}")
-        if points.is_meta:
-            raise ValueError("points must hold data, got a tensor on the meta device")
-        points = points.detach().cpu().numpy()
-    games: list[Any]
-    if isinstance(points, np.ndarray):
-        if points.ndim not in (2, 3):
-            raise ValueError(
-                "points must be an array [points, dimension] or [games, points, dimension], "
-                f"got shape {points.shape}"
-            )
-        if not np.issubdtype(points.dtype, np.integer):
-            raise TypeError(f"points must be integers, got dtype {points.dtype}")
-        games = list(points if points.ndim == 3 else points[None])
-        games = [game[~(game == -1).all(-1)].tolist() for game in games]
-    else:
-        if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
-            raise TypeError(f"points must be lists of integers, got {points!r}")
-        games = list(points)
-        # One game is a list of points, several are lists of lists of points; [] is a game.
-        if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):
-            games = [games]
+    is_array = isinstance(points, (Tensor, np.ndarray))
+    given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
+    if _is_scalar(given):
+        raise TypeError(f"points must be lists of integers, got {points!r}")
+    games: list[Any] = list(given)
+    # One game is a list of points, several are lists of lists of points; [] is a game.
+    if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):
+        games = [games]
     if not games:
         raise ValueError("points must have at least one game, got an empty list")
-    columns = np.full((spec.dimension, spec.max_num_points, len(games)), -1, dtype=np.int64)
-    count = np.empty(len(games), dtype=np.int64)
+    if is_array:
+        games = [[row for row in game if row != [-1] * spec.dimension] for game in games]
+    columns = torch.full((spec.dimension, spec.max_num_points, len(games)), -1)
     for index, game in enumerate(games):
-        name = f"points[{index}]" if len(games) > 1 else "points"
-        rows = _rows_of_game(game, name, spec)
-        columns[:, : len(rows), index] = rows.T
-        count[index] = len(rows)
-    state = canonical_state(
-        torch.from_numpy(columns).to(device), torch.from_numpy(count).to(device), spec
-    )
+        rows = _rows_of_game(game, f"points[{index}]" if len(games) > 1 else "points", spec)
+        columns[:, : len(rows), index] = rows.t()
+    count = (columns[0] >= 0).sum(0)
+    state = canonical_state(columns.to(device), count.to(device), spec)
     if spec.rule != "thom":
         if weights is not None:
             raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
         return state
-    marked = columns[:, count - 1, np.arange(len(games))]
+    marked = columns[:, count - 1, torch.arange(len(games))]
     if spec.reposition:
-        absent = np.arange(columns.shape[1])[:, None] >= count
-        marked = marked - np.where(absent, MAX_COORDINATE, columns).min(1)
-    given = _weights([1] * spec.dimension if weights is None else weights, len(games), spec)
-    return with_weights(state, given.to(device), torch.from_numpy(marked.T.copy()).to(device))
+        marked = marked - torch.where(columns < 0, MAX_COORDINATE, columns).amin(1)
+    return with_weights(
+        state, _weights(weights, len(games), spec).to(device), marked.t().to(device)
+    )
 
 
 def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
     """int64 [N, D] of weights for all games or for each."""
-    rows = weights.tolist() if isinstance(weights, (Tensor, np.ndarray)) else list(weights)
-    if all(map(_is_scalar, rows)):
-        rows = [rows] * num_games
-    if len(rows) != num_games or any(len(row) != spec.dimension for row in rows):
+    given = torch.as_tensor([1] * spec.dimension if weights is None else weights)
+    shapes = (spec.dimension,), (num_games, spec.dimension)
+    fits = given.shape in shapes and holds_integers(given)
+    if not fits or not 0 <= int(given.min()) <= int(given.max()) <= MAX_COORDINATE:
         raise ValueError(
-            f"weights must be {spec.dimension} integers (dimension), or these for each of "
-            f"{num_games} games, got {brief(weights)}"
+            f"weights must be {spec.dimension} integers in 0..2^59 (dimension), or these for each "
+            f"of {num_games} games, got {brief(weights)}"
         )
-    return torch.tensor([check_coordinates(row, "weights") for row in rows])
+    return given.to(torch.int64).expand(num_games, -1)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.dominance import used_rows
+from resgym.game.actions import host_action_table
 from resgym.game.spec import GameSpec
 
 _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
@@ -75,23 +75,10 @@ class Polyhedra(Rule):
 
     def legal_sets(self, points: Tensor, count: Tensor) -> Tensor:
         """See `Rule`."""
-        num_games, _, dimension = points.shape
-        points = points[:, : used_rows(count, points.shape[1])]
-        columns = points.permute(2, 1, 0).contiguous()
-        alive = _alive(points, count).t()
-        total = torch.where(alive, 0, _ABSENT)
-        legal = torch.empty(2**dimension - 1, num_games, dtype=torch.bool, device=points.device)
-        number = 0
-        # Gray's order: each set is the one before with one axis more or less.
-        for step in range(1, 2**dimension):
-            axis = (step & -step).bit_length() - 1
-            number ^= 1 << axis
-            change = columns[axis] if number >> axis & 1 else -columns[axis]
-            total = total + change
-            # Bytes are reduced many times faster than integers or booleans.
-            legal[number - 1] = (total >= self.unit).view(torch.uint8).amin(0).view(torch.bool)
+        sets = host_action_table(points.shape[2], points.device, self.least_axes)
+        legal = torch.stack([self.permits(points, count, each[None]) for each in sets], 1)
         # Where the set of all axes is not permissible, no set is.
-        return (legal | ~legal[-1]).t()
+        return legal | ~legal[:, -1:]
 
 
 @dataclass(frozen=True)

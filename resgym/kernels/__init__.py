@@ -6,11 +6,9 @@ from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
     from resgym.game.episode import Backend
-    from resgym.kernels.dispatch import BACKENDS, quickest_backend, resolve_backend
+    from resgym.kernels.dispatch import BACKENDS, resolve_backend
 else:
     # The solver's kernels need no torch.
-    __getattr__, __dir__ = lazy_names(
-        __name__, {"dispatch": "BACKENDS Backend quickest_backend resolve_backend"}
-    )
+    __getattr__, __dir__ = lazy_names(__name__, {"dispatch": "BACKENDS Backend resolve_backend"})
 
-__all__ = ["BACKENDS", "Backend", "quickest_backend", "resolve_backend"]
+__all__ = ["BACKENDS", "Backend", "resolve_backend"]

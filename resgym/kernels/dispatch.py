@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from functools import cache, partialmethod
 from time import perf_counter
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from resgym.game.episode import Backend
-from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, check_choice
-from resgym.game.state import GameState
 from resgym.kernels.check import Checked
 
 BACKENDS = ("auto", "torch", "numba", "triton")
@@ -40,8 +38,6 @@ def _found(name: str) -> Backend | str:
 
 PATIENCE = 3.0
 """Seconds of the reference that a process takes rather than to compile, which takes about twice."""
-_SECONDS_OF_A_CHOICE = 2e-5
-"""What a scripted host takes for one row; it plays outside the backend."""
 
 
 class Patient(Backend):
@@ -53,13 +49,9 @@ class Patient(Backend):
 
     name = "numba"
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, ready: Collection[str]) -> None:
         self._compiled, self._left = compiled, PATIENCE
-        self._ready = compiled.operations_on_disk()
-
-    def is_ready(self) -> bool:
-        """Whether all operations lie on disk."""
-        return self._ready == {*self._compiled.compiled}
+        self._ready = ready
 
     def _play(self, operation: str, *given: Any) -> Any:
         if self._left <= 0 or operation in self._ready:
@@ -72,22 +64,15 @@ class Patient(Backend):
     step: Any = partialmethod(_play, "step")
     start: Any = partialmethod(_play, "start")
     move: Any = partialmethod(_play, "move")
-    random_starts: Any = partialmethod(_play, "random_starts")
-    observe_points: Any = partialmethod(_play, "observe_points")
-
-    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-        """See `Backend.host_actions`."""
-        self._left -= state.num_games * _SECONDS_OF_A_CHOICE
-        return self._play("host_actions", name, state, rng)  # type: ignore[no-any-return]
 
 
 @cache
 def _patient() -> Backend | str:
-    compiled = _found("numba")
+    compiled: Any = _found("numba")
     if isinstance(compiled, str):
         return compiled
-    patient = Patient(compiled)
-    return compiled if patient.is_ready() else patient
+    ready = compiled.operations_on_disk()
+    return compiled if ready == {*compiled.compiled} else Patient(compiled, ready)
 
 
 @cache
@@ -95,12 +80,6 @@ def _automatic(name: str) -> Backend | str:
     """As `_found`, for whoever has not chosen."""
     found = _patient() if name == "numba" else _found(name)
     return Checked(found) if name == "triton" and isinstance(found, Backend) else found
-
-
-def quickest_backend(device: torch.device) -> Backend:
-    """Whose single operations are fastest on a device: compiled on the CPU, where that works."""
-    backend = _patient() if device.type == "cpu" else _TORCH
-    return backend if isinstance(backend, Backend) else _TORCH
 
 
 def _line(error: Exception) -> str:

@@ -17,7 +17,7 @@ from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-from resgym.kernels import quickest_backend
+from resgym.kernels import resolve_backend
 from resgym.players import Player, ask_player, own_attribute, player_name
 
 STARTS_TOGETHER = 20
@@ -127,7 +127,7 @@ def _next_positions(
         state, coords = state.select(row), sets.repeat(number, 1)
         axis = ask_player(player, state, coords, RowRandom(torch.zeros_like(row)))
     spec = replace(spec, max_num_points=state.points.shape[1])  # `_distinct` drops empty rows
-    after, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
+    after, overflow = resolve_backend("auto", state.device, spec).move(state, coords, axis, spec)
     return after, row, overflow
 
 

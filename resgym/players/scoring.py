@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
+from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.kernels import quickest_backend
 
 
 class ScoringPlayer:
@@ -47,8 +47,7 @@ class ScoringPlayer:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""
-        observe = quickest_backend(state.device).observe_points
-        points = self._fit(observe(state, self._scale)).to(self._device)
+        points = self._fit(observe_points(state, self._scale)).to(self._device)
         with torch.no_grad():
             if self.role == "host":
                 scores, legal = self.scores(points).to(state.device), state.legal_sets()

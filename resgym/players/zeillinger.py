@@ -8,7 +8,6 @@ its smallest entry. Then (L, S) falls or a point disappears, whatever the agent 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,29 +18,10 @@ from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.kernels import quickest_backend
-from resgym.players.base import compiled_name
-
-
-class _Zeillinger(ABC):
-    """The part that both tie rules share."""
-
-    role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        quickest = quickest_backend(state.device)
-        compiled = quickest.host_actions(compiled_name(self), state, rng)
-        return self.choose(state) if compiled is None else compiled
-
-    @abstractmethod
-    def choose(self, state: GameState) -> Tensor:
-        """Compute `act` with tensor operations: actions int64 [N], on any device."""
 
 
 @dataclass(frozen=True)
-class ZeillingerHost(_Zeillinger):
+class ZeillingerHost:
     """Choose the pair of points with the least (L, S), the first in list order.
 
     Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
@@ -49,12 +29,14 @@ class ZeillingerHost(_Zeillinger):
     first axis of the largest. If all entries of v are equal the set is {0, 1}.
     """
 
+    role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
     compiled: ClassVar[str] = "zeillinger"
     invariant: ClassVar[str] = "scale"
     reads_order: ClassVar[bool] = True
 
-    def choose(self, state: GameState) -> Tensor:
-        """See `_Zeillinger`."""
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
         pairs = _Pairs(state)
         num_pairs = pairs.spread.shape[0]
         order = torch.arange(num_pairs, dtype=torch.int32, device=state.device)[:, None]
@@ -64,7 +46,7 @@ class ZeillingerHost(_Zeillinger):
 
 
 @dataclass(frozen=True)
-class ZeillingerLexHost(_Zeillinger):
+class ZeillingerLexHost:
     """Choose the pair of points with the least (L, S); ties go to the least axes.
 
     As `ZeillingerHost`, but of all pairs with the least (L, S) it takes the one whose (first axis
@@ -72,11 +54,13 @@ class ZeillingerLexHost(_Zeillinger):
     comes before (1, 0), although {0, 1} comes before {0, 2}.
     """
 
+    role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
     compiled: ClassVar[str] = "zeillinger_lex"
     invariant: ClassVar[str] = "scale"
 
-    def choose(self, state: GameState) -> Tensor:
-        """See `_Zeillinger`."""
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
         pairs = _Pairs(state)
         dimension = len(pairs.difference)
         first_low = torch.zeros_like(pairs.extremes)

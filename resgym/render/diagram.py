@@ -118,7 +118,7 @@ def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ..
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
     import torch  # takes longer to open than a small position to solve
 
-    from resgym.game.newton.vertices import newton_vertices
+    from resgym.game.newton import newton_vertices
 
     kept = prune(points)
     vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))

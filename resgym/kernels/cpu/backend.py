@@ -1,4 +1,4 @@
-"""The backend compiled for the CPU: whole steps in one pass, and the single operations.
+"""The backend compiled for the CPU: whole steps in one pass, and moves.
 
 Importing this module needs numba (``pip install 'resgym[fast]'``). Tensors are read and written
 through NumPy views, without copies; results are new.
@@ -6,7 +6,6 @@ through NumPy views, without copies; results are new.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,10 +14,8 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import Backend
-from resgym.game.rng import RowRandom
-from resgym.game.rules import check_startable, observe_points
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState, canonical_state, where_state
+from resgym.game.state import GameState
 from resgym.game.stepping import (
     AUTORESET_MODES,
     EpisodeState,
@@ -28,16 +25,10 @@ from resgym.game.stepping import (
     StepResult,
 )
 from resgym.game.variants import BASIC
-from resgym.kernels.backend import FusedBackend, Numbers, set_numbers
+from resgym.kernels.backend import FusedBackend, Numbers
 from resgym.kernels.cpu.compilation import compiled, lies_on_disk
-from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import (
-    draw_start,
-    observe_position,
-    play_move,
-    set_of_row,
-    within,
-)
+from resgym.kernels.cpu.players import HOSTS
+from resgym.kernels.cpu.rules import play_move, set_of_row, within
 from resgym.kernels.cpu.step import step_rows
 from resgym.kernels.cpu.threads import share_rows
 
@@ -102,31 +93,14 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 
 @compiled
-def _observe_rows(points, count, scale, seen):
-    dims = np.empty(points.shape[2], np.int64)
-    for game in range(points.shape[0]):
-        alive = within(count[game], points[game])
-        observe_position(dims, points[game], alive, scale, seen[game])
-
-
-@compiled
-def _choose_rows(host, points, count, drawn, sets, keys, actions):
-    dims = np.empty(points.shape[2], np.int64)
-    for game in range(count.shape[0]):
-        alive = within(count[game], points[game])
-        axis_mask = name_set(dims, host, points[game], alive, drawn, np.uint64(keys[game]))
-        actions[game] = np.searchsorted(sets, axis_mask)
-
-
-@compiled
-def _move_games(points, count, coords, axis, reposition, overflow, moved):
+def _move_games(points, count, coords, axis, overflow, reposition):
     """Plays in place; returns the first row whose axis is none, or -1."""
     num_games, num_points, dimension = points.shape
     scratch = np.empty(2 * num_points, np.int64)
     numbers = np.empty(dimension, np.int64)
     dims = np.empty(dimension, np.int64)
     for game in range(num_games):
-        overflow[game] = moved[game] = False
+        overflow[game] = False
         chosen = axis[game]
         if chosen < 0 or chosen >= dimension:
             return game
@@ -138,28 +112,11 @@ def _move_games(points, count, coords, axis, reposition, overflow, moved):
         if after < 0:
             overflow[game] = True
             continue
-        moved[game] = True
         count[game] = after
         for row in range(after, before):
             for other in range(dimension):
                 points[game, row, other] = -1
     return -1
-
-
-@compiled
-def _draw_games(points, count, keys, values, attempts, reposition):
-    """Writes random unfinished positions; see `draw_start`."""
-    num_games, num_points, dimension = points.shape
-    scratch = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_points * dimension, np.int64)
-    dims = np.empty(dimension, np.int64)
-    for game in range(num_games):
-        position, key = points[game], np.uint64(keys[game])
-        drawn = draw_start(dims, position, key, values, attempts, reposition, scratch, numbers)
-        count[game] = drawn
-        for row in range(drawn, num_points):
-            for axis in range(dimension):
-                points[game, row, axis] = -1
 
 
 def _outcome(num_games: int, both: bool) -> Fields:
@@ -175,15 +132,12 @@ _unread = lru_cache(maxsize=16)(_outcome)
 
 
 class NumbaBackend(FusedBackend):
-    """Compiled passes over all rows, the single operations, and the choices of scripted hosts."""
+    """Compiled passes over all rows, and compiled moves."""
 
     name = "numba"
     hosts = HOSTS
     compiled: ClassVar[dict[str, Any]] = {
         "move": _move_games,
-        "random_starts": _draw_games,
-        "observe_points": _observe_rows,
-        "host_actions": _choose_rows,
         "step": step_rows,
         "start": step_rows,
     }
@@ -241,71 +195,19 @@ class NumbaBackend(FusedBackend):
             episode_lengths=lengths if num_ended else None,
         )
 
-    # Kernels keep minimal points; the reference finds vertices among them, and plays other rules.
-
     def move(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
     ) -> tuple[GameState, Tensor]:
         """As `resgym.game.rules.move`; an axis outside 0..D-1 is an IndexError."""
-        if spec.rule != "basic":
+        if spec.rule != "basic" or spec.polytope != "dominance":
             return Backend.move(state, coords, axis, spec)
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),
-            state.rule,
         )
-        moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
-        arrays = map(array_of, (after.points, after.count, coords.to(torch.bool), axis))
-        options = (_plain(spec).reposition, array_of(overflow), array_of(moved))
-        bad = _move_games(*arrays, *options)
+        overflow = torch.empty(state.num_games, dtype=torch.bool)
+        given = after.points, after.count, coords.to(torch.bool), axis, overflow
+        bad = _move_games(*map(array_of, given), spec.reposition)
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
-        if spec.polytope == "newton":
-            after = where_state(moved, _vertices(after, spec), state)
         return after, overflow
-
-    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """As `resgym.game.rules.random_starts`."""
-        check_startable(spec)
-        if spec.rule != "basic":
-            return Backend.random_starts(spec, rng)
-        shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
-        points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
-        state = GameState(points, count)
-        arrays = map(array_of, (points, count, rng.key))
-        sizes = (spec.max_value + 1, spec.start_attempts, _plain(spec).reposition)
-        _draw_games(*arrays, *sizes)
-        # A position of several minimal points has several vertices: no start is finished after all.
-        return _vertices(state, spec) if spec.polytope == "newton" else state
-
-    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.rules.observe_points`."""
-        if state.rule.extra_rows:
-            return observe_points(state, scale)
-        seen = torch.full(state.points.shape, -1.0)
-        points, count = array_of(state.points), array_of(state.count)
-        _observe_rows(points, count, bool(scale), array_of(seen))
-        return seen
-
-    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-        """See `Backend.host_actions`."""
-        if name is None or name not in HOSTS:
-            return None
-        actions = torch.empty(state.num_games, dtype=torch.int64)
-        points, count = array_of(state.points), array_of(state.count)
-        sets = (set_numbers(state.points.shape[2], each) for each in (name, None))
-        host = HOSTS.index(name)
-        _choose_rows(host, points, count, *sets, array_of(rng.key), array_of(actions))
-        return actions
-
-
-def _plain(spec: GameSpec) -> GameSpec:
-    """The game whose minimal points `_vertices` takes up."""
-    if spec.polytope == "dominance":
-        return spec
-    return replace(spec, polytope="dominance", reposition=False)
-
-
-def _vertices(state: GameState, spec: GameSpec) -> GameState:
-    """The vertices among minimal points, by the reference."""
-    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)

@@ -1,6 +1,6 @@
 """The decorator of compiled functions, with numba's cache in a folder that only the user can write.
 
-Files of the cache are pickles and machine code, so they lie in a `private_folder`. Numba by itself
+Files of the cache are pickles and machine code, so they lie in a private folder. Numba by itself
 uses what an older source of an imported function left, and an unwritable folder ends the import.
 """
 
@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    UserWideCacheLocator,
-)
-
-from resgym.kernels.private_folder import check_private, private_folder
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 
 
 @cache
@@ -43,8 +38,25 @@ def _tell() -> None:
     )
 
 
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _private_folder() -> Path:
+    """Where the files lie: in numba's CACHE_DIR, or in ``resgym`` in the user's caches.
+
+    Raises:
+        OSError: it cannot be made, or somebody else may have had a hand in it.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(getattr(numba.config, "CACHE_DIR", "") or Path(caches, "resgym"), "kernels")
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        found = each.lstat()
+        # Folders of a user are private on Windows as they are.
+        others = hasattr(os, "getuid") and (
+            found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        )
+        if others or stat.S_ISLNK(found.st_mode):
+            raise PermissionError(f"{each} must be a folder that only you can write, and no link")
+    return folder
 
 
 @cache
@@ -65,7 +77,7 @@ class _Locator(UserWideCacheLocator):  # type: ignore[misc]
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        self._cache_path = str(private_folder("kernels", getattr(numba.config, "CACHE_DIR", None)))
+        self._cache_path = str(_private_folder())
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
@@ -85,51 +97,28 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = [_Locator]  # type: ignore[assignment]  # noqa: RUF012
 
 
-class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's files of one function, read if nobody else may have had a hand in them."""
-
-    def paths(self) -> Iterator[Path]:
-        """The files."""
-        return Path(self._cache_path).glob(f"{Path(self._index_name).stem}.*nb?")
-
-    def _load_index(self) -> Any:
-        check_private(self._cache_path)
-        for path in self.paths():
-            check_private(path)
-        return super()._load_index()
-
-
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, whose problems are warnings."""
 
     _impl_class = _Implementation
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code of a signature, or None."""
-        found = None
-        try:
-            found = super().load_overload(sig, target_context)
-        except Exception as error:
-            _warn(f"the cache cannot be used, compiling again ({_text(error)})")
-            with suppress(OSError):
-                check_private(self._cache_path)
-                for path in self._cache_file.paths():
-                    path.unlink()
+        found = self._tried(super().load_overload, sig, target_context)
         if found is None:
             _tell()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Stores the compiled code of a signature, if it can be stored."""
+        self._tried(super().save_overload, sig, data)
+
+    def _tried(self, do: Callable[..., Any], *given: Any) -> Any:
         try:
-            super().save_overload(sig, data)
+            return do(*given)
         except Exception as error:
-            _warn(f"the cache cannot be written, compiled in memory ({_text(error)})")
+            problem = f"{type(error).__name__}: {error}"
+            _warn(f"{self._cache_path} cannot be used, compiling in memory ({problem})")
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -141,7 +130,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     try:
         dispatcher._cache = _Cache(function)
     except Exception as error:
-        _warn(f"there is no cache, compiling in memory ({_text(error)})")
+        _warn(f"there is no cache, compiling in memory ({type(error).__name__}: {error})")
     return dispatcher
 
 

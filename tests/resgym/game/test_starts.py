@@ -9,14 +9,13 @@ import pytest
 import torch
 
 from resgym.game.rng import RowRandom, Stream
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from tests.reference import rule
-from tests.resgym.backends import every_backend, get
 from tests.resgym.game.lockstep import reference_start
 from tests.resgym.kernels.operations import rows
 
 
-@every_backend
 @pytest.mark.parametrize(
     "spec",
     [
@@ -29,9 +28,9 @@ from tests.resgym.kernels.operations import rows
     ],
     ids=str,
 )
-def test_starts_are_the_first_unfinished_draw(backend, spec):
+def test_starts_are_the_first_unfinished_draw(spec):
     keys = list(range(-20, 60))
-    starts = get(backend, spec).random_starts(spec, RowRandom(torch.tensor(keys)))
+    starts = random_starts(spec, RowRandom(torch.tensor(keys)))
     expected = [reference_start(spec, key % 2**64) for key in keys]
     assert starts.point_lists() == [points for points, _ in expected]
     assert not bool(starts.finished().any())
@@ -39,23 +38,21 @@ def test_starts_are_the_first_unfinished_draw(backend, spec):
         assert max(draws for _, draws in expected) >= 3
 
 
-@every_backend
-def test_the_fixed_start_takes_over_when_every_draw_is_finished(backend, monkeypatch):
+def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):
     monkeypatch.setattr(GameSpec, "start_attempts", property(lambda self: 2))
     spec = GameSpec(3, 2, 1)
     keys = list(range(200))
-    starts = get(backend, spec).random_starts(spec, RowRandom(torch.tensor(keys)))
+    starts = random_starts(spec, RowRandom(torch.tensor(keys)))
     expected = [reference_start(spec, key) for key in keys]
     assert starts.point_lists() == [points for points, _ in expected]
     fixed = [(1, 0, 0), (0, 1, 0)]
     assert sum(points == fixed for points in starts.point_lists()) > 20
 
 
-@every_backend
-def test_starts_are_uniform(backend):
+def test_starts_are_uniform():
     """Every unfinished pair of points in {0, 1}^2 comes as often as among all draws."""
     spec = GameSpec(2, 2, 1)
-    starts = get(backend, spec).random_starts(spec, rows(2000, 0, Stream.START))
+    starts = random_starts(spec, rows(2000, 0, Stream.START))
     assert Counter(map(tuple, starts.point_lists())) == {((1, 0), (0, 1)): 2000}
     spec = GameSpec(2, 2, 2)
     square = list(itertools.product(range(3), repeat=2))
@@ -63,7 +60,7 @@ def test_starts_are_uniform(backend):
         tuple(rule.canonical(list(pair))) for pair in itertools.product(square, repeat=2)
     )
     weight = {points: n for points, n in weight.items() if len(points) > 1}
-    starts = get(backend, spec).random_starts(spec, rows(30_000, 0, Stream.START))
+    starts = random_starts(spec, rows(30_000, 0, Stream.START))
     seen = Counter(map(tuple, starts.point_lists()))
     assert seen.keys() == weight.keys()
     total = sum(weight.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from resgym.game import GameSpec, GameState, RowRandom, Stream, host_action_table, move
-from resgym.game.rules import observe_points, random_starts
 from resgym.game.state import state_from_points
 from resgym.kernels import resolve_backend
 
@@ -48,9 +47,6 @@ def play_moves(
         return rows(num_games, step, stream, device=device)
 
     for step in range(moves):
-        for scale in (True, False):
-            seen, found = observe_points(state, scale), kernels.observe_points(state, scale)
-            assert torch.equal(seen.view(torch.int32), found.view(torch.int32))
         coords = table[draws(step, Stream.HOST).integers(len(table))]
         # Some sets are emptied or cut to one axis: such moves must change nothing.
         coords = coords & (draws(step, 4).integers(9, n=spec.dimension) > 0)
@@ -64,13 +60,6 @@ def play_moves(
         overflowed += int(overflow.sum())
         state = result
     return overflowed
-
-
-def check_starts(name: str, spec: GameSpec, num_games: int, device: str = "cpu") -> None:
-    """Also the fixed start, which is met where 1 is the largest value: most starts are over."""
-    rng = rows(num_games, 0, Stream.START, seed=3, device=device)
-    kernels = resolve_backend(name, torch.device(device), spec)
-    assert same(random_starts(spec, rng), kernels.random_starts(spec, rng))
 
 
 def check_memory_and_no_games(name: str, device: str = "cpu") -> None:
@@ -88,8 +77,6 @@ def check_memory_and_no_games(name: str, device: str = "cpu") -> None:
     for each in (strided, expanded):
         expected, _ = move(each, coords, axis, spec)
         assert same(expected, kernels.move(each, coords, axis, spec)[0])
-        assert torch.equal(observe_points(each), kernels.observe_points(each, True))
     after, overflow = kernels.move(state.select(slice(0, 0)), coords[:0], axis[:0], spec)
     assert after.points.shape == (0, 6, 3)
     assert overflow.shape == (0,)
-    assert kernels.observe_points(after, True).shape == (0, 6, 3)

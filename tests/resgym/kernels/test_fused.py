@@ -1,4 +1,4 @@
-"""The fused backends against the torch reference, bit for bit: operations, and whole steps.
+"""The fused backends against the torch reference, bit for bit: moves, and whole steps.
 
 Numba plays everywhere. The Triton kernels play on CUDA, or in the interpreter, in a process of its
 own that `test_triton_interpreted` starts: there it is them alone, in some of the cases.
@@ -20,14 +20,11 @@ from resgym.game import GameSpec, RowRandom, devices
 from resgym.game.rules import observe_points
 from resgym.game.spec import MAX_COORDINATE
 from resgym.kernels import resolve_backend
-from resgym.players import make_host
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES
 from tests.resgym.kernels.operations import (
     check_memory_and_no_games,
-    check_starts,
     play_moves,
     positions,
-    rows,
 )
 from tests.resgym.kernels.steps import (
     as_dict,
@@ -108,17 +105,6 @@ def test_values_near_the_bound(size: tuple[int, int], reposition: bool) -> None:
     top = MAX_COORDINATE
     values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
     assert play(GameSpec(*size, reposition=reposition), values) > 0
-
-
-@pytest.mark.parametrize("polytope", ["dominance", "newton"])
-@pytest.mark.parametrize("size", SIZES[1:], ids=str)
-@only_numba
-def test_starts(size: tuple[int, int], polytope: Any) -> None:
-    if polytope == "newton" and size[0] > 3:
-        pytest.skip("the reference finds vertices slowly")
-    for max_value in (1, 20, 2**31 - 2):
-        spec = GameSpec(*size, max_value, polytope)
-        check_starts("numba", spec, 19)
 
 
 @only_numba
@@ -209,22 +195,6 @@ def test_refused_steps_around_opponents_that_are_asked(env_id: str) -> None:
 
 
 @only_numba
-@pytest.mark.parametrize("name", ["zeillinger", "zeillinger_lex", "random_pair", "all_coord"])
-@pytest.mark.parametrize("size", [(2, 5), (3, 20), (10, 6)])
-@pytest.mark.parametrize("top", [3, MAX_COORDINATE])
-def test_choices_of_hosts(name: str, size: tuple[int, int], top: int) -> None:
-    spec, least = GameSpec(*size), min(top, 2**31)
-    drawn = rows(200, 3).integers(least, n=20) * (top // least)
-    state, rng = positions(spec, 200, drawn.unique(), "cpu"), rows(200, 0)
-    found = resolve_backend("numba", torch.device("cpu"), spec).host_actions(name, state, rng)
-    host = make_host(name)
-    assert found is not None
-    assert torch.equal(
-        host.choose(state) if hasattr(host, "choose") else host.act(state, None, rng), found
-    )
-
-
-@only_numba
 @pytest.mark.parametrize("axis", [-1, 3])
 def test_an_axis_outside(axis: int) -> None:
     spec = GameSpec(3, 4)
@@ -232,7 +202,6 @@ def test_an_axis_outside(axis: int) -> None:
     numba = resolve_backend("numba", torch.device("cpu"), spec)
     with pytest.raises(IndexError, match=rf"axis must be in 0\.\.2, got {axis}"):
         numba.move(state, torch.ones(2, 3, dtype=torch.bool), torch.tensor([0, axis]), spec)
-    assert numba.host_actions("spivakovsky", state, rows(2, 0)) is None
 
 
 @pytest.mark.usefixtures("only_fused")

@@ -10,11 +10,12 @@ import torch
 
 import resgym.measure.rho as rho_module
 from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.measure.rho import cross_play, rho, rho_starts
 from resgym.players import MixedPlayer, make_host
 from tests.reference import players, rule
-from tests.resgym.backends import every_backend, get
+from tests.resgym.backends import every_backend
 
 AGENTS = ("random", "choose_first", "choose_last")
 
@@ -49,7 +50,7 @@ def test_scripted_play(host, agent, expected):
 def test_given_starts_against_plain_python(backend, max_moves):
     spec = GameSpec(4, 6, 9)
     rng = RowRandom(torch.arange(40))
-    starts = get(backend, spec).random_starts(spec, rng).point_lists()
+    starts = random_starts(spec, rng).point_lists()
     starts += [[(3, 3, 3, 3)], [(1, 0, 0, 0), (2, 0, 0, 0)]]  # finished before the first move
     result = rho(
         "zeillinger", "choose_first", games=42, dimension=4, max_num_points=6, points=starts,

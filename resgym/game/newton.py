@@ -1,33 +1,23 @@
 """The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps.
 
 A point of a set S is a vertex of conv(S) + R^D_{>=0} exactly when no mean of the other points is <=
-it on all axes. Nearly all points are decided by floating point with a proof (`filter`), the rest,
-such as points on a face between points with large coordinates, in Python integers (`is_vertex`).
+it on all axes. Each point is decided by itself, in Python integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from operator import mul
 
 import torch
 from torch import Tensor
 
-from resgym.game.newton.filter import NO_VERTEX, UNDECIDED, VERTEX, prove
-
-# Up to this many points, integers are faster than the first tensor operation.
-_FEW = 32
-
-# Numbers in a tensor of gaps: what fits in a core's cache, and what fills an accelerator.
-_CPU_CHUNK = 2**18
-_DEVICE_CHUNK = 2**24
-
 
 def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     """Keeps the vertices of the Newton polyhedron of every game.
 
-    Exact for all coordinates that a state may hold. On an accelerator this waits for the device,
-    and the points that floating point cannot decide are decided on the CPU.
+    Exact for all coordinates that a state may hold. On an accelerator this waits for the device.
 
     The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, none
     >= another one on all axes. The vertices stay in their order, absent rows are -1; if no game has
@@ -37,64 +27,16 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     several = (count >= 3).nonzero()[:, 0]
     if not len(several):
         return points, count
-    sizes = count.index_select(0, several)
-    width = int(sizes.max())
-    row = torch.arange(width, device=points.device)
-    alive = row < sizes[:, None]
-    some = points.index_select(0, several)[:, :width]
-    game, own = alive.nonzero(as_tuple=True)
-    if points.device.type == "cpu" and len(game) <= _FEW:
-        verdict = torch.full_like(game, UNDECIDED, dtype=torch.int8)
-    else:
-        verdict = _proved(some, sizes, game, own)
-    _decide_exactly(some, sizes, game, own, verdict)
-    kept = torch.zeros_like(alive)
-    kept[game, own] = verdict == VERTEX
+    after = points[several].cpu()
+    kept = torch.zeros(after.shape[:2], dtype=torch.bool)
+    for row, size in enumerate(count[several].tolist()):
+        game = after[row, :size].tolist()
+        kept[row, :size] = torch.tensor([is_vertex(point, game) for point in game])
     left = kept.sum(1)
-    packed = torch.full_like(some, -1)
-    packed[row < left[:, None]] = some[kept]
-    after = points.clone()
-    after[several, :width] = packed
-    return after, count.index_copy(0, several, left)
-
-
-def _proved(points: Tensor, count: Tensor, game: Tensor, own: Tensor) -> Tensor:
-    """Verdicts int8 [M] of floating point on the points ``own`` [M] of the games ``game`` [M]."""
-    _, width, dimension = points.shape
-    on_cpu = points.device.type == "cpu"
-    size = max((_CPU_CHUNK if on_cpu else _DEVICE_CHUNK) // (width * dimension), 1)
-    columns = points.permute(2, 1, 0).contiguous()
-    row = torch.arange(width, device=points.device)
-    verdict = torch.empty_like(game, dtype=torch.int8)
-    # Games of one size together: each chunk is only as wide as it has to be.
-    order = count.index_select(0, game).argsort()
-    for start in range(0, len(order), size):
-        chunk = order[start : start + size]
-        games, owns = game.index_select(0, chunk), own.index_select(0, chunk)
-        sizes = count.index_select(0, games)
-        used = int(sizes[-1])
-        others = columns[:, :used].index_select(2, games)
-        gaps = others - others.gather(1, owns.expand(dimension, 1, len(owns)))
-        present = (row[:used, None] < sizes) & (row[:used, None] != owns)
-        verdict[chunk] = prove(gaps, present)
-    return verdict
-
-
-def _decide_exactly(
-    points: Tensor, count: Tensor, game: Tensor, own: Tensor, verdict: Tensor
-) -> None:
-    """Fills in the verdicts that are missing, on the CPU."""
-    missing = (verdict == UNDECIDED).nonzero()[:, 0]
-    if not len(missing):
-        return
-    games, places = torch.unique(game[missing], return_inverse=True)
-    sizes = count[games].tolist()
-    sets = [rows[:size] for rows, size in zip(points[games].tolist(), sizes, strict=True)]
-    answers = [
-        VERTEX if is_vertex(sets[place][row], sets[place]) else NO_VERTEX
-        for place, row in zip(places.tolist(), own[missing].tolist(), strict=True)
-    ]
-    verdict[missing] = torch.tensor(answers, dtype=torch.int8, device=verdict.device)
+    packed = torch.full_like(after, -1)
+    packed[torch.arange(kept.shape[1]) < left[:, None]] = after[kept]
+    after = points.index_copy(0, several, packed.to(points.device))
+    return after, count.index_copy(0, several, left.to(count.device))
 
 
 def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
@@ -111,10 +53,16 @@ def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
     """
     others = (other for other in points if other != point)
     gaps = [[x - y for x, y in zip(other, point, strict=True)] for other in others]
-    # The only point with the least coordinate on some axis.
-    if not gaps or max(map(min, zip(*gaps, strict=True))) > 0:
+    if not gaps:
         return True
     dimension = len(gaps[0])
+    # Most vertices are the least point in the direction in which their own distances to the least
+    # coordinates weigh the same, and the axes on which they are least weigh more than all others.
+    lowest = [min(column) for column in zip(*gaps, strict=True)]
+    unit = prod(-low for low in lowest if low < 0)
+    weights = [unit // -low if low < 0 else dimension * unit for low in lowest]
+    if all(sum(map(mul, weights, gap)) > 0 for gap in gaps):
+        return True
     shift = 1 - min(map(min, gaps))
     columns = [[gap + shift for gap in row] for row in gaps]
     # Row i of the table: row i of determinant * inverse basis, then of its right-hand side. The

@@ -1,1 +1,0 @@
-"""The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps."""

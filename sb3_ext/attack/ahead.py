@@ -7,7 +7,7 @@ from torch import Tensor, where
 from resgym import GameSpec, GameState, Player, RowRandom
 from resgym.game.actions import host_action_table
 from resgym.game.spec import Role
-from resgym.kernels import quickest_backend
+from resgym.kernels import resolve_backend
 from resgym.measure.games import play_lengths
 from resgym.players import ask_player, player_name
 
@@ -48,7 +48,9 @@ class Ahead:
         else:
             pair = (self.opponent, self.policy)
             coords, axis = coords[row], option
-        after, overflow = quickest_backend(state.device).move(state, coords, axis, self.spec)
+        after, overflow = resolve_backend("auto", state.device, self.spec).move(
+            state, coords, axis, self.spec
+        )
         found = play_lengths(*pair, after, self.spec, draws.split(2), self.moves)
         # An overflow counts as never ending.
         length = where(overflow | found.overflow, self.moves, found.moves)

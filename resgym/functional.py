@@ -1,0 +1,89 @@
+"""The game as pure functions on batches of positions: state in, state out, no environment.
+
+For planning and for learning on the exact model::
+
+    from resgym import functional as game
+
+    spec = resgym.GameSpec(dimension=3, max_num_points=20, max_value=20)
+    state = game.starts(spec, 64, seed=0)
+    after, overflow = game.move(state, coords, axis)
+    following, overflow = game.successors(state)
+    seen = game.observe(state)
+
+Letters: N positions, P rows of points, D axes, K moves: pairs of a host's set and an answer to it,
+9 for D = 3, in the order of `moves`. Positions are `resgym.GameState`: ``points`` int64 [N, P, D],
+rows of absent points -1, and ``count`` int64 [N]; `resgym.state_from_points` makes one of lists,
+``state.finished()`` says which games are over.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import host_action_table
+from resgym.game.rules import observe_points
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.kernels import resolve_backend
+from resgym.measure.rho import rho_starts
+
+__all__ = ["move", "moves", "observe", "starts", "successors"]
+
+
+def starts(spec: GameSpec, number: int, seed: int = 0) -> GameState:
+    """So many random unfinished positions, those that `resgym.rho` plays with the same seed.
+
+    Raises:
+        ValueError, TypeError: a number is out of range, or every start of the game is finished.
+    """
+    return rho_starts(spec, number, seed)
+
+
+@cache
+def moves(dimension: int) -> tuple[Tensor, Tensor]:
+    """All moves: numbers of the hosts' sets, int64 [K], and the answers, int64 [K]; set by set."""
+    action, axis = host_action_table(dimension).nonzero().unbind(1)
+    return action, axis
+
+
+def move(state: GameState, coords: Tensor, axis: Tensor) -> tuple[GameState, Tensor]:
+    """Plays one move of the basic rule in every game.
+
+    Args:
+        state: N positions.
+        coords: the hosts' sets, bool [N, D], of at least two axes.
+        axis: the agents' answers, int64 [N], each in its set.
+
+    Returns:
+        The next positions, and bool [N], where a coordinate would have passed 2^59. These,
+        finished games and illegal moves leave their position as it is.
+    """
+    rows, dimension = state.points.shape[1:]
+    spec = GameSpec(dimension=dimension, max_num_points=rows)
+    return resolve_backend("auto", state.device, spec).move(state, coords, axis, spec)
+
+
+def successors(state: GameState) -> tuple[GameState, Tensor]:
+    """What every move leads to.
+
+    Returns:
+        N * K positions, those of position n from row n * K on, in the order of `moves`; and bool
+        [N, K], where a coordinate would have passed 2^59, which leaves the position as it is.
+    """
+    number, dimension = state.num_games, state.points.shape[2]
+    action, axis = (each.to(state.device) for each in moves(dimension))
+    coords = host_action_table(dimension, state.device)[action].repeat(number, 1)
+    row = torch.arange(number, device=state.device).repeat_interleave(len(axis))
+    after, overflow = move(state.select(row), coords, axis.repeat(number))
+    return after, overflow.view(number, len(axis))
+
+
+def observe(state: GameState, scale: bool = True) -> Tensor:
+    """Points as the environments show them, float32 [N, P, D], absent rows -1.
+
+    ``scale`` divides by the largest coordinate of the position, else values are 0..2^59.
+    """
+    return observe_points(state, scale)

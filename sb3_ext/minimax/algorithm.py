@@ -1,0 +1,72 @@
+"""Minimax Q-learning on the exact model: a host that learns what the best agent would answer.
+
+The game itself says what every set and every answer lead to, so the values of all sets of a
+position are learnt at once, from the worst answer to each (Littman 1994, with the model in place of
+sampled answers). No label of a solver and no opponent enters the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym import functional
+from resgym.game.state import GameState
+from sb3_ext.ddqn import DDQN, LossTerms
+from sb3_ext.ddqn.algorithms import ALGORITHMS
+from sb3_ext.ddqn.targets import LOSSES
+
+
+def positions_of(observations: Tensor) -> GameState:
+    """The positions of unscaled observations, float [N, P, D] with absent rows -1."""
+    return GameState(observations.long(), (observations[:, :, 0] >= 0).sum(1))
+
+
+def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:
+    """Values of the host's sets, float32 [N, A]: -1 for the move, and what the worst answer leaves.
+
+    A position that is left is worth ``gamma`` times its highest value by the network, which takes
+    unscaled observations; a finished one is worth 0. With `gamma` below 1 values lie above
+    -1 / (1 - gamma), and whoever makes discounted games short makes games short.
+    """
+    after, overflow = functional.successors(state)
+    action, _ = functional.moves(state.points.shape[2])
+    values = gamma * network(functional.observe(after, scale=False)).amax(1)
+    values = values.masked_fill(after.finished(), 0.0).view(overflow.shape)
+    worst = values.new_full((state.num_games, int(action[-1]) + 1), torch.inf)
+    index = action.to(values.device).expand_as(values)
+    return worst.scatter_reduce(1, index, values, "amin") - 1.0
+
+
+@ALGORITHMS.register("minimax")
+class MinimaxDQN(DDQN):
+    """Deep Q-learning of a host with minimax targets of all its sets, by the exact model.
+
+    The environment is that of the host with ``scale_observation=False``; what it plays against
+    chooses the positions to learn from, and nothing else. Arguments are those of `DDQN`; rewards,
+    actions and next observations of the batch are not used, nor are windows of several steps.
+
+    Raises:
+        ValueError: the environment is not the host's, or scales its observations.
+    """
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        space = self.observation_space
+        if len(space.shape or ()) != 2 or float(getattr(space, "high", torch.ones(1)).max()) <= 1:
+            raise ValueError(
+                "env must be of the host with scale_observation=False, whose positions are exact,"
+                f" got observations {space}"
+            )
+
+    def compute_loss(self, batch: Any) -> LossTerms:
+        """The mean over all sets; measured are the values of the best sets."""
+        with torch.no_grad():
+            target = minimax_targets(self._target, positions_of(batch.observations), self.gamma)
+        predicted = self._online(batch.observations)
+        losses = LOSSES[self.loss](predicted, target, reduction="none").mean(1)
+        weights = getattr(batch, "weights", None)
+        loss = losses.mean() if weights is None else (weights * losses).mean()
+        return LossTerms(loss, predicted.amax(1), target.amax(1))

@@ -1,0 +1,57 @@
+"""The game as pure functions against the reference rule."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import resgym
+from resgym import functional
+from tests.reference import rule
+
+
+@pytest.mark.parametrize(("dimension", "rows", "value"), [(2, 5, 9), (3, 7, 6), (4, 5, 4)])
+def test_successors_are_those_of_the_reference_move_by_move(dimension, rows, value):
+    spec = resgym.GameSpec(dimension=dimension, max_num_points=rows, max_value=value)
+    state = functional.starts(spec, 20, seed=3)
+    after, overflow = functional.successors(state)
+    action, axis = functional.moves(dimension)
+    assert not overflow.any()
+    assert overflow.shape == (20, sum(map(len, rule.host_actions(dimension))))
+    found = after.point_lists()
+    for number, points in enumerate(state.point_lists()):
+        for move, (played, answer) in enumerate(zip(action.tolist(), axis.tolist(), strict=True)):
+            axes = rule.host_actions(dimension)[played]
+            expected = rule.canonical(rule.shifted(points, axes, answer))
+            assert found[number * len(axis) + move] == expected
+
+
+def test_a_step_is_one_of_the_successors_and_what_is_not_legal_changes_nothing():
+    state = resgym.state_from_points([[2, 0, 0], [0, 3, 0], [0, 0, 5]], resgym.GameSpec())
+    coords = torch.tensor([[True, False, True]])
+    after, overflow = functional.move(state, coords, torch.tensor([2]))
+    assert after.point_lists() == [[(2, 0, 2), (0, 3, 0), (0, 0, 5)]]
+    assert not overflow.any()
+    same, _ = functional.move(state, coords, torch.tensor([1]))
+    assert torch.equal(same.points, state.points)
+
+
+def test_a_coordinate_that_would_pass_the_limit_is_told():
+    state = resgym.state_from_points([[2**59, 1, 0], [0, 2, 3]], resgym.GameSpec())
+    after, overflow = functional.successors(state)
+    assert overflow.any()
+    stayed = after.points.view(*overflow.shape, *after.points.shape[1:])[overflow]
+    assert all(torch.equal(each, state.points[0]) for each in stayed)
+
+
+def test_starts_repeat_and_are_shown_as_the_environments_show_them():
+    spec = resgym.GameSpec(max_num_points=6, max_value=9)
+    state = functional.starts(spec, 50, seed=1)
+    assert torch.equal(state.points, functional.starts(spec, 50, seed=1).points)
+    assert not torch.equal(state.points, functional.starts(spec, 50, seed=2).points)
+    assert not state.finished().any()
+    shown = functional.observe(state)
+    for points, row in zip(state.point_lists(), shown.tolist(), strict=True):
+        largest = max(map(max, points))
+        expected = [[value / largest for value in point] for point in points]
+        assert torch.allclose(torch.tensor(row[: len(points)]), torch.tensor(expected))

@@ -1,0 +1,116 @@
+"""Minimax targets by hand and by the reference, and a host that learns by them to win."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+
+import resgym
+from resgym import functional
+from resgym.measure.worst_case import worst_case_moves
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.minimax import MinimaxDQN, WorstCasePositions, minimax_targets
+from tests.reference import rule
+
+SPEC = resgym.GameSpec(max_num_points=4, max_value=3)
+
+
+def host(**arguments: Any) -> MinimaxDQN:
+    env = gymnasium.make_vec(
+        "resgym/HironakaHost-v0",
+        num_envs=32,
+        opponent="random",
+        scale_observation=False,
+        max_num_points=4,
+        max_value=3,
+    )
+    settings: dict[str, Any] = {
+        **{"seed": 0, "learning_starts": 64, "batch_size": 64, "buffer_size": 10_000},
+        **{"gamma": 0.9, "tau": 0.05, "target_update_interval": 1, "learning_rate": 3e-3},
+        "policy_kwargs": {"extractor": "point_set", "net_arch": [64]},
+    }
+    return MinimaxDQN("HostPolicy", TensorVecEnv(env), **{**settings, **arguments})
+
+
+def test_targets_take_the_worst_answer_and_then_the_best_set():
+    def network(observations: torch.Tensor) -> torch.Tensor:
+        """Of each position its sum, halved, thirded, ..., so that sets differ; all negative."""
+        total = observations.clamp(min=0).sum((1, 2))
+        return -total[:, None] / torch.tensor([3.0, 5.0, 2.0, 4.0])
+
+    state = functional.starts(SPEC, 30, seed=5)
+    found = minimax_targets(network, state, 0.9)
+    for points, values in zip(state.point_lists(), found.tolist(), strict=True):
+        for axes, value in zip(rule.host_actions(3), values, strict=True):
+            worst = 0.0
+            for axis in axes:
+                left = rule.canonical(rule.shifted(points, axes, axis))
+                if not rule.is_finished(left):
+                    worst = min(worst, -0.9 * sum(map(sum, left)) / 5)
+            # A finished position is worth 0, which is more than any other.
+            assert value == pytest.approx(worst - 1, abs=1e-4)
+
+
+def test_an_environment_that_scales_is_refused():
+    env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2, opponent="random")
+    with pytest.raises(ValueError, match="scale_observation=False"):
+        MinimaxDQN("HostPolicy", TensorVecEnv(env))
+
+
+def test_positions_of_the_worst_case_enter_the_batch_and_come_back_with_the_state():
+    walk = WorstCasePositions({"updates": 10}, starts=5, max_moves=9, keep=7, share=0.25)
+    model = host()
+    model.learn(32 * 30, callback=walk)
+    assert walk.positions is not None
+    assert model.extensions == []
+    assert len(walk.positions) <= 7 * 10
+    batch = model.replay_buffer.sample(64)
+    mixed = walk.change_batch(model, batch).observations
+    assert torch.equal(mixed[:48], batch.observations[:48])
+    known = {tuple(each.flatten().tolist()) for each in walk.positions}
+    assert all(tuple(each.flatten().tolist()) in known for each in mixed[48:])
+    again = WorstCasePositions({"updates": 10}, starts=5, max_moves=9, keep=7, share=0.25)
+    again.load_state_dict(walk.state_dict())
+    again.init_callback(model)
+    assert torch.equal(again.change_batch(model, batch).observations, mixed)
+
+
+def held_up(model: MinimaxDQN) -> int:
+    """From how many of 40 starts an agent can hold the host up for more than 50 moves."""
+    starts = functional.starts(SPEC, 40, seed=99)
+    moves, given_up = worst_case_moves(player_of(model), starts, SPEC, 50, 5_000)
+    return int((given_up | (moves > 50)).sum())
+
+
+@pytest.mark.learning
+def test_the_host_learns_to_win_against_every_agent_without_the_solver(monkeypatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("learning by play asked the solver")
+
+    for solver in ("search.Search", "labels.Labeller"):
+        monkeypatch.setattr(f"resgym.solver.{solver}.__init__", refuse)
+    model = host()
+    assert held_up(model) > 20
+    model.learn(32 * 900)
+    assert held_up(model) == 0
+
+
+@pytest.mark.learning
+def test_a_host_that_hopes_for_the_best_answer_does_not_learn_it(monkeypatch):
+    """The control: the same training with the answer that is best for the host."""
+
+    def friendly(network: Any, state: Any, gamma: float) -> torch.Tensor:
+        after, overflow = functional.successors(state)
+        values = gamma * network(functional.observe(after, scale=False)).amax(1)
+        values = values.masked_fill(after.finished(), 0.0).view(overflow.shape)
+        best = values.new_full((len(values), 4), -torch.inf)
+        return best.scatter_reduce(1, functional.moves(3)[0].expand_as(values), values, "amax") - 1
+
+    monkeypatch.setattr("sb3_ext.minimax.algorithm.minimax_targets", friendly)
+    model = host()
+    model.learn(32 * 900)
+    assert held_up(model) > 10

@@ -1,4 +1,4 @@
-"""The doors of the vector environments: everything that a caller hands in is checked here."""
+"""Check everything that callers pass to the vector environments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_SEED = 2**63 - 1
 
 
 def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """The mode of an enum member, its name or its value."""
+    """Return the mode of an enum member, its name or its value."""
     for member in AutoresetMode:
         named = isinstance(mode, str) and mode.lower()
         if mode is member or named in (member.name.lower(), member.value.lower()):
@@ -31,7 +31,7 @@ def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def parse_options(options: Any) -> dict[str, Any]:
-    """The options of a reset, as a new dict with known keys only."""
+    """Return the options of a reset as a new dict with known keys only."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
@@ -43,9 +43,9 @@ def parse_options(options: Any) -> dict[str, Any]:
 
 
 def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
-    """One seed in 0..2^63-1 per row: s means s, s + 1, ...; a list has one per row.
+    """Return one seed in 0..2^63-1 per row: s means s, s + 1, ...; a list has one per row.
 
-    Rows without a seed get one of the system's entropy if ``fresh``, else None.
+    Rows without a seed get one from the system's entropy if ``fresh``, otherwise None.
     """
     if isinstance(seed, (Tensor, np.ndarray)):
         seed = seed.tolist()
@@ -69,7 +69,7 @@ def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
 
 
 def parse_integers(name: str, values: Any, length: int, device: torch.device) -> Tensor:
-    """int64 [length] on a device, from a tensor, an array or a list of integers."""
+    """Return int64 [length] on a device, from a tensor, an array or a list of integers."""
     if not isinstance(values, Tensor):
         try:
             values = np.asarray(values)
@@ -90,7 +90,7 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
 
 
 def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bool) -> Tensor:
-    """Bool [N] with at least one row, at the first reset with all; all rows for None."""
+    """Return the mask bool [N], not all False; all True at the first reset and for None."""
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
     try:
@@ -110,7 +110,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
 
 
 def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -> GameSpec:
-    """The sizes of random starts of a stage, at most the game's own; None is the game's own."""
+    """Return the sizes of random starts of a stage, at most the game's own (also for None)."""
     points, value = spec.max_num_points, spec.max_value
     if num_points is not None:
         points = check_integer("num_points", num_points, 2, points)
@@ -120,7 +120,7 @@ def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -
 
 
 def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -> ValueError:
-    """The error that says why a step was refused, of actions int64 [N] and as they were given."""
+    """Return the error that explains why a step was refused; actions int64 [N] and as given."""
     if plan.autoreset_mode == "DISABLED" and bool(games.ended.any()):
         if len(values) == 1:
             return ValueError("the episode has ended: call reset()")
@@ -143,9 +143,9 @@ def _shortened(values: list[int]) -> str:
 
 
 def add_masks(info: dict[str, Any], every: np.ndarray) -> None:
-    """Gives each key its mask ``_key``, a copy of ``every``, as Gymnasium's own environments do.
+    """Add a mask ``_key``, a copy of ``every``, for each key, as in Gymnasium's own environments.
 
-    Tensors go without: for them ``every`` is empty.
+    Tensors get none: for them ``every`` is empty.
     """
     if len(every):
         for key in (*info,):

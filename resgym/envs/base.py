@@ -1,6 +1,6 @@
-"""The road of a step: input is checked, a backend plays, output is handed out.
+"""The common part of the environments: check the input, let a backend play, return the results.
 
-What a step does in every situation is a table at `resgym.game.episode.Backend.step`.
+`resgym.game.episode.Backend.step` has a table of what a step does in every situation.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class PlannedVectorEnv(VectorEnv):
 
     Attributes:
         num_envs: N.
-        plan: what is played, and what a step does.
-        backend: plays it.
-        device: where results live when they are tensors.
-        form: how results are handed out.
-        all_actions_legal: a promise to learners: every action is legal in every position, nobody
-            needs `action_masks`. A subclass that does it another way takes it back, and likewise
-        final_obs_of_all_rows: rows that go on have their observation in ``final_obs``, where a step
-            has it, so that it is what the actions of all rows led to.
+        plan: the game, and what a step does.
+        backend: the implementation that plays.
+        device: device of the results, if they are tensors.
+        form: form of the results.
+        all_actions_legal: a promise to learners: every action is legal in every position, so
+            `action_masks` is not needed. A subclass that breaks the promise must unset it.
+        final_obs_of_all_rows: a promise likewise: ``final_obs``, where a step has it, also holds
+            the observations of rows that continue, so it is the result of all rows' actions.
     """
 
     # As Gymnasium declares it: each instance has its own, with its autoreset mode.
@@ -101,9 +101,9 @@ class PlannedVectorEnv(VectorEnv):
             assert isinstance(self.action_space, spaces.MultiDiscrete)
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
-        self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
+        self._answers: Tensor | None = None  # the last answers of an agent, int64 [N]
         self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
-        # With a render mode: the games before the last step, its actions, and what was refused.
+        # With a render mode: the games before the last step, its actions, and the refused rows.
         self._last_step: tuple[Games, Tensor, Any] | None = None
         self._last_moves: tuple[Tensor, Tensor] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
@@ -114,21 +114,21 @@ class PlannedVectorEnv(VectorEnv):
             raise ValueError(f"opponent must be None with seat 'both', got {opponent!r}")
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
-        """Replaces the opponent, from the next move on.
+        """Replace the opponent, from the next move on.
 
         Args:
-            opponent: one opponent, as of `resgym.players.resolve_player`: a player's name, a
-                `Player`, a callable, a saved model's path; or a sequence of them, to whom the games
-                are dealt out in turn (N of them: one per row); or a mapping of opponents to
-                weights. See `Mixture`.
-            assignment: int [N], which of a sequence plays each row, whatever the episode.
+            opponent: one opponent, as in `resgym.players.resolve_player`: a player's name, a
+                `Player`, a callable or a saved model's path. Or a sequence of them, which meet the
+                games in turn (N of them: one per row). Or a mapping of opponents to weights. See
+                `Mixture`.
+            assignment: int [N], the index of each row's opponent in a sequence, in all episodes.
 
         Raises:
-            ValueError, TypeError: an opponent is none, or the assignment does not fit.
+            ValueError, TypeError: an opponent is invalid, or the assignment does not fit.
         """
         if self.seat == "both":
             raise ValueError("opponent: both seats are played here")
-        self._moves()  # those that the last opponent answered
+        self._moves()  # find the last opponent's answers first
         role = check_role("agent" if self.seat == "host" else "host")
         self._opponents = Opponents(
             opponent, assignment, role, self.plan.spec, self.num_envs, self.device
@@ -137,7 +137,7 @@ class PlannedVectorEnv(VectorEnv):
 
     @property
     def opponents(self) -> list[Player]:
-        """The distinct players that answer."""
+        """The distinct opponents."""
         return [] if self._opponents is None else self._opponents.players
 
     def __repr__(self) -> str:
@@ -148,17 +148,17 @@ class PlannedVectorEnv(VectorEnv):
 
     @property
     def output(self) -> str:
-        """``torch`` or ``numpy``, what results are."""
+        """The form of results, ``torch`` or ``numpy``."""
         return self.form.output
 
     @property
     def invalid_action(self) -> str:
-        """What becomes of an illegal action."""
+        """What an illegal action does."""
         return self.plan.invalid_action
 
     @property
     def reward(self) -> str | RewardFunction:
-        """The reward, a name or a function; a new one holds from the next step on."""
+        """The reward, a name or a function; a new one applies from the next step on."""
         return self.plan.reward
 
     @reward.setter
@@ -168,13 +168,13 @@ class PlannedVectorEnv(VectorEnv):
 
     @property
     def games(self) -> EpisodeState:
-        """The games as they are now: tensors that no later step writes to."""
+        """The current games, as tensors that no later step writes to."""
         games = self._games = self._games.tensors()
         return games
 
     @property
     def is_started(self) -> bool:
-        """Whether there are games to act in: there was a reset, and no close."""
+        """Whether there are games: there was a reset and no close."""
         return self._started and not self.closed
 
     def action_masks(self) -> Any:
@@ -190,11 +190,11 @@ class PlannedVectorEnv(VectorEnv):
         return legal_actions(self.plan, self.games).cpu().numpy() if self.is_started else None
 
     def render(self) -> tuple[Any, ...] | None:
-        """One frame per row in ``render_mode``, or None without one.
+        """Return one frame per row in ``render_mode``, or None without one.
 
-        A frame says which move the last step completed and, where one seat is yours, who plays the
+        A frame shows the move that the last step completed and, if one seat is yours, who plays the
         other. ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
-        size. In ``human`` row 0's are printed at every reset and step, and here is None.
+        size. ``human`` prints row 0 at every reset and step, and returns None here.
 
         Raises:
             ValueError: before the first reset, or after close.
@@ -222,10 +222,10 @@ class PlannedVectorEnv(VectorEnv):
         return render_game(points, coords, move, render_mode, last, seats)
 
     def _moves(self) -> tuple[Tensor, Tensor] | None:
-        """The moves that the last step completed, None after a reset.
+        """Return the moves that the last step completed, None after a reset.
 
-        Sets bool [N, D], empty for none, and axes int64 [N]. Found only when a frame shows them:
-        many clients ask for a render mode and for no frame.
+        Sets bool [N, D], empty for none, and axes int64 [N]. They are computed only for frames,
+        since many clients set a render mode and never ask for a frame.
         """
         if self._last_moves is None and self._last_step is not None:
             games, actions, overflow = self._last_step
@@ -235,12 +235,12 @@ class PlannedVectorEnv(VectorEnv):
                 sets = host_action_table(plan.spec.dimension, self.device, plan.spec.least_axes)
                 known = actions.clamp(0, len(sets) - 1)
                 if plan.opponent is not None:
-                    # One that answers in compiled code is asked again.
+                    # An opponent that answers in compiled code is asked again.
                     playing = (known == actions) & ~before.ended
                     answers_of_agents(plan, before, known, playing, self._ask)
                 assert self._answers is not None
                 axes, axis = sets[known], self._answers
-            # An illegal action, a refused one and a restart do not make the count grow.
+            # Illegal and refused actions and restarts do not increase the count.
             played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
             self._last_moves = axes & played[:, None], axis
         return self._last_moves
@@ -251,17 +251,17 @@ class PlannedVectorEnv(VectorEnv):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts new episodes.
+        """Start new episodes.
 
         Args:
-            seed: s seeds row i with s + i; a list gives one seed per row. Rows with None go on with
-                their own random numbers (the first time, with fresh entropy).
-            options: ``points`` (one game or N of them) to start from, with rule ``thom`` perhaps
-                with ``weights``, see `resgym.state_from_points`; ``reset_mask`` (bool [N], torch or
-                numpy) to restart some rows only. Not modified.
+            seed: s seeds row i with s + i; a list has one seed per row. Rows with None continue
+                their random numbers (the first time, from fresh entropy).
+            options: ``points`` (one game or N) to start from, with rule ``thom`` also ``weights``,
+                see `resgym.state_from_points`; ``reset_mask`` (bool [N], torch or numpy) restarts
+                some rows only. Not modified.
 
         Raises:
-            ValueError, TypeError: an option is unknown or does not fit; nothing has changed then.
+            ValueError, TypeError: an option is unknown or does not fit; nothing changes then.
         """
         self._require_open()
         options = parse_options(options)
@@ -291,7 +291,7 @@ class PlannedVectorEnv(VectorEnv):
         return form.seen(plan.seat, result.points, result.coords), info
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
-        """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
+        """Return the games with new seeds in the rows of ``mask`` that have one; counts restart."""
         if all(seed is None for seed in seeds):
             return self._games
         games = self.games
@@ -303,24 +303,24 @@ class PlannedVectorEnv(VectorEnv):
         )
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Plays one action in every row.
+        """Play one action in every row.
 
         Args:
             actions: int [N], torch or numpy.
 
         Returns:
             observation, reward float32 [N] (float64 in NumPy), terminated bool [N], truncated bool
-            [N] and info with ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never
-            overwritten) with its mask ``_final_obs``, and ``episode`` = {r, l} with its mask
-            ``_episode``. On the CPU these four are there only when an episode ended; on an
-            accelerator, and with ``full_info``, always. In NumPy every key has its mask,
-            ``_overflow`` too.
+            [N] and info with ``overflow`` bool [N]. Info also has ``final_obs`` (as the
+            observation, dense, never overwritten) with its mask ``_final_obs``, and ``episode`` =
+            {r, l} with its mask ``_episode``. On the CPU these four are there only if an episode
+            ended; on an accelerator, and with ``full_info``, always. In NumPy every key has its
+            mask, also ``_overflow``.
 
         Raises:
-            ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
-                an illegal one; stepping before a reset, after close, or an ended row in DISABLED
-                mode. Nothing has changed then, nor after an error of an opponent or of a reward
-                function, which is passed on.
+            ValueError, TypeError: actions have a wrong shape or dtype, or one is illegal with
+                ``invalid_action="error"``; a step before a reset, after close, or of an ended row
+                in DISABLED mode. Nothing changes then. Errors of an opponent or of a reward
+                function are passed on, and change nothing either.
         """
         self._require_started("step")
         values = parse_integers("actions", actions, self.num_envs, self.device)
@@ -349,9 +349,9 @@ class PlannedVectorEnv(VectorEnv):
     def _ask(
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
-        """Asks the other seat; see `resgym.game.stepping.Ask`."""
+        """Ask the other seat; see `resgym.game.stepping.Ask`."""
         assert self._opponents is not None
-        # Who is asked may keep what it was shown, also if it fails.
+        # The opponent may keep what it was shown, also if it fails.
         self._games = self._games.tensors()
         answers = self._opponents.ask(games, coords, rng, rows)
         if coords is not None:
@@ -359,26 +359,26 @@ class PlannedVectorEnv(VectorEnv):
         return answers
 
     def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
-        """Makes random starts smaller, for a curriculum; each row's next episode is the first.
+        """Make random starts smaller, for a curriculum, from each row's next episode on.
 
-        Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
-        is the environment's own. A ValueError where starts are given.
+        Starts have 2 to ``max_num_points`` points and largest coordinates of 1 to ``max_value``;
+        None is the environment's own. Raises ValueError if the environment has a set of starts.
         """
         if self.plan.starts is not None:
-            raise ValueError("starts: are given, so there are no random ones to make smaller")
+            raise ValueError("starts are given, so there are no random starts to make smaller")
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next steps depend on, beside the players: copies of tensors, plain data."""
+        """Return all that the next steps depend on except the players: copied tensors and data."""
         return save_state(self.plan, self.games, self._started)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken, with as many rows of the same game.
+        """Continue where `state_dict` was taken, with as many rows of the same game.
 
         Raises:
-            ValueError, TypeError: the state is of another game or form, or holds values that no
-                game of this environment can have. Nothing has changed then.
+            ValueError, TypeError: the state belongs to another game or form, or holds values that
+                no game of this environment can have. Nothing changes then.
         """
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)

@@ -1,4 +1,4 @@
-"""Who answers in the other seat: one player, several in turn or by weight, or one per row."""
+"""The players of the other seat: one, several in turn or by weight, or one per row."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from resgym.players import (
 
 
 class Opponents:
-    """The players of a role in N games; ``given`` and ``assignment`` as of `set_opponent`.
+    """The players of a role in N games; ``given`` and ``assignment`` as in `set_opponent`.
 
     Attributes:
-        role: theirs.
-        names: those of the players, as they were given.
-        compiled: the name of the only one if a backend may play it itself, or None.
+        role: role of the players.
+        names: names of the players, as given.
+        compiled: name of the only player if a backend may play it itself, or None.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Opponents:
         return list({id(player): player for player in several}.values())
 
     def name(self, games: EpisodeState, row: int) -> str:
-        """Who plays in a row."""
+        """Return the name of a row's player."""
         player = self._player
         if isinstance(player, Mixture):
             player = player.distinct[int(player.seats(games.episode)[row])]
@@ -81,7 +81,7 @@ class Opponents:
     def ask(
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
-        """Their answers; see `resgym.game.stepping.Ask`."""
+        """Return the answers; see `resgym.game.stepping.Ask`."""
         position, player = games.position, self._player
         seats = player.seats(games.episode) if isinstance(player, Mixture) else None
         if rows is not None:

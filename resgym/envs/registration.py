@@ -1,4 +1,4 @@
-"""Gymnasium ids. The id says who you are."""
+"""Gymnasium ids: choose the environment by the side that you want to play."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "resgym/Hironaka-v0": {},
     "resgym/HironakaHost-v0": {"seat": "host"},
     "resgym/HironakaAgent-v0": {"seat": "agent"},
-    # For programs that take an id and nothing else.
+    # For programs that take an id and no keywords.
     "resgym/HironakaHostFlat-v0": {"seat": "host", "observation": "flat"},
     "resgym/HironakaAgentFlat-v0": {
         "seat": "agent",
@@ -24,7 +24,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 def register_envs() -> None:
-    """Registers the ids with Gymnasium; a second call changes nothing."""
+    """Register the ids with Gymnasium; a second call changes nothing."""
     for env_id, arguments in _ARGUMENTS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(

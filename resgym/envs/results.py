@@ -1,4 +1,4 @@
-"""How results are handed out: which arrays, which form of observation, what the info holds."""
+"""The form of results: arrays, observations, and the content of info."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from resgym.game.variants import rule_of
 
 @dataclass(frozen=True)
 class ResultForm:
-    """What the caller of an environment gets; the game is the same.
+    """The form of an environment's results; the game is the same.
 
     Attributes:
-        output: ``torch`` (tensors on the environment's device) or ``numpy``: as Gymnasium's own
-            vector environments, rewards float64 and a mask ``_key`` for each key of the info.
-        observation: ``points``, or ``flat``: one row of numbers a game, in the order of
+        output: ``torch`` (tensors on the environment's device) or ``numpy``. NumPy has float64
+            rewards and a mask ``_key`` for each key of info, as Gymnasium's own environments.
+        observation: ``points``, or ``flat``: one row of numbers per game, in the order of
             `gymnasium.spaces.flatten`.
-        episode_statistics: whether the info has ``episode`` when games end.
-        full_info: whether the info of every reset and step has all keys, ``action_mask`` among
-            them; without it those of games that end are there when some do.
+        episode_statistics: whether info has ``episode`` when games end.
+        full_info: whether the info of every reset and step has all keys, including ``action_mask``;
+            without it, those of ended games are there when a game ends.
     """
 
     output: str = "torch"
@@ -46,7 +46,7 @@ class ResultForm:
                 raise TypeError(f"{name} must be True or False, got {value!r}")
 
     def space(self, plan: StepPlan) -> spaces.Space[Any]:
-        """What one game shows to the seat of a plan."""
+        """Return the observation space of one game for the seat of a plan."""
         spec = plan.spec
         high = 1.0 if plan.scale_observation else np.inf
         rows = spec.max_num_points + rule_of(spec).extra_rows
@@ -62,7 +62,7 @@ class ResultForm:
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
     def out(self, value: Array | None) -> Any:
-        """What the caller gets of an array."""
+        """Convert an array to the output form."""
         if value is None:
             return None
         if self.output == "torch":
@@ -70,12 +70,12 @@ class ResultForm:
         return value.cpu().numpy() if isinstance(value, Tensor) else value
 
     def paid(self, value: Array | None) -> Any:
-        """Rewards given out: in NumPy they are float64, as in Gymnasium's own environments."""
+        """Convert rewards; in NumPy they are float64, as in Gymnasium's own environments."""
         paid = self.out(value)
         return paid.astype(np.float64) if self.output == "numpy" else paid
 
     def seen(self, seat: Seat, points: Array, coords: Array) -> Any:
-        """The observation of a seat, of points float32 [N, P, D] and sets int8 [N, D]."""
+        """Return the observation of a seat, from points float32 [N, P, D] and sets int8 [N, D]."""
         points, coords = self.out(points), self.out(coords)
         if self.observation == "flat":
             return flat_observation(seat, points, coords)
@@ -90,7 +90,7 @@ class ResultForm:
     def info(
         self, plan: StepPlan, result: StepResult, games: EpisodeState | None = None
     ) -> dict[str, Any]:
-        """The info of a step; with the ``games`` after it, all keys of `full_info`."""
+        """Return the info of a step; with the ``games`` after it, all keys of `full_info`."""
         info: dict[str, Any] = {"overflow": self.out(result.overflow)}
         if games is not None:
             result = _completed(plan, result, games)
@@ -109,7 +109,7 @@ class ResultForm:
 
 
 def _completed(plan: StepPlan, result: StepResult, games: EpisodeState) -> StepResult:
-    """A result that has what one without ended games lacks."""
+    """Add the keys of ended games to a result without ended games."""
     if result.ended is None:
         result = result._replace(
             ended=torch.zeros_like(games.ended),
@@ -127,9 +127,9 @@ def _copied(value: Any) -> Any:
 
 
 def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
-    """float32 [N, F] of points float32 [N, P, D] and sets int8 [N, D].
+    """Return float32 [N, F] from points float32 [N, P, D] and sets int8 [N, D].
 
-    The set comes before the points; behind them, for both seats, whose turn it is (one of two).
+    The set comes before the points; for both seats, whose turn it is (one of two) comes last.
     """
     points = points.reshape(len(points), -1)
     if seat == "host":
@@ -144,10 +144,10 @@ def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
 
 
 class LegalDiscrete(spaces.Discrete):
-    """`Discrete` that samples among the actions that are legal now.
+    """A `Discrete` space that samples among the actions that are legal now.
 
-    Gymnasium's own tools, and the loop of every tutorial, draw actions by ``action_space.sample()``
-    without a mask. A copy, also a pickled one, is a plain `Discrete`: it has left its environment.
+    Gymnasium's tools and most tutorials draw actions by ``action_space.sample()`` without a mask.
+    A copy (also a pickled one) is a plain `Discrete`, detached from its environment.
     """
 
     def __init__(self, n: int, masks: Callable[[], np.ndarray | None]) -> None:
@@ -155,7 +155,7 @@ class LegalDiscrete(spaces.Discrete):
         self._masks = masks
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """`Discrete`'s draw, repeated until it is legal; a mask or probabilities are obeyed."""
+        """Draw until the action is legal; a mask or probabilities are obeyed."""
         action = super().sample(mask, probability)
         legal = self._masks() if mask is None and probability is None else None
         while legal is not None and legal.any() and not legal[action]:
@@ -167,9 +167,9 @@ class LegalDiscrete(spaces.Discrete):
 
 
 class LegalMultiDiscrete(spaces.MultiDiscrete):
-    """`MultiDiscrete` of N games that samples among the actions that are legal now.
+    """A `MultiDiscrete` space of N games that samples among the actions that are legal now.
 
-    A copy, also a pickled one, is a plain `MultiDiscrete`: it has left its environment.
+    A copy (also a pickled one) is a plain `MultiDiscrete`, detached from its environment.
     """
 
     def __init__(self, space: spaces.MultiDiscrete, masks: Callable[[], np.ndarray | None]) -> None:
@@ -177,7 +177,7 @@ class LegalMultiDiscrete(spaces.MultiDiscrete):
         self._masks = masks
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
-        """Uniform among the legal actions of each game; a mask or probabilities are obeyed."""
+        """Draw uniformly among the legal actions of each game; obey a mask or probabilities."""
         legal = self._masks() if mask is None and probability is None else None
         if legal is None:
             return super().sample(mask, probability)

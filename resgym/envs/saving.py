@@ -1,7 +1,7 @@
-"""What an environment remembers between two steps, as plain tensors and data, and back.
+"""The state of an environment between two steps, as plain tensors and data, and back.
 
-Players and rewards are not part of it: they have no memory of their own, and belong to whoever made
-the environment.
+Players and rewards are not part of it: they have no memory, and belong to the code that made the
+environment.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from resgym.game.state import GameState, canonical_state
 from resgym.game.stepping import EpisodeState, StepPlan
 
 FIELDS = tuple(name for name in EpisodeState._fields if name not in ("key", "rule"))
-"""What is saved of a state: keys follow from seeds and episodes."""
+"""The saved fields of a state; keys follow from seeds and episodes."""
 
 
 def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, Any]:
-    """All that the next steps depend on.
+    """Return all that the next steps depend on.
 
     Returns:
-        ``game``: the game's sizes and options, and what its set of starts holds; ``stage``: sizes
-        of new games; ``fields``: copies of `FIELDS` of the state; ``started``.
+        ``game``: sizes and options of the game, and its set of starts; ``stage``: sizes of new
+        games; ``fields``: copies of `FIELDS` of the state; ``started``.
     """
     drawn = plan.start_spec
     return {
@@ -43,13 +43,13 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
 def load_state(
     plan: StepPlan, like: EpisodeState, state: Mapping[str, Any]
 ) -> tuple[StepPlan, EpisodeState, bool]:
-    """The plan with the stage of the saved games, the games, and whether they were started.
+    """Return the plan with the stage of the saved games, the games, and whether they started.
 
-    ``state`` is what `save_state` gave; shapes and devices shall be those of the games ``like``.
+    ``state`` is a result of `save_state`; shapes and devices must be those of the games ``like``.
 
     Raises:
-        ValueError, TypeError: the state is of another game or form, or holds values that no game of
-            this plan can have.
+        ValueError, TypeError: the state belongs to another game or form, or holds values that no
+            game of this plan can have.
     """
     own = save_state(plan, like, False)
     _check_keys("state", state, own)
@@ -72,7 +72,7 @@ def load_state(
 
 
 def _digest(starts: GameState | None) -> str | None:
-    """Equal for equal positions in the same order."""
+    """Return a digest, equal for equal positions in the same order."""
     if starts is None:
         return None
     return hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest()
@@ -84,7 +84,7 @@ def _check_keys(name: str, given: Mapping[str, Any], own: Mapping[str, Any]) -> 
 
 
 def _copy(name: str, value: Any, own: Tensor) -> Tensor:
-    """A copy of a saved tensor, which must have the shape and dtype of another, on its device."""
+    """Copy a saved tensor, which must have the shape and dtype of another, to its device."""
     if not isinstance(value, Tensor) or value.shape != own.shape or value.dtype != own.dtype:
         form = type(value).__name__
         if isinstance(value, Tensor):
@@ -94,7 +94,7 @@ def _copy(name: str, value: Any, own: Tensor) -> Tensor:
 
 
 def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
-    """Raises ValueError if fields of the right form hold what no game can: kernels trust them."""
+    """Raise ValueError if a field holds values that no game can have: kernels trust them."""
     spec, most = plan.spec, plan.spec.max_num_points
     count, points = games.counts.clamp(1, most), games.points[:, :most]
     alive = torch.arange(most, device=count.device) < count[:, None]
@@ -111,7 +111,7 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
         rules.append(("coords", games.coords.sum(1) != 1, "no axis, or two and more"))
     if started:
         named, finished = games.coords.any(1), games.position.finished()
-        # The host sees no sets, the agent one in every position that goes on.
+        # The host observes no sets; the agent observes one in every position that continues.
         fits = {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[plan.seat]
         rules.append(("coords", fits, "a set if, and only if, an answer is awaited here"))
         restarts = plan.autoreset_mode == "SAME_STEP"

@@ -17,7 +17,7 @@ from resgym.game.stepping import EpisodeState
 
 
 class HironakaEnv(gymnasium.Env[Any, Any]):
-    """Row 0 of a `HironakaVectorEnv` of one, without autoreset; its keyword arguments.
+    """One game of a `HironakaVectorEnv` without autoreset; takes its keyword arguments.
 
     Without `gymnasium.make` there is no time limit unless ``max_episode_steps`` is given.
     """
@@ -43,22 +43,22 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; ``options={"points": ...}`` from a given position.
+        """Start an episode; ``options={"points": ...}`` sets the start.
 
-        Here and in a step the info has ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a
-        bool array without axes.
+        The info of reset and step has ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a bool
+        array without axes.
         """
         if seed is not None:
             seed = check_integer("seed", seed, 0, MAX_SEED)
         if "reset_mask" in parse_options(options):
             raise ValueError("options must be 'points', got ['reset_mask']")
         observation, _ = self.vector_env.reset(seed=seed, options=options)
-        # Only now, so that a refused reset has no effect; nothing here draws from `np_random`.
+        # Only now, so that a refused reset has no effect; nothing here uses `np_random`.
         super().reset(seed=seed)
         return _row(observation), {"action_mask": self._mask(), "overflow": np.array(False)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Plays one action; see the vector environment for what it means."""
+        """Play one action; see the vector environment for its meaning."""
         try:
             values = np.asarray(action)
         except ValueError as error:
@@ -74,11 +74,11 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
 
     @property
     def games(self) -> EpisodeState:
-        """The game as it is now, in row 0; see `HironakaVectorEnv.games`."""
+        """The current game, in row 0; see `HironakaVectorEnv.games`."""
         return self.vector_env.games
 
     def _mask(self) -> np.ndarray:
-        """int8 [A], as `Discrete.sample` takes it."""
+        """Return int8 [A], as `Discrete.sample` takes it."""
         if self.vector_env.all_actions_legal:
             return self._every_action.copy()
         return self.action_masks().astype(np.int8)
@@ -91,12 +91,12 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         return np.asarray(self.vector_env.action_masks()[0])
 
     def render(self) -> Any:
-        """The frame of the game in ``render_mode``."""
+        """Return the frame of the game in ``render_mode``."""
         frames = self.vector_env.render()
         return None if frames is None else frames[0]
 
     def close(self) -> None:
-        """Closes the environment; it cannot be reset again."""
+        """Close the environment; it cannot be reset again."""
         self.vector_env.close()
 
 

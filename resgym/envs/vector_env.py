@@ -1,4 +1,4 @@
-"""The vector environment, from its arguments."""
+"""The vector environment, made from its arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from resgym.polynomials.starts import resolve_starts
 
 
 class HironakaVectorEnv(PlannedVectorEnv):
-    """N games seen from one seat, or from the one whose turn it is.
+    """N games seen from one seat, or from the seat whose turn it is.
 
     ``seat="host"`` (``resgym/HironakaHost-v0``): a step is a whole move. Action
     ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.action_axes`). Observation
@@ -37,15 +37,15 @@ class HironakaVectorEnv(PlannedVectorEnv):
     coordinate; absent rows are -1.
 
     ``seat="agent"`` (``resgym/HironakaAgent-v0``): a step is a whole move. Action ``Discrete(D)``,
-    an axis of the observed set. Observation ``points`` as above and ``coords`` int8 [N, D], the set
-    that the host has named, which is the legal-action mask and the set that will be played.
+    an axis of the observed set. Observation ``points`` as above and ``coords`` int8 [N, D], the
+    host's set, which is also the mask of legal actions.
 
     ``seat="both"`` (``resgym/Hironaka-v0``): a step is a half-move. Action
     ``Discrete(max(2^D - D - 1, D))``; `action_masks` gives the legal ones. Observation ``points``,
     ``coords`` (zeros on the host's turn), ``to_play`` int64 [N] (0 host, 1 agent). The reward is
-    that of the player who made the half-move; a host's half-move gets 0, because what it leads to
-    is known only after the answer. ``info["rewards"]`` float32 [N, 2] has both roles' rewards
-    (host, agent) on the half-move that completes a move.
+    that of the player who made the half-move; a host's half-move gets 0, because its result is
+    known only after the answer. ``info["rewards"]`` float32 [N, 2] has the rewards of host and
+    agent on the half-move that completes a move.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class HironakaVectorEnv(PlannedVectorEnv):
         episode_statistics: bool = True,
         full_info: bool = False,
     ) -> None:
-        """Makes the environment; nothing is drawn before `reset`.
+        """Make the environment; nothing is drawn before `reset`.
 
         Args:
-            num_envs: games in parallel, N.
-            seat: whose actions are given: ``host``, ``agent`` or ``both``.
-            opponent: who answers in the other seat, see `set_opponent`; None is ``random``.
-            dimension: axes D, 2 to 10.
+            num_envs: number of parallel games N.
+            seat: the side that you play: ``host``, ``agent`` or ``both``.
+            opponent: the player of the other seat, see `set_opponent`; None is ``random``.
+            dimension: number of axes D, 2 to 10.
             max_num_points: rows P of a position, and points of a random start.
             max_value: random starts are uniform on 0..max_value inclusive.
             polytope: which points a move keeps, ``dominance`` or ``newton``.
@@ -94,17 +94,17 @@ class HironakaVectorEnv(PlannedVectorEnv):
             max_episode_steps: steps after which an episode is truncated; None for no limit.
             invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
             autoreset_mode: SAME_STEP, NEXT_STEP or DISABLED.
-            device: where the games live and results are made.
+            device: device of the games and results.
             output: ``torch`` (tensors on ``device``) or ``numpy``.
-            backend: ``auto`` or the name of an implementation of the move.
+            backend: ``auto``, or the name of an implementation of the moves.
             render_mode: ``ansi``, ``human``, and with 2 or 3 axes ``rgb_array`` (needs matplotlib)
                 or ``svg``; see `render`. None for no frames.
             starts: positions that episodes start from, drawn uniformly: a file, see
-                `resgym.polynomials.starts.read_starts`, or lists of points. None: random ones.
-            observation: ``points``, or ``flat`` for one row of numbers a game.
-            episode_statistics: False leaves ``episode`` out of the info, for wrappers that count.
-            full_info: all keys in the info of every reset and step, ``action_mask`` int8 [N, A]
-                among them.
+                `resgym.polynomials.starts.read_starts`, or lists of points. None: random starts.
+            observation: ``points``, or ``flat`` for one row of numbers per game.
+            episode_statistics: False leaves ``episode`` out of info, for wrappers that count.
+            full_info: put all keys into the info of every reset and step, including ``action_mask``
+                int8 [N, A].
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
@@ -140,19 +140,20 @@ class HironakaVectorEnv(PlannedVectorEnv):
 
 
 class AlternatingPlayers(HironakaVectorEnv):
-    """One-seat view of an environment of both seats: a step is a whole move.
+    """One seat of an environment of both seats: a step is a whole move.
 
-    It is `HironakaVectorEnv` with ``seat`` and ``opponent``, and the game, reward, limits and modes
-    of the wrapped ``env``. The games are its own, and start at its first reset.
-    ``max_episode_steps`` of ``env`` counts half-moves, so an episode here lasts at most half as
-    many steps.
+    It is a `HironakaVectorEnv` with ``seat`` and ``opponent``, and with the game, reward, limits
+    and modes of ``env``. It plays games of its own, which start at its first reset.
+    ``max_episode_steps`` of ``env`` counts half-moves, so an episode here has at most half as many
+    steps.
     """
 
     def __init__(self, env: HironakaVectorEnv, seat: Role = "host", opponent: Any = None) -> None:
-        """Makes the view.
+        """Make the environment.
 
         Raises:
-            ValueError, TypeError: ``env`` has not both seats, the seat or an opponent is none.
+            ValueError, TypeError: ``env`` does not have both seats, or the seat or opponent is
+            invalid.
         """
         if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
             given = type(env).__name__
@@ -165,5 +166,5 @@ class AlternatingPlayers(HironakaVectorEnv):
         self.env = env
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Closes the wrapped environment too."""
+        """Close the wrapped environment too."""
         self.env.close()

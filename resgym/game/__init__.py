@@ -1,4 +1,4 @@
-"""The rule of the game as pure functions on batches: no seats, no opponents, no resets."""
+"""The rules of the game as pure functions on batches: no seats, opponents or resets."""
 
 from typing import TYPE_CHECKING
 

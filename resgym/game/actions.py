@@ -1,8 +1,8 @@
 """The host's action numbers and their axis sets.
 
-Action k is the k-th of the numbers 1..2^D-1 that are no power of two, and bit j of that number is
-axis j: for D = 3 the actions 0, 1, 2, 3 are the sets {0,1}, {0,2}, {1,2}, {0,1,2}. With sets of one
-axis too (``least`` 1, as of `GameSpec.least_axes`) it is simply the number k + 1.
+The actions are the numbers 1..2^D-1 that are not powers of two, in order, and bit j of a number is
+axis j. For D = 3 the actions 0, 1, 2, 3 are the sets {0,1}, {0,2}, {1,2}, {0,1,2}. If sets of one
+axis count too (``least`` 1, see `GameSpec.least_axes`), action k is the number k + 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @cache
 def action_axes(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
-    """The axis set of every host action, as sorted tuples."""
+    """Return the axis set of every host action, as sorted tuples."""
     return tuple(
         tuple(axis for axis in range(dimension) if number >> axis & 1)
         for number in range(1, 2**dimension)
@@ -27,7 +27,7 @@ def action_axes(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def host_action_table(dimension: int, device: torch.device | str = "cpu", least: int = 2) -> Tensor:
-    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
+    """Return bool [A, D]: row k marks the axes of action k. Cached: do not write to it."""
     import torch
 
     rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension, least)]
@@ -45,7 +45,7 @@ def _ranks(dimension: int, device: torch.device) -> Tensor:
 
 
 def coords_to_action(coords: Tensor) -> Tensor:
-    """Action numbers int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
+    """Return the actions int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
     import torch
 
     dimension = coords.shape[-1]
@@ -54,5 +54,5 @@ def coords_to_action(coords: Tensor) -> Tensor:
 
 
 def pair_to_action(first: Tensor, second: Tensor, dimension: int) -> Tensor:
-    """Action numbers int64 [N] of the sets {first, second}, of two different axes int64 [N]."""
+    """Return the actions int64 [N] of the sets {first, second}, two different axes int64 [N]."""
     return _ranks(dimension, first.device)[(1 << first) | (1 << second)]

@@ -1,4 +1,4 @@
-"""Where games live, whether it costs nothing to look at them, and how much memory is left there."""
+"""Devices: whether reading values is free there, and how much memory is left."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _MEMORY_TABLE = Path("/proc/meminfo")
 
 
 def is_host_memory(device: torch.device) -> bool:
-    """Whether data lies where a value can be read without waiting for a queue of work.
+    """Return whether values can be read without waiting for a queue of work.
 
-    On the CPU the hot path looks at the data and handles only the rows that need it. Elsewhere a
-    look would stall the device: every row is handled, and a mask takes the right ones. Both ways
-    give the same bits; tests play the second one on the CPU by replacing this function.
+    On the CPU the hot path reads the data and handles only the rows that need it. Elsewhere reading
+    would stall the device: every row is handled, and a mask selects the right ones. Both ways give
+    the same bits; tests run the second one on the CPU by replacing this function.
     """
     return device.type == "cpu"
 
 
 def resolve_device(device: torch.device | str) -> torch.device:
-    """The torch device of a name.
+    """Return the torch device with a name.
 
     Raises:
-        ValueError: no such device here.
+        ValueError: this machine has no such device.
     """
     try:
         resolved = torch.device(device)
@@ -39,10 +39,10 @@ def resolve_device(device: torch.device | str) -> torch.device:
 
 
 def available_bytes(device: torch.device) -> int | None:
-    """Bytes that can still be allocated on a device, or None where the system does not say.
+    """Return the bytes that a device can still allocate, or None where the system does not say.
 
-    On a CPU this is the smaller of what the machine and what the container (control group,
-    version 2) has left; on CUDA what the driver reports free plus what PyTorch holds unused.
+    On a CPU this is the smaller of what the machine and the container (control group, version 2)
+    have left. On CUDA it is what the driver reports free plus what PyTorch holds unused.
     """
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
@@ -54,19 +54,19 @@ def available_bytes(device: torch.device) -> int | None:
     with suppress(KeyError, OSError, ValueError):
         table = dict(line.split(":") for line in _MEMORY_TABLE.read_text().splitlines())
         known.append(int(table["MemAvailable"].split()[0]) * 1024)
-    with suppress(OSError, ValueError):  # the limit may be "max", which is none
+    with suppress(OSError, ValueError):  # the limit may be "max": no limit
         limit, used = (
             int((_CONTROL_GROUP / f"memory.{x}").read_text()) for x in ("max", "current")
         )
         lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
-        # Pages of files that nobody uses are counted as used, but are given back on demand.
+        # Cached file pages count as used, but the system frees them on demand.
         reclaimable = int(dict(line.split() for line in lines).get("inactive_file", 0))
         known.append(max(limit - used + reclaimable, 0))
     return min(known, default=None)
 
 
 def format_bytes(count: int) -> str:
-    """Bytes for people: `format_bytes(3 * 2**20)` is `'3.00 MiB'`."""
+    """Format bytes: `format_bytes(3 * 2**20)` is `'3.00 MiB'`."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -76,7 +76,7 @@ def format_bytes(count: int) -> str:
 
 
 def check_memory(what: str, needed: int, size: int, device: torch.device) -> None:
-    """Refuses things of ``size`` bytes each, ``needed`` in all, that a device has no room for.
+    """Refuse objects of ``size`` bytes each, ``needed`` in all, that do not fit on a device.
 
     Raises:
         ValueError: they do not fit; the message begins with ``what``.

@@ -1,4 +1,4 @@
-"""Which points of a set matter: dominance pruning, with the rows left in canonical order."""
+"""Dominance: which points of a set matter. The rows come out in canonical order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ABSENT = 2**62
 
 
 def used_rows(count: Tensor, num_rows: int) -> int:
-    """How many leading rows have to be looked at, of ``count`` int64 [N] alive ones.
+    """Return how many leading rows must be processed, for ``count`` int64 [N] alive ones.
 
-    On the CPU, where looking at a value costs nothing, as many as the fullest game has; elsewhere
-    all of them, so that nothing waits for the device.
+    On the CPU, where reading a value is free, this is the number of the fullest game; elsewhere all
+    rows, so that nothing waits for the device.
     """
     if not devices.is_host_memory(count.device) or not len(count):
         return num_rows
@@ -23,13 +23,13 @@ def used_rows(count: Tensor, num_rows: int) -> int:
 
 
 def _count(mask: Tensor, axis: int) -> Tensor:
-    """Number of True entries along an axis, in the narrowest type that holds it."""
+    """Return the number of True entries along an axis, in the narrowest type that holds it."""
     narrow = torch.uint8 if mask.shape[axis] < 256 else torch.int16
     return mask.view(torch.uint8).sum(axis, dtype=narrow)
 
 
 def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tensor, Tensor]:
-    """Keeps the minimal points of every game and sorts them.
+    """Keep the minimal points of every game and sort them.
 
     All pairs are compared, with the games innermost so that every comparison runs over contiguous
     memory; neither the shapes nor the work depend on the data, except for `used_rows` on the CPU.
@@ -40,7 +40,7 @@ def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tens
     Returns:
         points: int64 [N, P, D], the distinct minimal points first, in descending lexicographic
             order; absent rows are -1.
-        count: int64 [N], how many there are.
+        count: int64 [N], number of these points.
     """
     dimension, given, num_games = columns.shape
     width = min(used_rows(count, given), given)
@@ -65,7 +65,7 @@ def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tens
     # Reductions over bytes are many times faster than over booleans.
     kept = alive & (dropped.view(torch.uint8).amax(1) == 0)
     rank = _count(above & kept[None], 1)
-    # Dropped points all go to one row too many, which is cut off.
+    # Dropped points go to an extra row, which is cut off.
     target = torch.where(kept, rank.to(torch.int64), width)
     ordered = columns.new_full((dimension, width + 1, num_games), -1)
     ordered.scatter_(1, target.expand(dimension, width, num_games), columns)

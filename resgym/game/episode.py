@@ -1,7 +1,7 @@
-"""A step and a start of N games in play: the reference that every backend equals bit for bit.
+"""A step and a start of N games: the reference that every backend equals bit for bit.
 
-The functions are pure: they return new states and write to no tensor. Whoever plays the other seat
-is asked through a function `Ask`; a backend that knows a scripted player may play it itself.
+The functions are pure: they return new states and write to no tensor. Players of the other seat are
+asked through a function `Ask`; a backend may play a scripted player itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from resgym.game.stepping import (
 
 
 def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
-    """Bool [N, A]: the legal actions."""
+    """Return the legal actions, bool [N, A]."""
     coords = state.coords
     action = torch.arange(plan.num_actions, device=coords.device)
     host_legal = (action < plan.spec.num_host_actions).expand(len(coords), -1)
@@ -48,9 +48,9 @@ def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
 
 
 def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
-    """Raises `RefusedStep` for an illegal action with ``error``, or an ended row in DISABLED.
+    """Raise `RefusedStep` for an illegal action with ``error``, or an ended row in DISABLED.
 
-    Which rows go on and whose actions are legal are bool [N].
+    Which rows continue and whose actions are legal are bool [N].
     """
     if plan.invalid_action == "error" and bool((active & ~legal).any()):
         raise RefusedStep
@@ -61,10 +61,10 @@ def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
 def answers_of_agents(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
 ) -> Tensor:
-    """The opposing agents' axes int64 [N], if the hosts played these actions int64 [N] in range.
+    """Return the agents' axes int64 [N] after the hosts' actions int64 [N], which are in range.
 
-    Rows out of ``mask``, bool [N], with an illegal action or about to restart, get any set: a
-    player is never asked to choose from nothing.
+    Rows outside ``mask``, bool [N], with an illegal action or about to restart, get an arbitrary
+    set, because a player is never asked to choose from nothing.
     """
     sets = _sets(plan, state)
     coords = torch.where(mask[:, None], sets[actions], sets[:1])
@@ -74,7 +74,7 @@ def answers_of_agents(
 
 
 def name_sets(plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask) -> EpisodeState:
-    """The opposing hosts name their sets in the rows of ``mask``, bool [N]."""
+    """Let the opposing hosts choose their sets in the rows of ``mask``, bool [N]."""
     sets, rng = _sets(plan, state), state.rng(Stream.HOST)
     half_moves = state.half_moves + mask
     if devices.is_host_memory(mask.device):
@@ -95,12 +95,12 @@ def _sets(plan: StepPlan, state: EpisodeState) -> Tensor:
 
 
 class Backend:
-    """The reference: a step and a start, put together from single operations.
+    """The reference: a step and a start, composed of single operations.
 
-    Faster backends put their own in place of its functions.
+    Faster backends replace its functions.
 
     Attributes:
-        name: what `resgym.kernels.resolve_backend` is asked for, never ``auto``.
+        name: the name for `resgym.kernels.resolve_backend`, never ``auto``.
     """
 
     name = "torch"
@@ -110,10 +110,10 @@ class Backend:
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
     ) -> ResetResult:
-        """Starts episodes in the rows of ``mask``, bool [N].
+        """Start episodes in the rows of ``mask``, bool [N].
 
         They start from ``given``, unfinished positions of N games, or from random ones. The
-        opponents are asked only if they play a seat.
+        opponents are asked only if they move first.
         """
         state = self._restarted(plan, games.tensors(), mask, ask, given)
         return ResetResult(state._replace(ended=state.ended & ~mask), *self._observed(plan, state))
@@ -161,13 +161,13 @@ class Backend:
             return fresh
         shown = plan.start_spec.max_num_points
         points = pad(fresh.points[:, :shown], (0, 0, 0, missing), value=-1)
-        # Behind the points comes what the rule remembers.
+        # Behind the points come the extra rows of the rule.
         return replace(fresh, points=torch.cat([points, fresh.points[:, shown:]], 1))
 
     def _observed(
         self, plan: StepPlan, state: EpisodeState, rows: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
+        """Return new tensors: the observations of all rows, or of an index int64 [M]."""
         position = state.position
         coords = position.answers(state.coords)
         if rows is not None:
@@ -175,7 +175,7 @@ class Backend:
         return observe_points(position, plan.scale_observation), coords.to(torch.int8)
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """Plays one action int64 [N], any integers, in every row; what it does is total.
+        """Play one action int64 [N], any integers, in every row. Every situation is defined.
 
         situation                       outcome
         legal action                    the move is played
@@ -186,7 +186,7 @@ class Backend:
         one point left                  terminated
         max_episode_steps reached       truncated (unless terminated)
         a coordinate would pass 2^59    position stays, truncated, info["overflow"]
-        ended row, SAME_STEP            cannot be met: the row has restarted already
+        ended row, SAME_STEP            impossible: the row has restarted already
         ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
         ended row, DISABLED             RefusedStep until reset with options={"reset_mask": ...}
         """
@@ -248,9 +248,9 @@ class Backend:
     def _played(
         self, plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
     ) -> tuple[EpisodeState, Tensor, Tensor | None, Tensor, Tensor]:
-        """Plays the rows of ``mask``, whose actions are legal: a half-move or two.
+        """Play the rows of ``mask``, whose actions are legal: one half-move or two.
 
-        Returns the games, reward, rewards of both, finished and overflow, neutral in other rows.
+        Return the games, reward, rewards of both, finished and overflow, neutral in other rows.
         """
         spec, sets = plan.spec, _sets(plan, state)
         named, half_moves = state.coords, state.half_moves
@@ -266,7 +266,7 @@ class Backend:
         else:
             axis = actions.clamp(max=spec.dimension - 1)
 
-        # The set that a reward is told of is the one that is answered, not one that was just named.
+        # A reward gets the set that is answered, not one that was just chosen.
         asked = state.coords if plan.seat == "both" else named
         before = state.position
         after, overflow = self.move(before, named & answering[:, None], axis, spec)

@@ -1,7 +1,7 @@
 """The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps.
 
 A point of a set S is a vertex of conv(S) + R^D_{>=0} exactly when no mean of the other points is <=
-it on all axes. Each point is decided by itself, in Python integers.
+it on all axes. Each point is decided in Python integers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from torch import Tensor
 
 
 def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """Keeps the vertices of the Newton polyhedron of every game.
+    """Keep the vertices of the Newton polyhedron of every game.
 
-    Exact for all coordinates that a state may hold. On an accelerator this waits for the device.
+    The result is exact for all coordinates. On an accelerator this waits for the device.
 
-    The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, none
-    >= another one on all axes. The vertices stay in their order, absent rows are -1; if no game has
-    three points, the arguments themselves come back.
+    The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, and
+    none is >= another one on all axes. The vertices keep their order, absent rows are -1. If no
+    game has three points, the arguments themselves are returned.
     """
     # One point is a vertex, and so are two that do not cover each other.
     several = (count >= 3).nonzero()[:, 0]
@@ -40,16 +40,16 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
-    """Whether no mean of the others among distinct points of D integers is <= one on all axes.
+    """Return whether no mean of the others is <= a point, among distinct points of D integers.
 
     With g_kj the gaps from the point to the others and c > -min(g), the linear programme "maximise
     sum_k y_k with sum_k y_k (g_kj + c) <= 1 for every axis j and y >= 0" has the optimum
     1 / (c + V), where V is the least max_j sum_k weight_k g_kj over all weights with sum 1. The
     point is no vertex exactly when V <= 0, that is c * optimum >= 1.
 
-    The simplex method is run on the inverse of the basis, scaled by its determinant, which keeps
-    every number an integer and every division exact (Edmonds 1967, Bareiss 1968). Of the columns
-    that improve and of the rows that tie the first is taken (Bland 1977), so it ends.
+    The simplex method runs on the inverse of the basis, scaled by its determinant, which keeps
+    every number an integer and every division exact (Edmonds 1967, Bareiss 1968). It takes the
+    first of the columns that improve and of the rows that tie (Bland 1977), so it ends.
     """
     others = (other for other in points if other != point)
     gaps = [[x - y for x, y in zip(other, point, strict=True)] for other in others]

@@ -1,6 +1,6 @@
-"""Positions as tuples of plain integers: the exact rule, and one form for equal positions.
+"""Positions as tuples of Python integers: the exact rule, and a canonical form.
 
-Python integers have no bound, so nothing here can overflow.
+Python integers are unbounded, so nothing here can overflow.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from resgym.game.actions import action_axes
 Position = tuple[tuple[int, ...], ...]
 
 MAX_PERMUTATIONS = 720
-"""Axes that cannot be told apart by their values are tried in every order up to this many orders;
-beyond it they keep theirs, which costs merged positions but no correctness."""
+"""Axes with equal values are tried in every order, up to this many orders; beyond that they keep
+their order, which misses some equal positions but stays correct."""
 
 
 @cache
 def search_actions(dimension: int) -> tuple[tuple[int, ...], ...]:
-    """The host's axis sets in the order of the search: smaller sets first, then by bit pattern."""
+    """Return the host's axis sets in search order: smaller sets first, then by bit pattern."""
     return tuple(sorted(action_axes(dimension), key=len))
 
 
 def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The points that no other point is <= to in all axes, in ascending lexicographic order."""
+    """Return the points that no other point is <= to in all axes, in ascending order."""
     kept: list[tuple[int, ...]] = []
     # Ascending order puts a point behind every point that is <= to it.
     for point in sorted(set(points)):
@@ -42,7 +42,7 @@ def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def moved(
     position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int
 ) -> list[tuple[int, ...]]:
-    """The pruned points after the host's set ``axes`` and the agent's ``axis``."""
+    """Return the pruned points after the host's set ``axes`` and the agent's ``axis``."""
     return prune(
         [(*point[:axis], sum([point[k] for k in axes]), *point[axis + 1 :]) for point in position]
     )
@@ -61,18 +61,18 @@ def _reduced_columns(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]
 
 
 def reduced(points: Sequence[tuple[int, ...]]) -> Position:
-    """Pruned points moved to the origin in every axis and divided by their common divisor.
+    """Shift pruned points to the origin in every axis and divide them by their common divisor.
 
-    Neither changes any outcome; the order of points and axes stays. A finished position becomes
-    the origin.
+    This changes no outcome, and keeps the order of points and axes. A finished position becomes the
+    origin.
     """
     return tuple(zip(*_reduced_columns(points), strict=True))
 
 
 def canonical(points: Sequence[tuple[int, ...]]) -> Position:
-    """One form for all positions that differ by a shift, a factor or an order of the axes.
+    """Return one form for all positions that differ by a shift, a factor or an order of axes.
 
-    Axes are sorted by their sorted values; axes with equal values are tried in every order, and the
+    Axes are sorted by their sorted values. Axes with equal values are tried in every order, and the
     lexicographically least sorted set of points is taken.
 
     Args:
@@ -83,7 +83,7 @@ def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     values = [sorted(column) for column in columns]
     order = sorted(range(dimension), key=values.__getitem__)
     groups = [tuple(group) for _, group in groupby(order, key=values.__getitem__)]
-    # Axes that are 0 throughout need no other order.
+    # The order of axes that are 0 throughout does not matter.
     tied = [len(group) if any(columns[group[0]]) else 1 for group in groups]
     if prod(map(factorial, tied)) > MAX_PERMUTATIONS:
         tied = [1] * len(groups)

@@ -1,6 +1,6 @@
 """Rewards of one move, for either role.
 
-Every named reward is a game of opposed interests: the agent gets the negative of the host.
+Every named reward is zero-sum: the agent gets the negative of the host's reward.
 
     name      host gets
     terminal  +1 on the move that ends the game, else 0
@@ -24,7 +24,7 @@ from resgym.game.state import GameState
 
 @dataclass(frozen=True)
 class Transition:
-    """One move of N games, as a reward sees it.
+    """One move of N games, for a reward function.
 
     Attributes:
         before: positions before the move.
@@ -32,7 +32,7 @@ class Transition:
         axis: int64 [N], the agent's axis.
         after: positions after the move.
         finished: bool [N], the move ended the game.
-        role: whose reward is asked for.
+        role: the role whose reward is asked for.
     """
 
     before: GameState
@@ -52,21 +52,21 @@ REWARDS: dict[str, RewardFunction] = {
     "survival": lambda move: move.finished.float() - 1.0,
     "points": lambda move: (move.before.count - move.after.count).float(),
 }
-"""Host's reward by name; the agent's is the negative."""
+"""The host's reward by name; the agent's is the negative."""
 
 REWARD_NAMES = tuple(REWARDS)
-"""Those of the project, which kernels know by their place here: what is registered is not among
-them, however early."""
+"""The built-in rewards, which kernels know by their index here. Registered rewards are never among
+them."""
 
 
 def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
-    """Decorator: makes a function known under a name that is not taken.
+    """Register a function under a free name (decorator).
 
-    It gives the host's reward float32 [N] of a transition, whoever asks; the agent's is the
-    negative.
+    It returns the host's reward float32 [N] of a transition for either role; the agent's reward is
+    the negative.
     """
     if not isinstance(name, str) or not name or name in REWARDS:
-        raise ValueError(f"name must be a new one, not of {sorted(REWARDS)}, got {name!r}")
+        raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {name!r}")
 
     def decorator(function: RewardFunction) -> RewardFunction:
         if not callable(function):
@@ -78,7 +78,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 
 
 def check_reward(reward: str | RewardFunction) -> None:
-    """Raises ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
+    """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
     if isinstance(reward, str) and reward not in REWARDS:
         near = difflib.get_close_matches(reward, REWARDS, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
@@ -91,16 +91,16 @@ def check_reward(reward: str | RewardFunction) -> None:
 def role_reward(
     reward: str | RewardFunction, transition: Transition, played: Tensor | None = None
 ) -> Tensor:
-    """float32 [N]: the reward of ``transition.role``, which a callable returns itself.
+    """Return float32 [N]: the reward of ``transition.role``, which a callable computes itself.
 
     Args:
         reward: a name of `REWARDS`, or a function.
         transition: the move.
-        played: bool [N], the games that were played; the others get 0. None: all.
+        played: bool [N], the games that were played; the others get 0. None: all games.
 
     Raises:
-        ValueError: a function, registered or not, returns another shape, complex numbers, or for a
-            game that was played NaN or an infinity.
+        ValueError: a function, registered or not, returns another shape, complex numbers, or NaN or
+            an infinity for a game that was played.
     """
     function = REWARDS[reward] if isinstance(reward, str) else reward
     value = function(transition)

@@ -1,4 +1,4 @@
-"""Counter-based random numbers: one 64-bit key per row, no generator state anywhere.
+"""Counter-based random numbers: one 64-bit key per row, and no generator state.
 
 A row's numbers depend only on (seed, episode, step, stream, index). The mixing function is the
 finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
@@ -18,7 +18,7 @@ MASK_64 = 2**64 - 1
 
 
 class Stream:
-    """Names of the independent streams of one step."""
+    """Independent streams of random numbers within one step."""
 
     START = 0
     HOST = 1
@@ -31,7 +31,7 @@ def _shift_right(value: Tensor, bits: int) -> Tensor:
 
 
 def mix64(value: Tensor) -> Tensor:
-    """The SplitMix64 finaliser on every entry of an int64 tensor."""
+    """Apply the SplitMix64 finaliser to every entry of an int64 tensor."""
     value = (value ^ _shift_right(value, 30)) * MULTIPLIER_1
     value = (value ^ _shift_right(value, 27)) * MULTIPLIER_2
     return value ^ _shift_right(value, 31)
@@ -42,9 +42,9 @@ def _absorb(key: Tensor, word: Tensor | int) -> Tensor:
 
 
 def derive_seed(seed: int, *words: int) -> int:
-    """A seed in 0..2^63-1 from a seed and further words, any integers.
+    """Derive a seed in 0..2^63-1 from a seed and further words, any integers.
 
-    Used where one seed must give several unrelated ones (evaluation, players, learners).
+    It is used where one seed must give several unrelated ones (evaluation, players, learners).
     """
     # The low 64 bits of each, as a signed number.
     first, *others = (((word + 2**63) & MASK_64) - 2**63 for word in (seed, *words))
@@ -55,10 +55,10 @@ def derive_seed(seed: int, *words: int) -> int:
 
 
 class RowRandom:
-    """Random numbers of N rows, of keys int64 [N] and words, int64 [N] or int, that they absorb.
+    """Random numbers of N rows, from keys int64 [N] and words (int64 [N] or int) that they absorb.
 
-    Drawing advances nothing: the same call gives the same numbers, and unrelated numbers come from
-    `split`. Keys are worked out when they are first asked for: many players want no numbers.
+    Drawing does not advance anything: the same call gives the same numbers. `split` gives unrelated
+    numbers. Keys are computed on first use, because many players need no numbers.
     """
 
     __slots__ = ("_pending",)
@@ -68,7 +68,7 @@ class RowRandom:
 
     @property
     def key(self) -> Tensor:
-        """Int64 [N], one key per row."""
+        """int64 [N], one key per row."""
         key, words = self._pending
         if words:
             for word in words:
@@ -78,33 +78,33 @@ class RowRandom:
 
     @classmethod
     def for_episode(cls, seed: Tensor, episode: Tensor) -> RowRandom:
-        """Keys from int64 [N] row seeds and int64 [N] episode counters."""
+        """Make keys from row seeds int64 [N] and episode counters int64 [N]."""
         return cls(_absorb(mix64(seed + GAMMA), episode))
 
     def at(self, step: Tensor | int, stream: int) -> RowRandom:
-        """The rows' numbers at a step ([N] or one int) of their episode, for one `Stream`."""
+        """Return the numbers at a step ([N] or one int) of the rows' episodes, for one `Stream`."""
         return RowRandom(self.key, step, stream)
 
     def split(self, stream: int) -> RowRandom:
-        """Unrelated numbers for the same rows."""
+        """Return unrelated numbers for the same rows."""
         return RowRandom(self.key, stream)
 
     def select(self, index: Tensor) -> RowRandom:
-        """The rows of ``index`` (int64 or bool)."""
+        """Return the rows of ``index`` (int64 or bool)."""
         key, words = self._pending
         return RowRandom(
             key[index], *(word[index] if isinstance(word, Tensor) else word for word in words)
         )
 
     def words(self, n: int | None = None) -> Tensor:
-        """Raw 64-bit words, int64 [N] or [N, n]."""
+        """Return raw 64-bit words, int64 [N] or [N, n]."""
         if n is None:
             return mix64(self.key + GAMMA)
         counter = torch.arange(1, n + 1, dtype=torch.int64, device=self.key.device) * GAMMA
         return mix64(self.key[:, None] + counter)
 
     def integers(self, high: int | Tensor, n: int | None = None) -> Tensor:
-        """Uniform integers int64 [N] or [N, n] in 0..high-1, for 1 to 2^31, an int or int64 [N].
+        """Draw uniform int64 [N] or [N, n] in 0..high-1; high is an int or int64 [N], 1 to 2^31.
 
         The bias of the multiply-shift method is below high / 2^32.
         """
@@ -114,5 +114,5 @@ class RowRandom:
         return (top * high) >> 32
 
     def uniform(self, n: int | None = None) -> Tensor:
-        """Uniform float32 in [0, 1) with 24 random bits, [N] or [N, n]."""
+        """Draw uniform float32 in [0, 1) with 24 random bits, [N] or [N, n]."""
         return _shift_right(self.words(n), 40).to(torch.float32) * 2.0**-24

@@ -1,8 +1,8 @@
-"""The rule on N positions at once: a move of a host and an agent, starts, and what a player sees.
+"""The rule on N positions at once: moves, starts, and observations.
 
-The host names a set I of at least two axes, the agent an axis i in I; coordinate i of every point
-becomes the sum of its coordinates in I, and the points that no longer matter are dropped. The
-plain-integer statement of the same rule is ``tests/reference/rule.py``.
+The host chooses a set I of at least two axes, the agent an axis i in I. Coordinate i of every point
+becomes the sum of its coordinates in I, and points that no longer matter are dropped.
+``tests/reference/rule.py`` states the same rule in plain integers.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from resgym.game.state import (
 )
 from resgym.game.variants import BASIC
 
-# What the weights and the distinguished points of starts are drawn from, behind all attempts.
+# The random words for weights and distinguished points of starts, after those of all attempts.
 WEIGHTS_SPLIT, MARKED_SPLIT = MAX_START_ATTEMPTS, MAX_START_ATTEMPTS + 1
 
 
 def is_legal(coords: Tensor, axis: Tensor, state: GameState | None = None) -> Tensor:
-    """Bool [N]: the host may name the set, bool [N, D], and the agent choose the axis, int64 [N].
+    """Return bool [N]: the host may choose the set, bool [N, D], and the agent the axis, int64 [N].
 
-    With the default rule the set has two axes or more, the axis among them, in every position;
-    other rules look at it.
+    With the default rule, the set has two axes or more and contains the axis. Other rules also look
+    at the position.
     """
     if state is None:
         return coords.gather(1, axis[:, None])[:, 0] & (coords.sum(1) >= BASIC.least_axes)
@@ -45,14 +45,14 @@ def is_legal(coords: Tensor, axis: Tensor, state: GameState | None = None) -> Te
 def move(
     state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
 ) -> tuple[GameState, Tensor]:
-    """Plays one move in every game.
+    """Play one move in every game.
 
     The hosts' sets are bool [N, D], the agents' axes int64 [N], 0..D-1.
 
     Returns:
-        state: the next positions. Finished games, illegal moves and moves that would overflow
-            leave their position as it is.
-        overflow: bool [N], where a coordinate would have passed ``MAX_COORDINATE``.
+        state: the next positions. Finished games, illegal moves and moves that would overflow leave
+            their position unchanged.
+        overflow: bool [N], where a coordinate would have exceeded ``MAX_COORDINATE``.
     """
     width = used_rows(state.count, state.points.shape[1])
     columns = state.points[:, :width].permute(2, 1, 0).contiguous()
@@ -66,7 +66,7 @@ def move(
     axes = torch.arange(spec.dimension, device=axis.device)
     target = (axes[:, None] == axis) & moved
     columns = torch.where(target[:, None], total, columns)
-    # Positions that did not move are canonical already and come out as they are.
+    # Positions that did not move are canonical already and stay the same.
     after = canonical_state(columns, state.count, spec)
     if state.rule.extra_rows:
         lowest = torch.where(alive, columns, MAX_COORDINATE).amin(1).t() * spec.reposition
@@ -77,10 +77,10 @@ def move(
 def _weighted(
     state: GameState, coords: Tensor, axis: Tensor, moved: Tensor, lowest: Tensor, after: GameState
 ) -> GameState:
-    """Positions of rule ``thom`` after a move: their weights and distinguished points too.
+    """Return positions of rule ``thom`` after a move, with weights and distinguished points.
 
-    The new points stand in ``after``; where ``moved``, bool [N], ``lowest``, int64 [N, D], was
-    taken off them.
+    ``after`` holds the new points. Where ``moved``, bool [N], the minima ``lowest``, int64 [N, D],
+    were subtracted from them.
     """
     weights, marked = state.points[:, -2], state.points[:, -1]
     place = axis[:, None]
@@ -95,7 +95,7 @@ def _weighted(
 
 
 def check_startable(spec: GameSpec) -> None:
-    """Raises ValueError if every start of a game would be finished."""
+    """Raise ValueError if every start of a game would be finished."""
     if spec.max_num_points < 2 and spec.rule != "polyhedra":
         raise ValueError("max_num_points must be at least 2 for random starts, got 1")
 
@@ -108,11 +108,10 @@ def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
 
 
 def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
-    """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
+    """Draw positions uniformly on 0..max_value inclusive; finished ones are drawn again.
 
-    After ``spec.start_attempts`` draws (met only in tiny games, where almost every start is
-    finished) a row gets {(1, 0, ..), (0, 1, ..)}, in units. The numbers are those of
-    `Stream.START`.
+    After ``spec.start_attempts`` draws (only in tiny games, where almost every start is finished) a
+    row gets {(1, 0, ..), (0, 1, ..)}, in units. The random numbers are those of `Stream.START`.
 
     Raises:
         ValueError: ``max_num_points`` is 1.
@@ -132,7 +131,7 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
             state.points[rows] = fresh.points
             state.count[rows] = fresh.count
         else:
-            # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
+            # On an accelerator no data are read: every row is drawn, and the pending ones are used.
             state = where_state(pending, _draw(spec, rng.split(attempt)), state)
     fixed = torch.full_like(state.points, -1)
     corners = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device) * spec.unit
@@ -143,7 +142,7 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
 
 
 def draw_weights(state: GameState, rng: RowRandom) -> GameState:
-    """Starts of rule ``thom`` from their points: weights of 1..D, and any point distinguished."""
+    """Make starts of rule ``thom`` from points: weights 1..D, and a random distinguished point."""
     dimension = state.points.shape[2]
     weights = rng.split(WEIGHTS_SPLIT).integers(dimension, n=dimension) + 1
     index = rng.split(MARKED_SPLIT).integers(state.count)
@@ -152,22 +151,22 @@ def draw_weights(state: GameState, rng: RowRandom) -> GameState:
 
 
 def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:
-    """`random_starts`, or of a set of M ``starts`` one for each row, drawn uniformly."""
+    """Draw `random_starts`, or for each row one of a set of M ``starts``, uniformly."""
     return random_starts(spec, rng) if starts is None else drawn_from(starts, rng)
 
 
 def drawn_from(starts: GameState, rng: RowRandom) -> GameState:
-    """One of M positions for each row of random numbers, drawn uniformly."""
+    """Draw one of M positions for each row of random numbers, uniformly."""
     return starts.select(rng.integers(starts.num_games))
 
 
 def given_starts(
     points: Any, spec: GameSpec, num_games: int, device: torch.device, weights: Any = None
 ) -> GameState:
-    """N positions from what a caller gives: one game for all rows, or N; see `state_from_points`.
+    """Make N positions from one game for all rows, or from N games; see `state_from_points`.
 
     Raises:
-        ValueError, TypeError: they are no unfinished positions of this game.
+        ValueError, TypeError: they are not unfinished positions of this game.
     """
     given = unfinished_positions(points, spec, device, weights)
     if given.num_games not in (1, num_games):
@@ -181,7 +180,7 @@ def given_starts(
 def unfinished_positions(
     points: Any, spec: GameSpec, device: torch.device | str, weights: Any = None
 ) -> GameState:
-    """As `state_from_points`; a ValueError if a position is finished."""
+    """Return `state_from_points`; raise ValueError if a position is finished."""
     given = state_from_points(points, spec, device, weights)
     finished = given.finished()
     if bool(finished.any()):
@@ -189,17 +188,17 @@ def unfinished_positions(
         points = given.point_lists()[row]
         over = f"is over at {points}"
         if len(points) == 1 and spec.rule != "polyhedra":
-            over = f"is down to the one point {points[0]}"
+            over = f"has only the point {points[0]} left"
         raise ValueError(f"points must be unfinished positions, but game {row} {over}")
     return given
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:
-    """What a player sees, in an order that does not depend on history: a new tensor.
+    """Return what a player sees, as a new tensor; the order does not depend on history.
 
-    float32 [N, P, D], coordinate j of the p-th point in descending lexicographic order divided by
-    the largest coordinate of the position (1 if that is 0), or 0..2^59 unscaled; absent rows are
-    -1. The state itself stays exact; only this copy is rounded.
+    float32 [N, P, D]: coordinate j of the p-th point in descending lexicographic order, divided by
+    the largest coordinate of the position (by 1 if that is 0), or unscaled in 0..2^59. Absent rows
+    are -1. The state itself stays exact; only this copy is rounded.
     """
     if state.rule.extra_rows:
         return _observe_weighted(state, scale)
@@ -208,16 +207,16 @@ def observe_points(state: GameState, scale: bool = True) -> Tensor:
     observed = torch.full(state.points.shape, -1.0, device=state.device)
     width = used_rows(state.count, state.points.shape[1])
     points = state.points[:, :width]
-    # Divided as float64 and rounded once more, which IEEE arithmetic fixes on every device.
+    # Divided in float64 and rounded once more, which IEEE arithmetic fixes on every device.
     largest = points.amax((1, 2), keepdim=True).clamp(min=1).to(torch.float64)
     observed[:, :width] = torch.where(points < 0, -1.0, points.to(torch.float64) / largest)
     return observed
 
 
 def _observe_weighted(state: GameState, scale: bool) -> Tensor:
-    """As `observe_points` for rule ``thom``: P + 2 rows.
+    """Return `observe_points` for rule ``thom``: P + 2 rows.
 
-    Weights come divided by the largest one, the distinguished point by the largest coordinate.
+    Weights are divided by the largest one, the distinguished point by the largest coordinate.
     """
     points, extra = state.points[:, :-2], state.points[:, -2:]
     seen = observe_points(GameState(points, state.count), scale)

@@ -1,4 +1,4 @@
-"""The frozen sizes and rule options of a game: the only source of shapes."""
+"""The frozen sizes and options of a game: the only source of shapes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RuleName = Literal["basic", "polyhedra", "thom"]
 RULES: tuple[str, ...] = get_args(RuleName)
 MAX_DIMENSION = 10
 MAX_COORDINATE = 2**59
-"""Largest coordinate of a state. A sum of ``MAX_DIMENSION`` such values still fits in int64, so a
-move can be computed first and rejected afterwards without ever wrapping."""
+"""Largest coordinate of a state. A sum of ``MAX_DIMENSION`` such values fits in int64, so a move
+can be computed first and rejected afterwards, without wrapping."""
 
 MAX_NUM_POINTS = 1024
 """Pruning compares all pairs, so memory grows with the square of the number of points."""
@@ -27,11 +27,11 @@ MAX_UNIT = 2**31 - 2
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Returns ``value`` as an int if it is one within ``low..high``.
+    """Return ``value`` as an int if it is within ``low..high``.
 
     Raises:
-        TypeError: ``value`` is no integer (booleans are refused too).
-        ValueError: it is outside the range.
+        TypeError: ``value`` is not an integer (booleans are refused too).
+        ValueError: ``value`` is outside the range.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
@@ -43,18 +43,18 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """``value`` if it is one of the choices, else a ValueError that lists them."""
+    """Return ``value`` if it is one of the choices; the ValueError lists them."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
     return str(value)
 
 
 def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
-    """A point as plain integers.
+    """Return a point as Python integers.
 
     Raises:
-        TypeError: a coordinate is no integer; the message calls the point ``name``.
-        ValueError: one is negative or above 2^59.
+        TypeError: a coordinate is not an integer; the message calls the point ``name``.
+        ValueError: a coordinate is negative or above 2^59.
     """
     for value in values:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -78,8 +78,8 @@ class GameSpec:
             conv(S) + R^d_{>=0}.
         reposition: subtract the per-axis minimum after every move (changes no outcome).
         rule: ``basic``, or one of the rules of `resgym.game.variants`: ``polyhedra``, ``thom``.
-        unit: with ``polyhedra`` the common denominator of the coordinates, which are counted in
-            multiples of 1/unit; 1 with the other rules, which know no unit.
+        unit: with ``polyhedra``, the common denominator of the coordinates, which are multiples of
+            1/unit; 1 with the other rules.
     """
 
     dimension: int = 3
@@ -109,17 +109,17 @@ class GameSpec:
 
     @property
     def num_host_actions(self) -> int:
-        """Number of axis sets of at least `least_axes`: 2^D - D - 1, or 2^D - 1 of one axis too."""
+        """Number of the host's sets: 2^D - D - 1, or 2^D - 1 with single axes."""
         return (1 << self.dimension) - 1 - (self.dimension if self.least_axes == 2 else 0)
 
     @property
     def least_axes(self) -> int:
-        """How few axes a host's set may have: 2, with ``polyhedra`` 1."""
+        """Least number of axes of a host's set: 2, or 1 with ``polyhedra``."""
         return 1 if self.rule == "polyhedra" else 2
 
     @property
     def start_attempts(self) -> int:
-        """How often a finished random start is drawn again before a fixed start takes its place.
+        """How often a finished random start is drawn again before a fixed start replaces it.
 
         A start is finished when one of its P points is <= all the others, which has probability
         at most q = P * (sum over v of (1/V) * ((V - v)/V)^(P-1))^D with V = max_value + 1. The

@@ -1,6 +1,6 @@
 """The state of N games as tensors.
 
-Legend of letters, used on every tensor of the project:
+Letters in shapes, everywhere in this project:
 
     N  games (rows of a batch)
     P  points (rows of a state, alive ones first)
@@ -29,34 +29,34 @@ _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
 
 
 def holds_integers(tensor: Tensor) -> bool:
-    """Whether a tensor is a dense one of whole numbers."""
+    """Return whether a tensor is a dense tensor of integers."""
     return tensor.dtype in _INTEGERS and tensor_kind(tensor) == str(tensor.dtype)
 
 
 def tensor_kind(tensor: Tensor) -> str:
-    """What a tensor holds, for errors: its dtype, and the form if it is not dense."""
+    """Describe a tensor for errors: its dtype, and its form if it is not dense."""
     form = "nested " if tensor.is_nested else ""
     form += "" if tensor.layout == torch.strided else "sparse "
     return f"{form}{tensor.dtype}"
 
 
 def stamps(*tensors: Tensor) -> list[int]:
-    """What writing to tensors changes, also through `Tensor.detach`: compare before and after.
+    """Return a stamp that every write to tensors changes, also through `Tensor.detach`.
 
-    Players and rewards are handed live memory. A write through NumPy leaves no stamp.
+    Players and rewards receive live memory. A write through NumPy leaves no stamp.
     """
     return [0 if each.is_inference() else each._version for each in tensors]
 
 
 @dataclass(frozen=True)
 class GameState:
-    """Point sets of N games. Never written to in place: a move makes a new one.
+    """Point sets of N games. They are never changed in place: a move makes a new state.
 
     Attributes:
         points: int64 [N, P, D], 0..MAX_COORDINATE; alive rows first, in descending lexicographic
             order; absent rows are -1.
         count: int64 [N], number of alive rows, at least 1.
-        rule: what is played; it says what is legal and when a game is over.
+        rule: the rule of the game; it says which moves are legal and when a game is over.
     """
 
     points: Tensor
@@ -65,12 +65,12 @@ class GameState:
 
     @property
     def num_games(self) -> int:
-        """N."""
+        """Number of games N."""
         return self.points.shape[0]
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """Device of the tensors."""
         return self.points.device
 
     @property
@@ -85,31 +85,31 @@ class GameState:
         return row < self.count[:, None]
 
     def finished(self) -> Tensor:
-        """Bool [N]: the game is over; with the default rule, one point is left."""
+        """Bool [N]: the game is over (with the default rule: one point is left)."""
         return self.rule.finished(self.points, self.count)
 
     def legal_sets(self) -> Tensor | None:
-        """Bool [N, A], the host's legal actions; None if all are legal in every position."""
+        """Return the host's legal actions, bool [N, A]; None if all are legal in every position."""
         return self.rule.legal_sets(self.points, self.count)
 
     def answers(self, coords: Tensor) -> Tensor:
-        """Bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
+        """Return bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
         return self.rule.answers(self.points, coords)
 
     def detached(self) -> GameState:
-        """The same games in tensors of their own, which share the memory and nothing else."""
+        """Return the same games in new tensor objects that share the memory and nothing else."""
         return GameState(self.points.detach(), self.count.detach(), self.rule)
 
     def select(self, index: Tensor | slice) -> GameState:
-        """The games of ``index`` (int64 or bool [N]) as copies, or those of a slice as views."""
+        """Return the games of ``index`` (int64 or bool [N]) as copies, or of a slice as views."""
         return replace(self, points=self.points[index], count=self.count[index])
 
     def to(self, device: torch.device | str) -> GameState:
-        """The same games on another device."""
+        """Return the same games on another device."""
         return replace(self, points=self.points.to(device), count=self.count.to(device))
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
-        """The alive points of every game as plain integers."""
+        """Return the alive points of every game as Python integers."""
         counts = self.count.tolist()
         return [
             [tuple(point) for point in game[:count]]
@@ -118,7 +118,7 @@ class GameState:
 
 
 def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:
-    """Row-wise choice between two states by bool [N]."""
+    """Choose between two states, row by row, by bool [N]."""
     return GameState(
         torch.where(condition[:, None, None], yes.points, no.points),
         torch.where(condition, yes.count, no.count),
@@ -127,7 +127,7 @@ def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:
 
 
 def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState:
-    """Prunes by ``spec.polytope``, repositions if asked, sorts.
+    """Drop points by ``spec.polytope``, reposition if asked, and sort.
 
     The first ``count``, int64 [N], of the points ``columns``, int64 [D, W, N], are alive.
     """
@@ -142,9 +142,9 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
 
 
 def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState:
-    """A state of rule ``thom``: its points with weights and a distinguished point behind them.
+    """Return a state of rule ``thom``: points, then weights and a distinguished point.
 
-    Both are int64 [N, D]; the point becomes -1 where it is none of the alive ones.
+    Both are int64 [N, D]; the point becomes -1 where it is not an alive point.
     """
     found = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
     extra = torch.stack([weights, torch.where(found, marked, -1)], 1)
@@ -152,7 +152,7 @@ def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState
 
 
 def _is_scalar(value: Any) -> bool:
-    """Whether a value has no entries, without np.ndim, which raises for ragged lists."""
+    """Return whether a value has no entries, without np.ndim, which raises for ragged lists."""
     return (
         isinstance(value, (str, bytes))
         or not hasattr(value, "__iter__")
@@ -184,19 +184,19 @@ def state_from_points(
     device: torch.device | str = "cpu",
     weights: Any = None,
 ) -> GameState:
-    """A canonical state from given points.
+    """Make a canonical state from given points.
 
     Args:
         points: one game (a list of points, or an array [P', D]) or several (a list of such lists,
             which may differ in length, or an array [N, P', D]). Rows of an array that are -1
             throughout are absent. P' is at most ``spec.max_num_points``.
         spec: the game.
-        device: where the state shall live.
-        weights: with rule ``thom``, the weights of the axes, D integers of at least 0 or D for each
-            game; 1 by default. The last point of each game is the distinguished one.
+        device: device of the state.
+        weights: with rule ``thom``, the weights of the axes: D integers of at least 0, or D for
+            each game; 1 by default. The last point of each game is the distinguished one.
 
     Raises:
-        TypeError: a coordinate is no integer.
+        TypeError: a coordinate is not an integer.
         ValueError: a game is empty, a point has a wrong number of coordinates, a coordinate is
             negative or above 2^59, or there are too many points.
     """
@@ -231,7 +231,7 @@ def state_from_points(
 
 
 def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
-    """int64 [N, D] of weights for all games or for each."""
+    """Return int64 [N, D] from weights for all games or for each."""
     given = torch.as_tensor([1] * spec.dimension if weights is None else weights)
     shapes = (spec.dimension,), (num_games, spec.dimension)
     fits = given.shape in shapes and holds_integers(given)

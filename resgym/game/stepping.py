@@ -1,4 +1,4 @@
-"""The words of a step that the reference and all kernels share: plan, state of N games, results."""
+"""The data that the reference and all kernels share: plan, state of N games, results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from resgym.game.variants import BASIC, Rule, rule_of
 
 Seat = Literal["host", "agent", "both"]
 
-# Kernels take the index.
+# Kernels use the index.
 SEATS = ("host", "agent", "both")
 INVALID_ACTIONS = ("error", "noop", "penalty", "terminate")
 AUTORESET_MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
@@ -33,20 +33,20 @@ NO_LIMIT = 2**62
 class StepPlan:
     """Everything about a step that is the same for all rows.
 
-    Two plans are equal only if they are one object, so that looking up what a backend has made of
-    a plan costs nothing.
+    Two plans are equal only if they are the same object, so a backend can look up what it prepared
+    for a plan at no cost.
 
     Attributes:
         spec: the game.
-        start_spec: sizes of random starts, which may be smaller.
-        seat: whose actions are given; ``both`` takes the half-move of whoever is to play.
+        start_spec: sizes of random starts; they may be smaller.
+        seat: the seat whose actions are given; ``both`` takes the half-move of the side to move.
         reward: name of the reward, or a function.
         invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
         autoreset_mode: ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
         max_episode_steps: steps after which an episode is truncated, or None.
         scale_observation: divide observed points by the largest coordinate.
-        opponent: name of the scripted player in the other seat, whom a backend may play itself;
-            None: the opponents have to be asked.
+        opponent: name of the scripted player of the other seat, which a backend may play itself;
+            None: the opponents must be asked.
         starts: positions that episodes start from, drawn uniformly; None: random ones.
     """
 
@@ -74,7 +74,7 @@ class StepPlan:
 
     @property
     def may_refuse(self) -> bool:
-        """Whether a step can be refused: for an illegal action, or for a row that has ended."""
+        """Whether a step can be refused: for an illegal action, or for an ended row."""
         return self.invalid_action == "error" or self.autoreset_mode == "DISABLED"
 
 
@@ -86,21 +86,21 @@ Array = Tensor | np.ndarray
 
 
 class EpisodeState(NamedTuple):
-    """What N rows remember from one step to the next.
+    """The state of N rows between two steps.
 
     Attributes:
         points: int64 [N, P, D] of the positions.
         counts: int64 [N], alive points of the positions.
-        coords: bool [N, D], the set that the host has named and the agent has not answered yet;
-            all False when it is the host's turn.
+        coords: bool [N, D], the set that the host has chosen and the agent has not answered; all
+            False on the host's turn.
         half_moves: int64 [N], half-moves played in the episode.
         seed: int64 [N], row seeds.
         episode: int64 [N], episodes started since the row was seeded, from 0; -1 before.
         key: int64 [N], key of the episode's random numbers.
         returns: float32 [N], sum of the episode's rewards.
         lengths: int64 [N], steps of the episode.
-        ended: bool [N], the episode has ended and was not restarted.
-        rule: what is played; kernels know the default rule alone.
+        ended: bool [N], the episode has ended and has not restarted.
+        rule: rule of the game; kernels know the default rule only.
     """
 
     points: Tensor
@@ -117,7 +117,7 @@ class EpisodeState(NamedTuple):
 
     @classmethod
     def empty(cls, num_games: int, spec: GameSpec, device: torch.device) -> EpisodeState:
-        """N rows before their first episode."""
+        """Return N rows before their first episode."""
         rule = rule_of(spec)
         shape = (num_games, spec.max_num_points + rule.extra_rows, spec.dimension)
         zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
@@ -136,7 +136,7 @@ class EpisodeState(NamedTuple):
         )
 
     def tensors(self) -> EpisodeState:
-        """The state itself; see `Games`."""
+        """Return the state itself; see `Games`."""
         return self
 
     @property
@@ -145,36 +145,36 @@ class EpisodeState(NamedTuple):
         return GameState(self.points, self.counts, self.rule)
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
-        """The alive points of every game as plain integers."""
+        """Return the alive points of every game as Python integers."""
         return self.position.point_lists()
 
     def rng(self, stream: int) -> RowRandom:
-        """The rows' random numbers at their half-move, for one `Stream`."""
+        """Return the rows' random numbers at their half-move, for one `Stream`."""
         return RowRandom(self.key).at(self.half_moves, stream)
 
 
 class Games(Protocol):
-    """A state in the form that suits a backend, which may write to it once it was stepped from."""
+    """A state in the form of a backend, which may write to it after stepping from it."""
 
     def tensors(self) -> EpisodeState:
-        """The state as tensors, to which nobody writes from now on."""
+        """Return the state as tensors that are never written to again."""
         ...
 
 
 Ask = Callable[[EpisodeState, "Tensor | None", RowRandom, "Tensor | None"], Tensor]
-"""Asks the other seat: ``ask(games, coords, rng, rows)``.
+"""Ask the other seat: ``ask(games, coords, rng, rows)``.
 
 ``games`` are all N games, ``coords`` bool [N, D] the sets to answer (None if hosts are asked) and
-``rng`` the random numbers of all N. ``rows`` int64 [M] says which are to be answered; None: all.
-Returns int64 [M], every entry legal.
+``rng`` the random numbers of all N. ``rows`` int64 [M] are the rows to answer; None: all. Returns
+int64 [M], every entry legal.
 """
 
 
 class ResetResult(NamedTuple):
-    """What the start of episodes led to; new arrays, which the caller owns.
+    """The result of starting episodes; new arrays, which the caller owns.
 
     Attributes:
-        games: the state afterwards.
+        games: the state after it.
         points: float32 [N, P, D], the observed points of all rows.
         coords: int8 [N, D], the observed sets.
     """
@@ -185,10 +185,10 @@ class ResetResult(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What a step led to; new arrays, which the caller owns.
+    """The result of a step; new arrays, which the caller owns.
 
     Attributes:
-        games: the state afterwards.
+        games: the state after it.
         points: float32 [N, P, D], the observed points.
         coords: int8 [N, D], the observed sets.
         reward: float32 [N].
@@ -197,7 +197,7 @@ class StepResult(NamedTuple):
         truncated: bool [N].
         overflow: bool [N].
         ended: bool [N], terminated or truncated; None if no row is, where that can be seen.
-        final_points: float32 [N, P, D], observed before the restarts of SAME_STEP; None without.
+        final_points: float32 [N, P, D], observed before the restarts of SAME_STEP; otherwise None.
         final_coords: int8 [N, D], likewise.
         episode_returns: float32 [N], before the restarts; None where ``ended`` is.
         episode_lengths: int64 [N], likewise.

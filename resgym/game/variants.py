@@ -1,7 +1,7 @@
-"""What sets the rules apart: which sets and answers are legal, how a game ends, what a move keeps.
+"""The differences between the rules: legal sets and answers, the end of a game, what is kept.
 
-A `GameState` carries its rule. Rows behind the P rows of points hold what a rule remembers beside
-them; nothing that reads alive points meets these.
+A `GameState` carries its rule. Rows behind the P rows of points hold further data of a rule; code
+that reads alive points never sees them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
 
 @dataclass(frozen=True)
 class Rule:
-    """The default rule, and what every rule answers.
+    """The default rule, and the questions that every rule answers.
 
-    Positions come as points int64 [N, P, D] and their numbers, int64 [N]; sets are bool [N, D].
+    Positions are points int64 [N, P, D] with their numbers int64 [N]; sets are bool [N, D].
 
     Attributes:
-        least_axes: how few axes a host's set may have.
-        extra_rows: rows behind those of the points.
-        unit: what is taken off the coordinate that a move changes.
+        least_axes: least number of axes of a host's set.
+        extra_rows: number of rows behind those of the points.
+        unit: subtracted from the coordinate that a move changes.
     """
 
     least_axes: ClassVar[int] = 2
@@ -35,22 +35,22 @@ class Rule:
     unit: int = 0
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
-        """Bool [N]: the game is over."""
+        """Return bool [N]: the game is over."""
         return count <= 1
 
     def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
-        """Bool [N]: the host may name this set."""
+        """Return bool [N]: the host may choose this set."""
         return coords.sum(1) >= self.least_axes
 
     def legal_sets(self, points: Tensor, count: Tensor) -> Tensor | None:
-        """Bool [N, A]: the actions that a host may take; all in a game that is over.
+        """Return bool [N, A]: the actions that a host may take; all of them in a finished game.
 
         None if all are legal in every position.
         """
         return None
 
     def answers(self, points: Tensor, coords: Tensor) -> Tensor:
-        """Bool [N, D]: the axes of a set that the agent may choose."""
+        """Return bool [N, D]: the axes of a set that the agent may choose."""
         return coords
 
 
@@ -58,8 +58,8 @@ class Rule:
 class Polyhedra(Rule):
     """Hironaka's polyhedra game; coordinates are multiples of 1/unit.
 
-    A set is permissible if in every point the sum over it is at least one unit, and the game is
-    over once the sum of all coordinates of a point is less: then no set is.
+    A set is permissible if in every point the sum over it is at least one unit. The game is over
+    when all coordinates of a point sum to less: then no set is permissible.
     """
 
     least_axes: ClassVar[int] = 1
@@ -77,7 +77,7 @@ class Polyhedra(Rule):
         """See `Rule`."""
         sets = host_action_table(points.shape[2], points.device, self.least_axes)
         legal = torch.stack([self.permits(points, count, each[None]) for each in sets], 1)
-        # Where the set of all axes is not permissible, no set is.
+        # If the set of all axes is not permissible, no set is.
         return legal | ~legal[:, -1:]
 
 
@@ -85,10 +85,10 @@ class Polyhedra(Rule):
 class Thom(Rule):
     """The game on Thom polynomials: axes have weights, and one point is distinguished.
 
-    Behind the points come a row of weights, 0 or more, and the distinguished point, -1 throughout
-    once it is no vertex any more. The agent takes an axis of least weight in the set, and the
-    weights of the others fall by it. The game is over when one point is left or the distinguished
-    one is lost.
+    Behind the points come a row of weights, 0 or more, and the distinguished point, which is -1
+    throughout once it is no longer a vertex. The agent takes an axis of least weight in the set,
+    and the weights of the other axes of the set fall by it. The game is over when one point is left
+    or the distinguished one is lost.
     """
 
     extra_rows: ClassVar[int] = 2
@@ -107,7 +107,7 @@ BASIC = Rule()
 
 
 def rule_of(spec: GameSpec) -> Rule:
-    """The rule of a game."""
+    """Return the rule of a game."""
     if spec.rule == "polyhedra":
         return Polyhedra(spec.unit)
     return Thom() if spec.rule == "thom" else BASIC

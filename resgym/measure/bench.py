@@ -1,4 +1,4 @@
-"""Moves per second of a vector environment, measured so that the figure can be checked."""
+"""Moves per second of a vector environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BenchResult:
     """Rates by batch size.
 
     Attributes:
-        settings: what was run.
+        settings: the settings of the run.
         rates: for each number of games the rates of all repeats, in moves per second.
     """
 
@@ -45,14 +45,15 @@ class BenchResult:
 
 
 def moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
-    """Whole moves (host and agent) a second through ``step``, resets included, after a warm-up.
+    """Measure whole moves (host and agent) per second through ``step``, after a warm-up.
 
-    The environment is of the host's seat with tensor output; each repeat takes so many seconds.
+    Resets are included. The environment has the host's seat and tensor output; a repeat takes this
+    many seconds.
     """
     on_cuda = env.device.type == "cuda"
     number = int(env.single_action_space.n)
     generator = torch.Generator(device=env.device).manual_seed(0)
-    # Actions are drawn beforehand: the rate is the environment's alone.
+    # Actions are drawn beforehand: the rate is that of the environment alone.
     actions = [
         torch.randint(number, (env.num_envs,), generator=generator, device=env.device)
         for _ in range(64)
@@ -90,7 +91,7 @@ def bench(
     starts: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> BenchResult:
-    """Measures random play of both players for several numbers of parallel games.
+    """Measure random play of both players for several numbers of parallel games.
 
     ``starts`` is a file of positions that the games start from, instead of random ones;
     ``progress`` is called with a line before each number of games.
@@ -108,7 +109,7 @@ def bench(
     }
     if starts is not None:
         settings["starts"] = starts
-    # By its own name a backend compiles at once; 'auto' may be the reference for a while.
+    # A named backend compiles at once; 'auto' may use the reference for a while.
     settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
@@ -123,7 +124,7 @@ def bench(
 
 @dataclass(frozen=True)
 class Compiled:
-    """The seconds that compiling has taken."""
+    """Seconds that compiling took."""
 
     seconds: float
 
@@ -136,7 +137,7 @@ class Compiled:
 
 
 def compile_ahead() -> Compiled:
-    """Compiles the games and the solver for this processor, as far as that is not done."""
+    """Compile the games and the solver for this processor, unless that is done already."""
     begin = time.perf_counter()
     for dimension in (3, 4):  # three axes have code of their own
         env = HironakaVectorEnv(2, seat="host", dimension=dimension, backend="numba")

@@ -1,4 +1,4 @@
-"""Plays whole games between two players."""
+"""Play whole games between two players."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other
 
 
 class Lengths(NamedTuple):
-    """How N games went.
+    """Results of N games.
 
     Attributes:
         moves: int64 [N], moves played.
@@ -44,11 +44,11 @@ def play_move(
     played: int,
     kernels: Backend,
 ) -> tuple[Tensor, Tensor, GameState, Tensor]:
-    """One move of N games, after ``played`` others; half-move h of a game draws from step h.
+    """Play one move of N games, after ``played`` others; half-move h draws from step h.
 
     Returns:
-        The host's actions int64 [N], the agent's axes int64 [N], the positions after it, and
-        bool [N]: a coordinate would have passed 2^59, the position is as before.
+        The host's actions int64 [N], the agent's axes int64 [N], the positions after them, and
+        bool [N]: a coordinate would have exceeded 2^59, so the position is unchanged.
     """
     action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
     coords = host_action_table(spec.dimension, state.device, spec.least_axes)[action]
@@ -65,9 +65,9 @@ def play_lengths(
     max_moves: int,
     backend: str = "auto",
 ) -> Lengths:
-    """Plays N games to their end, or to the limit.
+    """Play N games to their end, or to the limit.
 
-    Players, spec and random numbers are as of `play_move`; games are cut after ``max_moves``.
+    Players, spec and random numbers are those of `play_move`; games are cut after ``max_moves``.
 
     Returns:
         Results on the device of ``starts``. A game's result does not depend on the others.
@@ -80,8 +80,8 @@ def play_lengths(
     finished = starts.finished()
     state, row = starts, torch.arange(starts.num_games, device=device)
     for played in range(max_moves):
-        # On the CPU ended games are dropped; elsewhere that would mean looking at the data, so
-        # they stay, unchanged, and one look every few moves tells whether any is left.
+        # On the CPU ended games are dropped. Elsewhere that would mean reading the data: they stay,
+        # unchanged, and reading every few moves tells whether any game is left.
         going = ~(finished | overflowed)[row]
         if looking:
             keep = going.nonzero()[:, 0]
@@ -104,10 +104,10 @@ def play_lengths(
 def record_all(
     host: Any, agent: Any, starts: GameState, spec: GameSpec, rng: RowRandom, max_moves: int = 200
 ) -> list[GameRecord]:
-    """Plays N games side by side, so that players are asked in batches, and keeps every position.
+    """Play N games in parallel, so that players are asked in batches, and keep every position.
 
-    Players are names, `Player`s, callables or paths of saved models; spec and random numbers are as
-    of `play_move`. Games are cut after ``max_moves``, and before a coordinate would pass 2^59.
+    Players are names, `Player`s, callables or paths of saved models. Spec and random numbers are
+    those of `play_move`. Games are cut after ``max_moves``, and before a coordinate exceeds 2^59.
     """
     check_integer("max_moves", max_moves, 1)
     hosts = resolve_player(host, "host", spec, "host")
@@ -142,7 +142,7 @@ def record_all(
 def record_game(
     host: Any, agent: Any, start: GameState, spec: GameSpec, *, seed: int = 0, max_moves: int = 200
 ) -> GameRecord:
-    """One game of `record_all`, from a state of one game; ``seed`` is for players that draw."""
+    """Record one game from a state of one game; ``seed`` is for players that draw."""
     rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))
     return record_all(host, agent, start, spec, rng, max_moves)[0]
 
@@ -157,10 +157,11 @@ def sample_games(
     starts: Any = None,
     **game: Any,
 ) -> list[GameRecord]:
-    """Records so many games from random starts, which the seed fixes too; see `record_game`.
+    """Record games from random starts, which the seed fixes too; see `record_game`.
 
-    ``starts`` is the set that these are drawn from, see `resgym.polynomials.starts.resolve_starts`;
-    ``game`` is sizes and options of a `GameSpec`: dimension, max_num_points, max_value, ...
+    ``starts`` is the set that starts are drawn from, see
+    `resgym.polynomials.starts.resolve_starts`. ``game`` holds sizes and options of a `GameSpec`:
+    dimension, max_num_points, max_value, ...
     """
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)

@@ -1,8 +1,8 @@
 """The greatest rho that any host can reach against an agent, from the same starts.
 
-Against an agent that answers the position alone a host looks for the shortest game from each start.
-`walk` finds it for any such agent, or bounds it. Against one that always takes the first axis of a
-set, or always the last, few games come into question, and all of them are compared.
+Against an agent without memory, the best host plays the shortest game from each start. `walk` finds
+or bounds it for any such agent. Against an agent that always takes the first axis of a set, or
+always the last, only a few games need to be compared, and all of them are.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from resgym.players import (
 from resgym.solver.players import OptimalAgent
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
-"""Agents that look at the set alone."""
+"""Agents that look at the set only."""
 
 SCRIPTED = (*BY_SET, GreedyPointsAgent)
-"""Agents against whom an optimum is found in no more than a minute."""
+"""Agents against which an optimum is found within a minute."""
 
 GAMES = 200_000
-"""Beginnings of games against an agent `BY_SET` that are compared at once; far fewer are needed."""
+"""Number of partial games against an agent `BY_SET` that are compared at once; few are needed."""
 
 ANSWERS = 20_000
-"""Answers that an agent is asked for from a start, before the walk is given up."""
+"""Number of answers of an agent per start before the search is given up."""
 
 ANSWERS_A_MOVE = 400
-"""Answers for each move of the lines that are followed on after that."""
+"""Number of answers for each move of the lines that are followed after that."""
 
 
 class Optimum(NamedTuple):
-    """What no host can surpass, from the least that it can be to the greatest.
+    """The optimum against an agent, as lower and upper bound.
 
     Attributes:
         rho: games finished per move.
-        moves: of all games together.
+        moves: moves of all games together.
     """
 
     rho: tuple[float, float]
@@ -55,18 +55,17 @@ class Optimum(NamedTuple):
 
 
 def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) -> Optimum | None:
-    """The optimum against an agent.
+    """Return the optimum against an agent.
 
     Args:
-        agent: plays ``spec``.
+        agent: a player of ``spec``.
         starts: N positions.
         spec: the game.
-        max_moves: games are cut after so many.
+        max_moves: games are cut after this many moves.
 
     Returns:
-        None if there is none that could be found: the agent draws random numbers, remembers earlier
-        moves, answers each row in its own way or asks the solver; the rule is not ``basic``; or no
-        game can be finished.
+        None if it cannot be found: the agent draws random numbers, has a memory, answers each row
+        differently or asks the solver; the rule is not ``basic``; or no game can be finished.
     """
     starts = starts.to("cpu")
     if spec.rule != "basic" or type(agent) is OptimalAgent or hasattr(agent, "select"):
@@ -74,14 +73,14 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     if not answers_alike(agent, starts):
         return None
     least, most = shortest_games(agent, starts, spec, max_moves)
-    # A start that is finished already is no success of the host.
+    # A start that is finished already is not credited to the host.
     won = [int(((moves > 0) & (moves <= max_moves)).sum()) for moves in (least, most)]
     few, many = (int(moves.clamp(max=max_moves).sum()) for moves in (least, most))
     return Optimum((won[1] / many, won[0] / few), (few, many)) if won[0] else None
 
 
 def answers_alike(player: Player, starts: GameState) -> bool:
-    """Whether it remembers nothing, and answers the same with other random numbers."""
+    """Return whether a player has no memory and ignores the random numbers."""
     if getattr(player, "remembers", False):
         return False
     row = torch.arange(256)
@@ -99,14 +98,13 @@ def answers_alike(player: Player, starts: GameState) -> bool:
 def shortest_games(
     agent: Player, starts: GameState, spec: GameSpec, max_moves: int
 ) -> tuple[Tensor, Tensor]:
-    """The moves of the shortest games from N starts, for an agent that answers the position alone.
+    """Return the moves of the shortest games from N starts against an agent without memory.
 
     Returns:
-        int64 [N] and int64 [N]: the least and the most that they can be, ``max_moves`` + 1 for all
-        that is longer.
+        int64 [N] and int64 [N]: lower and upper bounds; ``max_moves`` + 1 for anything longer.
     """
     highest, dimension = int(starts.points[starts.alive()].max()), spec.dimension
-    # What a coordinate may grow to in so many moves of suffixes.
+    # The largest possible coordinate after that many moves of suffixes.
     highest *= dimension * (2 + max_moves // (dimension - 1)) ** (dimension - 1)
     suffixes = type(agent) in BY_SET and highest < MAX_COORDINATE
     together = 100 if suffixes else STARTS_TOGETHER
@@ -123,16 +121,16 @@ def shortest_games(
 
 
 def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor, Tensor]:
-    """As `shortest_games`, for an agent that takes the first axis of any set, or the ``last``.
+    """Return `shortest_games` for an agent that takes the first axis of any set, or the ``last``.
 
-    If it is the first, an axis has values of later ones added to it: the last axis never changes,
-    nor does the sign of the last difference of two points. So the point that is left in the end is
-    the one that is least when axes are compared from the last one on, and a game ends as soon as
-    the coordinates ``above`` it of all points are >= 0 on all axes. Say it ends after a[i] moves on
-    axis i. Then it also ends if those on the last axis but one are played first, then those on the
-    axis before it, and so on, always with the set of this axis and all later ones: one axis after
-    another, its values are never below those it had in the game, as what is added to them was not
-    above what is added now, which is >= 0. So only the numbers a are searched for.
+    If it takes the first, only later axes are added to an axis. So the last axis never changes, nor
+    does the sign of the last difference of two points. The point that is left at the end is the
+    least one when axes are compared from the last one on, and a game ends as soon as the
+    coordinates ``above`` it of all points are >= 0 on all axes. Suppose it ends after a[i] moves on
+    axis i. Then it also ends if the moves on the last axis but one are played first, then those on
+    the axis before it, and so on, each with the set of its axis and all later ones: by induction,
+    no coordinate is below its value in the game, because what is added is not below what was
+    added there, and is >= 0. So only the numbers a need to be searched.
     """
     alive, points = starts.alive(), starts.points.flip(2) if last else starts.points
     left, lowest = alive, list[Tensor]()
@@ -141,12 +139,12 @@ def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor,
         lowest.insert(0, values.amin(1, keepdim=True))
         left = left & (values == lowest[0])
     above = torch.where(alive[..., None], points - torch.stack(lowest, 2), 0)
-    # An axis with a value below 0 needs a move at least: how many do up to each axis.
+    # An axis with a value below 0 needs at least one move: how many are needed up to each axis.
     owed = (above.amin(1) < 0).cumsum(1)
     most = torch.full_like(starts.count, max_moves + 1)
     least, extra = torch.zeros_like(most), 0
     while len(open_ := (least < most).nonzero()[:, 0]):
-        # Games with at most so many more moves on each axis than it needs; others take ``longer``.
+        # Games with at most this many extra moves on each axis; others take ``longer``.
         longer = torch.full_like(most, max_moves + 1)
         start, played, later = open_, torch.zeros_like(open_), above[open_, :, -1]
         for axis in reversed(range(above.shape[2] - 1)):

@@ -1,6 +1,6 @@
-"""Measures as plots: tables of rho, and how a measure grows while a player learns.
+"""Measures as plots: tables of rho, and curves of a measure during training.
 
-Everything is drawn on figures of its own, so nothing here touches the state of ``pyplot``.
+Every plot uses a figure of its own, so the state of ``pyplot`` is untouched.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 DPI = 130
 LEGEND_INSIDE = 5
-"""A longer legend stands beside the axes: it would cover the curves."""
+"""Longer legends are placed beside the axes, where they cover no curve."""
 
-# Told apart in grey and by people who see colours differently (Okabe and Ito, "Color Universal
-# Design", 2008), and by their markers.
+# Colours can be told apart in grey and by colour-blind readers (Okabe and Ito, "Color Universal
+# Design", 2008); markers help too.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = "osD^vPX"
 LEVEL_STYLES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
@@ -41,10 +41,10 @@ BAND: Any = {"alpha": 0.18, "linewidth": 0}
 class Curve:
     """One line of a plot.
 
-    Attributes:
-        label: for the legend.
-        x: places, ascending.
-        y: as many values; not a number where there is none.
+    label: text in the legend.
+        x: positions, ascending.
+        y: as many values; NaN where there is none.
+        band: as many lowest and highest values, drawn as a shaded band; may be empty.
         band: as many lowest and highest values, drawn as a shaded band; none if empty.
     """
 
@@ -55,20 +55,20 @@ class Curve:
 
 
 def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
-    """`output_file` for a plot: .png, .svg or .pdf; None for none.
+    """Check the file of a plot: .png, .svg or .pdf; None for no file.
 
     Raises:
-        ValueError: it cannot be written, or matplotlib is not installed.
+        ValueError: the file cannot be written, or matplotlib is not installed.
     """
     require_matplotlib("a plot")
     return None if path is None else output_file(path, PLOT_ENDINGS, name)
 
 
 def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None) -> Figure:
-    """A table of rho as a grid of shaded cells with the numbers in them.
+    """Draw a table of rho as a grid of shaded cells with numbers.
 
-    Hosts are rows, agents columns; the darker a cell, the sooner the host's games end. A star marks
-    pairings some of whose games were cut.
+    Hosts are rows, agents columns. Darker cells have shorter games. A star marks pairings with cut
+    games.
 
     Returns:
         The figure; a notebook shows it.
@@ -118,16 +118,16 @@ def plot_curves(
     title: str = "",
     band: str = "bands: 95 % interval of an evaluation",
 ) -> Figure:
-    """Learning curves, with level lines by name, such as the rho of scripted players.
+    """Draw learning curves, with level lines by name, such as the rho of scripted players.
 
-    ``band`` says in the legend what the curves' bands are.
+    ``band`` explains the bands in the legend.
 
     Returns:
         The figure; a notebook shows it.
 
     Raises:
-        ValueError: no curve, one without a finite value or with as many x as y, the file cannot
-            be written, or matplotlib is not installed.
+        ValueError: there is no curve, a curve has no finite value or not as many x as y, the
+            file cannot be written, or matplotlib is not installed.
     """
     target = plot_file(path)
     if not curves:
@@ -149,7 +149,7 @@ def plot_curves(
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     for number, curve in enumerate(curves):
-        # A single measurement has no line; many have no need of markers.
+        # A single measurement has no line, so it needs a marker; many need none.
         marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(curve.x, curve.y, marker=marker, markersize=4.5, color=colour, label=curve.label)
@@ -172,7 +172,7 @@ def plot_curves(
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of so many inches with axes."""
+    """Make a figure of this size in inches, with axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -180,10 +180,10 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
 
 
 def _save(figure: Figure, target: Path | None) -> None:
-    """Writes a figure in the format of the file's ending, if there is a file."""
+    """Write a figure in the format of the file's suffix, if there is a file."""
     if target is None:
         return
-    # Into memory first: what is written to a file is written as a whole.
+    # Draw into memory first: the file is then written as a whole.
     content = io.BytesIO()
     figure.savefig(content, format=target.suffix.lower()[1:], dpi=DPI)
     write_file(target, content.getvalue())

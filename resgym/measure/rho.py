@@ -1,4 +1,4 @@
-"""rho: how many games a host finishes per move played, against a given agent."""
+"""rho: the number of games that a host finishes per move, against a given agent."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from resgym.tables import percent, text_table
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
-_BATCH_PAIRS = 2**26  # games times pairs of points, which bounds the memory of pruning
-_SEED_WORD = 0x72686F  # keeps evaluation starts apart from those of environments with the same seed
+_BATCH_PAIRS = 2**26  # games times pairs of points; bounds the memory of pruning
+_SEED_WORD = 0x72686F  # separates evaluation starts from those of environments with that seed
 
 
 @dataclass(frozen=True)
 class RhoResult:
-    """The measure of one pairing.
+    """The result of one pairing.
 
     Attributes:
-        rho: games finished per move played; the moves of unfinished games count too.
+        rho: games finished per move played; moves of unfinished games count.
         games: games played.
-        moves: moves played in all of them.
-        mean_length: moves per game.
+        moves: moves of all games together.
+        mean_length: mean moves per game.
         unfinished: games cut at ``max_moves`` or stopped before an overflow.
         overflowed: those of ``unfinished`` that were stopped before an overflow.
         histogram: ``histogram[k]`` is the number of finished games of k moves.
         interval: 95 % interval of rho over random starts (ratio estimator, normal
             approximation with the linearised variance; Cochran, "Sampling Techniques", ch. 6).
-        optimum: the rho that no host can surpass against this agent from these starts, from the
-            least to the greatest that it can be; None where it was not asked for, or there is none.
+        optimum: lower and upper bound of the best rho that any host reaches against this agent
+            from these starts; None if not asked for or unknown.
     """
 
     rho: float
@@ -55,7 +55,7 @@ class RhoResult:
 
     @property
     def share(self) -> tuple[float, float] | None:
-        """Rho as a part of the optimum, from the least to the greatest that it can be."""
+        """Rho as a share of the optimum, as lower and upper bound."""
         if not self.optimum:
             return None
         least, greatest = self.optimum
@@ -63,18 +63,18 @@ class RhoResult:
 
     @property
     def win_rate(self) -> float:
-        """The part of the games that the host finished."""
+        """The share of games that the host finished."""
         return 1.0 - self.unfinished / self.games
 
     @property
     def shortest(self) -> int:
-        """Moves of the shortest finished game; of the cut ones if none was finished."""
+        """Moves of the shortest finished game; of the cut games if none was finished."""
         lengths = (length for length, number in enumerate(self.histogram) if number)
         return next(lengths, self._cut_length)
 
     @property
     def longest(self) -> int:
-        """Moves of the longest game; those stopped before an overflow count like the cut ones."""
+        """Moves of the longest game; games stopped by an overflow count like cut ones."""
         return max(len(self.histogram) - 1, self._cut_length)
 
     @property
@@ -121,30 +121,30 @@ def rho(
     progress: Callable[[str], None] | None = None,
     optimum: bool | tuple[float, float] | None = False,
 ) -> RhoResult:
-    """Measures a host against an agent.
+    """Measure a host against an agent.
 
     Args:
         host: a player's name, a `Player`, a callable or a saved model's path; a `MixedPlayer` of
             ``games`` rows plays each game by its own player.
-        agent: likewise.
+        agent: the same for the agent.
         games: number of games, each from its own random start.
-        dimension: axes.
+        dimension: number of axes.
         max_num_points: points of a random start.
         max_value: starts are uniform on 0..max_value inclusive; finished ones are drawn again.
-        polytope: which points a move keeps.
+        polytope: which points a move keeps, as in `GameSpec`.
         reposition: subtract the per-axis minimum after every move.
-        rule: which rule is played, as in `GameSpec`.
+        rule: rule of the game, as in `GameSpec`.
         unit: with ``polyhedra``, coordinates are multiples of 1/unit.
-        max_moves: games are cut after so many moves.
+        max_moves: games are cut after this many moves.
         points: given starts instead of random ones, repeated in turn up to ``games``.
-        seed: fixes starts and players; game i is the same for any number of games.
-        device: where to play.
-        backend: implementation of the move.
+        seed: seed of starts and players; game i is the same for any number of games.
+        device: device of the games.
+        backend: implementation of the moves.
         starts: the set that random starts are drawn from, a file or lists of points; see
             `resgym.polynomials.starts.resolve_starts`.
-        progress: called with a line for who waits, every few thousand games.
-        optimum: True looks for the shortest games against the agent, if it answers the position
-            alone; or what that gave in an earlier result of the same games.
+        progress: called with a line of progress every few thousand games.
+        optimum: True finds the shortest games against the agent, if it has no memory; or the
+            ``optimum`` of an earlier result from the same games.
 
     Returns:
         The result; rho is 0 if no move was played (all given starts were finished).
@@ -199,7 +199,7 @@ def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
 
 
 def rho_starts(spec: GameSpec, games: int, seed: int = 0, starts: Any = None) -> GameState:
-    """The random starts of `rho` with the same game, seed and set of starts, game by game."""
+    """Return the random starts of `rho` with the same game, seed and set of starts."""
     check_integer("games", games, 1, _MAX_GAMES)
     check_integer("seed", seed, 0)
     rng = _random_of_games(torch.arange(games), seed)
@@ -207,9 +207,9 @@ def rho_starts(spec: GameSpec, games: int, seed: int = 0, starts: Any = None) ->
 
 
 def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
-    """The measure of games that were played already; arguments as in `Lengths`."""
+    """Return the result of games that were played already; arguments as in `Lengths`."""
     games, total = len(moves), int(moves.sum())
-    # A given start that is finished already is no success of the host.
+    # A given start that is finished already is not credited to the host.
     won = finished & (moves > 0)
     value = int(won.sum()) / total if total else 0.0
     residual = won.to(torch.float64) - value * moves.to(torch.float64)
@@ -230,16 +230,16 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
 def rho_bounds(
     length: torch.Tensor, given_up: torch.Tensor, most: torch.Tensor, limit: int
 ) -> tuple[RhoResult, RhoResult]:
-    """The rho of N games that are known by what `worst_case_moves` gives.
+    """Return the rho of N games from the results of `worst_case_moves`.
 
     Args:
-        length: moves; more than ``limit``: cut there, in every measure.
+        length: moves; games longer than ``limit`` are cut there.
         given_up: which games may be longer.
-        most: moves that they have at most, ``limit`` if nothing is known.
+        most: upper bounds of the moves, ``limit`` if unknown.
         limit: the cut.
 
     Returns:
-        rho if no open game ended before that, and if each ended as soon as its bound allows.
+        rho if no open game ends before ``limit``, and if each ends as soon as its bound allows.
     """
     cut, length = length > limit, length.clamp(max=limit)
     none = torch.zeros_like(cut)
@@ -300,9 +300,9 @@ def cross_play(
     agents: Mapping[str, Any] | Sequence[Any],
     **kwargs: Any,
 ) -> CrossPlay:
-    """Measures every host against every agent, all from the same starts.
+    """Measure every host against every agent, all from the same starts.
 
-    Players are given as a list, or a dict with their names; the rest is as of `rho`.
+    Players are a list, or a dict with their names; other arguments are those of `rho`.
     """
     named_hosts, named_agents = _named(hosts, "hosts"), _named(agents, "agents")
     sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()

@@ -1,7 +1,7 @@
 """The worst case of a player: the longest game against a host, the shortest against an agent.
 
-All answers that the other seat has are walked through breadth first, from many starts at once, so
-that the player is asked about whole batches of positions, and about equal ones of a start once.
+All answers of the other seat are followed breadth first, from many starts at once. So the player
+is asked about whole batches of positions, and about equal positions of a start once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from resgym.kernels import resolve_backend
 from resgym.players import Player, ask_player, own_attribute, player_name
 
 STARTS_TOGETHER = 20
-"""Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
+"""Starts searched at once: enough for good batches, few enough for memory."""
 
 LINES = 32
-"""Positions of a level that are followed on where the walk against a host was given up."""
+"""Positions of a level that are followed after the search against a host was given up."""
 
 
 def worst_case_moves(
@@ -35,19 +35,19 @@ def worst_case_moves(
     max_positions: int,
     visit: Callable[[GameState], object] = lambda state: None,
 ) -> tuple[Tensor, Tensor]:
-    """The longest games from N starts against a host, the shortest against an agent.
+    """Return the longest games from N starts against a host, or the shortest against an agent.
 
     Args:
-        player: plays the same in the same position always.
+        player: must be deterministic and without memory.
         starts: N positions.
-        spec: the game, with positions as they are (``reposition`` false).
-        max_moves: a game that goes on beyond so many is followed no further.
-        max_positions: positions looked at for a start, after which the walk from it is given up.
+        spec: the game, without ``reposition``.
+        max_moves: games beyond this many moves are not followed further.
+        max_positions: positions per start before its search is given up.
         visit: called with the unfinished positions after each number of moves.
 
     Returns:
-        int64 [N]: their moves, ``max_moves`` + 1 for more; bool [N]: the walk was given up, or a
-        coordinate would pass 2^59, and they have at least so many.
+        int64 [N]: moves, ``max_moves`` + 1 for more. bool [N]: the search was given up, or a
+        coordinate would exceed 2^59, so the moves are a lower bound.
     """
     lines = LINES if player.role == "host" else 0
     return walk(player, starts, spec, max_moves, max_positions, lines, visit)[:2]
@@ -62,19 +62,19 @@ def walk(
     lines: int,
     visit: Callable[[GameState], object] = lambda state: None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `worst_case_moves`, which follows so many ``lines`` on from where it was given up.
+    """Return `worst_case_moves`, following this many ``lines`` after a search is given up.
 
-    They may still show that a game against a host goes on beyond all moves. Against an agent they
-    are those of the smallest positions, and show how short a game is at most.
+    These lines may still show that a game against a host exceeds all moves. Against an agent they
+    start from the smallest positions, and give an upper bound of the shortest game.
 
     Returns:
-        also int64 [N]: moves of a game that was found against an agent, ``max_moves`` + 1 if none.
+        also int64 [N]: moves of a game found against an agent, ``max_moves`` + 1 if none was.
     """
     if getattr(player, "remembers", False):
-        raise ValueError(f"player must answer the position alone, {player_name(player)} remembers")
+        raise ValueError(f"player must have no memory, but {player_name(player)} remembers")
     if spec.rule != "basic":
         raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
-    # Shifted to the axes more positions are equal, and no coordinate grows without end.
+    # After a shift to the axes more positions are equal, and no coordinate grows without bound.
     spec = replace(spec, reposition=spec.reposition or bool(own_attribute(player, "invariant")))
     host, over = player.role == "host", starts.finished()
     moves, looked_at = torch.zeros_like(starts.count), torch.zeros_like(starts.count)
@@ -82,7 +82,7 @@ def walk(
     start = (~over).nonzero()[:, 0]
     state = starts.select(start)
     for played in range(max_moves + 1):
-        # Every unfinished position after so many moves, once for each start.
+        # All unfinished positions after that many moves, once for each start.
         moves[start if host else start[~given_up[start]]] = played + 1
         looked_at += torch.bincount(start, minlength=len(moves))
         over = looked_at > max_positions
@@ -111,11 +111,11 @@ def walk(
 def _next_positions(
     player: Player, state: GameState, spec: GameSpec
 ) -> tuple[GameState, Tensor, Tensor]:
-    """The positions after each answer to a host, or after each set and an agent's answer.
+    """Return the positions after each answer to a host, or after each set and an agent's answer.
 
     Returns:
-        M positions; int64 [M]: of which one each is; bool [M]: it is that very one, as a
-        coordinate would pass 2^59.
+        M positions; int64 [M]: the position that each comes from; bool [M]: it is unchanged,
+        because a coordinate would exceed 2^59.
     """
     sets, number = host_action_table(spec.dimension), state.num_games
     if player.role == "host":
@@ -132,7 +132,7 @@ def _next_positions(
 
 
 def _by_size(state: GameState, start: Tensor) -> Tensor:
-    """The order int64 [M] that puts the smallest positions of each start first."""
+    """Return the order int64 [M] that puts the smallest positions of each start first."""
     alive = state.alive()[..., None]
     lowest = torch.where(alive, state.points, 2**59).amin(1, keepdim=True)
     size = torch.where(alive, state.points - lowest, 0).to(torch.float64).sum((1, 2))
@@ -140,7 +140,7 @@ def _by_size(state: GameState, start: Tensor) -> Tensor:
 
 
 def _distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
-    """The same positions int64 [M, P, D] of the starts int64 [M], without doubles."""
+    """Return the positions int64 [M, P, D] of the starts int64 [M], without duplicates."""
     width = max(state.count.tolist(), default=1)
     state = GameState(state.points[:, :width], state.count)
     rows = torch.cat([start[:, None], state.points.flatten(1)], 1).numpy()

@@ -1,4 +1,4 @@
-"""Where the points of a position lie in a picture: axes with ticks in the plane and in space."""
+"""Where the points of a position are in a picture: axes with ticks, in the plane and in space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AREA = "#dfeaf6"
 FLOOR = "#f4f6f8"
 BORDER = "#7ba3cc"
 POINT = "#1f5fa8"
-# The host's axes: told apart by width and bold names too, not only by colour.
+# The host's axes have thick lines and bold names too, not only a colour.
 CHOSEN = "#d1540a"
 
 TICK_SIZE = 10.0
@@ -36,25 +36,25 @@ class Box(NamedTuple):
     bottom: float
 
     def meets(self, other: Box) -> bool:
-        """Whether the two have an inner point in common."""
+        """Return whether the two have an inner point in common."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
     def lies_in(self, other: Box) -> bool:
-        """Whether it sticks out of the other nowhere."""
+        """Return whether the box lies within the other."""
         across = other.left <= self.left and self.right <= other.right
         return across and other.top <= self.top and self.bottom <= other.bottom
 
 
 @dataclass
 class Diagram:
-    """The drawn axes and where the points are.
+    """The drawn axes and the places of the points.
 
     Attributes:
         shapes: in the order of drawing.
         places: pixels of every point.
         taken: boxes that no label may cover.
-        lines: boxes along thin lines that labels had better not cover.
+        lines: boxes along thin lines that labels should not cover.
     """
 
     shapes: list[Shape] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Diagram:
     lines: list[Box] = field(default_factory=list)
 
     def write(self, text: Text) -> None:
-        """Adds text and the box that it takes."""
+        """Add text and the box that it takes."""
         self.shapes.append(text)
         width = text_width(text.text, text.size)
         left = text.position[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
@@ -72,7 +72,7 @@ class Diagram:
 
 
 def short(value: int) -> str:
-    """A number as it stands up to a million, then with three digits: ``1e9``."""
+    """Format a number in full up to a million, then with three digits: ``1e9``."""
     if value <= LARGEST_EXACT:
         return str(value)
     return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
@@ -90,7 +90,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Sequence[int]) -> Scale:
-        """The scale that shows these values."""
+        """Return the scale that shows these values."""
         low, high = min(values), max(values)
         if high > 100 and 0 < (high - low) * 8 < high:
             margin = max(1, (high - low) // 3)
@@ -98,25 +98,25 @@ class Scale:
         return cls(0, high + max(1, high // 8))
 
     def at(self, value: int) -> float:
-        """Where on the axis a value is, from 0 to 1."""
+        """Return where on the axis a value is, from 0 to 1."""
         # Whole numbers first: near 2^59 neighbouring values are equal as floats.
         return (value - self.base) / self.span
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Places in 0..1 and labels (of the value minus ``base``) of at most so many steps."""
+        """Return places in 0..1 and labels (values minus ``base``) of at most this many steps."""
         step = 1
         while self.span > step * most:
             step = step * 5 // 2 if str(step)[0] == "2" else step * 2
         return [(value / self.span, short(value)) for value in range(0, self.span + 1, step)]
 
     def name(self, name: str) -> str:
-        """The axis's name, with what is taken off its labels."""
+        """Return the axis's name, with what is subtracted from its labels."""
         return f"{name} − {self.base}" if self.base else name
 
 
 def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
-    import torch  # takes longer to open than a small position to solve
+    """Return the vertices of conv(S) + the positive orthant; in the plane from left to right."""
+    import torch  # loading it takes longer than solving a small position
 
     from resgym.game.newton import newton_vertices
 
@@ -128,7 +128,7 @@ def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ..
 def plane_diagram(
     points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
 ) -> Diagram:
-    """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
+    """Draw two axes, with the Newton polyhedron shaded, vertices filled, other points hollow.
 
     The chosen axes are thick; tick labels lie outside the area.
     """
@@ -172,10 +172,10 @@ def plane_diagram(
 def space_diagram(
     points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
 ) -> Diagram:
-    """Three axes seen from above a corner, each point with a line down to the floor.
+    """Draw three axes seen from above a corner, with a line from each point to the floor.
 
-    The faces of the Newton polyhedron are shaded as far as the axes go, seen through what lies
-    above them: bounded faces darker, their edges thick. The rest is as in `plane_diagram`.
+    The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
+    Bounded faces are darker, with thick edges. The rest is as in `plane_diagram`.
     """
     diagram = Diagram()
     shapes = diagram.shapes
@@ -184,15 +184,15 @@ def space_diagram(
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
 
     def place(x: float, y: float, z: float) -> tuple[float, float]:
-        # Three unlike axes: in a true isometric view (1, 1, 1) would lie on the origin.
+        # Three unequal axes: in a true isometric view (1, 1, 1) would lie on the origin.
         return (
             origin[0] + (y - 0.55 * x) * unit,
             origin[1] + (0.5 * x + 0.18 * y - 0.9 * z) * unit,
         )
 
     shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
-    # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
-    # last, so that no face lies over them.
+    # Numbers are beside the floor, with lines that lead on from there. They are drawn last, so that
+    # no face covers them.
     ticks = []
     for scale, most, corners, (right, down), anchor in (
         (scales[0], 5, lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
@@ -229,7 +229,7 @@ def space_diagram(
             diagram.lines.extend(_along(top, floor))
             shapes.append(Circle(floor, 2, BORDER, BORDER))
         diagram.places.append(top)
-    # Afterwards, so that no line crosses a point.
+    # Points are drawn after the lines, so that no line crosses a point.
     for point, centre in zip(points, diagram.places, strict=True):
         colours = (POINT, "#ffffff") if point in vertices else ("#ffffff", POINT)
         shapes.append(Circle(centre, 5, *colours))
@@ -237,7 +237,7 @@ def space_diagram(
 
 
 def shares_of(scales: Sequence[Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
-    """Where a point is on three axes, from 0 to 1 each."""
+    """Return where a point is on three axes, from 0 to 1 each."""
     x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
     return x, y, z
 
@@ -247,7 +247,7 @@ def _draw_polyhedron(
     vertices: Sequence[tuple[float, float, float]],
     place: Callable[[float, float, float], tuple[float, float]],
 ) -> None:
-    """The faces, the unbounded ones first, and then their edges."""
+    """Draw the faces, unbounded ones first, and then their edges."""
     outlines = []
     for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
         outline = [(place(*corner), corner) for corner in facet.corners]

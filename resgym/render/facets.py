@@ -1,4 +1,4 @@
-"""The faces of a Newton polyhedron in space, as far as a picture shows them."""
+"""The faces of a Newton polyhedron in space, cut at the box of a picture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Of coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
+# For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
 
 CHUNK = 2**14  # triples at a time
@@ -22,7 +22,7 @@ class Facet(NamedTuple):
 
     Attributes:
         corners: in order around the face.
-        compact: whether it is bounded without the box.
+        compact: whether the face is bounded without the box.
     """
 
     corners: tuple[Corner, ...]
@@ -30,11 +30,11 @@ class Facet(NamedTuple):
 
 
 def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
-    """All faces, from the vertices of the polyhedron with coordinates from 0 to 1.
+    """Return all faces, from the vertices of the polyhedron with coordinates from 0 to 1.
 
-    Each is spanned by three of the vertices and the directions of the axes. Its normal has no
-    negative entry, since the polyhedron holds all that is above it. A face that has an axis's
-    direction goes on to the side of the box. Floating point is enough to draw.
+    Each face is spanned by three of the vertices and directions of the axes. Its normal has no
+    negative entry, since the polyhedron contains everything above it. A face that contains the
+    direction of an axis extends to the side of the box. Floating point is enough for drawing.
     """
     points = np.array(vertices, dtype=float)
     triples = combinations(range(len(points) + 3), 3)
@@ -47,11 +47,11 @@ def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
 
 
 def _faces(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The faces that triples [K, 3] of the points [V, 3] and then the three axes span.
+    """Return the faces that triples [K, 3] of the points [V, 3] and then the three axes span.
 
     Returns:
-        rows: bool [F, V + 3]: which points lie on a face, and which axes have its direction; one
-            face may come several times.
+        rows: bool [F, V + 3]: which points lie on a face, and which axes have its direction; a
+            face may occur several times.
         normals: [F, 3], of length 1.
     """
     base, one, other = triples[triples[:, 0] < len(points)].T
@@ -65,18 +65,18 @@ def _faces(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.ndar
     normals, base = normals[some] / lengths[some, None], base[some]
     heights = normals @ points.T
     on = heights <= heights.min(1, keepdims=True) + TOLERANCE
-    # A plane that nothing is below, so that it has all three.
+    # A plane that has nothing below it, so it has all three axes.
     lowest = on[np.arange(len(on)), base]
     return np.concatenate([on, normals <= TOLERANCE], 1)[lowest], normals[lowest]
 
 
 def _facet(points: np.ndarray, row: np.ndarray, normal: np.ndarray) -> Facet:
-    """The face of a row: which points lie on it, then which axes have its direction."""
+    """Return the face of a row: the points on it, then the axes with its direction."""
     corners = set(map(tuple, points[row[:-3]].tolist()))
     free = row[-3:].nonzero()[0].tolist()
     for axis in free:
         corners |= {(*c[:axis], 1.0, *c[axis + 1 :]) for c in corners}
-    # Seen along the axis that is nearest to the normal, around the middle.
+    # Seen along the axis closest to the normal, around the middle.
     right, up = (axis for axis in range(3) if axis != normal.argmax())
     x, y = (sum(c[axis] for c in corners) / len(corners) for axis in (right, up))
     around = sorted(corners, key=lambda c: math.atan2(c[up] - y, c[right] - x))

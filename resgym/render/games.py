@@ -44,7 +44,7 @@ class GameRecord:
     """One game, move by move.
 
     Attributes:
-        positions: the positions met, the start first.
+        positions: the positions, the start first.
         axes: the host's set of each move.
         axis: the agent's axis of each move.
         finished: one point was left in the end.
@@ -56,7 +56,7 @@ class GameRecord:
     finished: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data, for JSON."""
         return {
             "finished": self.finished,
             "moves": len(self.axes),
@@ -66,7 +66,7 @@ class GameRecord:
         }
 
     def after(self, axes: tuple[int, ...], axis: int, state: GameState) -> GameRecord:
-        """The record with one more move, which led to ``state``, a state of one game."""
+        """Return the record with one more move, which led to ``state``, a state of one game."""
         return GameRecord(
             [*self.positions, *state.point_lists()],
             [*self.axes, axes],
@@ -84,7 +84,7 @@ class GameRecord:
         return "\n".join(parts)
 
     def pictures(self, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
-        """One picture per position, each with the move that is made in it.
+        """Return one picture per position, each with the move made in it.
 
         Raises:
             ValueError: the game has neither 2 nor 3 axes.
@@ -102,17 +102,17 @@ class GameRecord:
         seconds: float = 1.5,
         names: Sequence[str] = AXIS_NAMES,
     ) -> Path:
-        """Writes the game as an animated GIF that starts over at its end.
+        """Write the game as an animated GIF that loops.
 
-        Each move is two frames, for so many seconds: the position, and the same with the sets named
-        and answered. The last frame stays three times as long.
+        Each move has two frames of this many seconds: the position, and the same with the set and
+        the answer. The last frame stays three times as long.
 
         Returns:
-            The path written; a missing ending became ``.gif``.
+            The path of the file; a missing suffix becomes ``.gif``.
 
         Raises:
-            ValueError: the game has neither 2 nor 3 axes, seconds that are not positive, another
-                ending, a folder that does not exist, or matplotlib is not installed.
+            ValueError: the game has neither 2 nor 3 axes, the seconds are not positive, the suffix
+                is wrong, the folder does not exist, or matplotlib is not installed.
         """
         require_matplotlib("an animation")
         from PIL import Image
@@ -137,10 +137,10 @@ class GameRecord:
         return target
 
     def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
-        """A page that shows all positions side by side; `names` and errors as of `pictures`."""
+        """Return a page that shows all positions; `names` and errors are those of `pictures`."""
         title = f"A game of {counted(len(self.axis), 'move')}"
         pictures = self.pictures(names)
-        # Lists of short monomials leave the right of a picture empty.
+        # Lists of short monomials leave the right side of a picture empty.
         width = max(map(width_needed, pictures))
         cards = [picture_to_svg(replace(picture, width=width)) for picture in pictures]
         items = "\n".join(f"<li>{card}</li>" for card in cards)

@@ -30,7 +30,7 @@ AXIS_NAMES = "xyzwvutsrq"
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")
 
-# Even, as video codecs want them.
+# Even numbers, as video codecs require.
 WIDTH, HEIGHT = 720, 480
 PICTURE_DIMENSIONS = (2, 3)
 
@@ -45,17 +45,17 @@ MARKER = 6.0
 
 
 def counted(number: float | None, one: str, many: str | None = None) -> str:
-    """``1 move``, ``3 moves``; ``many`` is a plural that does not end in s alone."""
+    """Format a number: ``1 move``, ``3 moves``; ``many`` is an irregular plural."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> str:
-    """``{x, z}`` for the axes 0 and 2."""
+    """Format axes: ``{x, z}`` for the axes 0 and 2."""
     return "{" + ", ".join(names[axis] for axis in axes) + "}"
 
 
 def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
-    """A move in words: ``host {x, y}, agent y: y becomes x + y``."""
+    """Format a move: ``host {x, y}, agent y: y becomes x + y``."""
     total = " + ".join(names[each] for each in axes)
     return f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes {total}"
 
@@ -65,7 +65,7 @@ def format_position(
     coords: Sequence[int] | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> str:
-    """The alive points as a small table, one a line, and at last the axes that the host named."""
+    """Format the alive points as a table, one a line, and below it the host's set."""
     names = names[: len(points[0])]
     rows = [[str(value) for value in point] for point in points]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -82,19 +82,19 @@ def format_position(
 
 
 class RenderModeError(ValueError, TypeError):
-    """A mode that cannot draw this game.
+    """The render mode cannot draw this game.
 
-    It is a TypeError too because stable-baselines3's ``make_vec_env`` asks for ``rgb_array`` by
-    itself and does without pictures where that is answered by a TypeError.
+    It is also a TypeError because stable-baselines3's ``make_vec_env`` asks for ``rgb_array`` by
+    default and works without pictures if that raises a TypeError.
     """
 
 
 def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
-    """Refuses modes that cannot draw games of so many axes, or not on this machine.
+    """Refuse modes that cannot draw games with this many axes, or not on this machine.
 
     Raises:
         RenderModeError: pictures need 2 or 3 axes; ``rgb_array`` needs matplotlib.
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
     """
     if render_mode is None:
         return None
@@ -110,7 +110,7 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
 
 
 def render_modes(dimension: int) -> list[str]:
-    """The modes that can draw games of so many axes."""
+    """Return the modes that can draw games with this many axes."""
     with_pictures = dimension in PICTURE_DIMENSIONS
     return [mode for mode in RENDER_MODES if with_pictures or mode not in PICTURE_MODES]
 
@@ -123,9 +123,9 @@ def render_game(
     last: tuple[Sequence[int], int] | None = None,
     seats: str = "",
 ) -> Any:
-    """One frame of one game; arguments as of `picture_of`.
+    """Return one frame of one game; arguments are those of `picture_of`.
 
-    ``last`` is the move that led here, a set and the axis of it, and ``seats`` says who plays.
+    ``last`` is the move that led here, a set and one of its axes; ``seats`` names the players.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
@@ -148,15 +148,15 @@ def picture_of(
     played: str = "",
     seats: str = "",
 ) -> Picture:
-    """The picture of a position after so many moves: its axes, the list of its monomials beside.
+    """Return the picture of a position: its axes, and beside them the list of its monomials.
 
-    A point carries its coordinates where there is room, else the number under which the list has
-    it. ``coords`` are the axes that the host has named, which are thick, ``axis`` is the agent's
-    answer if it is shown; a second, smaller line below the title says it in words. ``played``, the
-    move that led here, stands before it, ``seats`` behind the title.
+    A point is labelled with its coordinates where there is room, otherwise with its number in the
+    list. ``coords`` are the axes of the host's set, drawn thick, and ``axis`` the agent's answer.
+    The smaller line below the title describes them. Before it stands ``played``, the move that led
+    here; ``seats`` follows the title.
 
     Raises:
-        ValueError: no point, or another number of axes than 2 and 3.
+        ValueError: there are no points, or the number of axes is not 2 or 3.
     """
     dimension = len(points[0]) if points else 0
     if dimension not in PICTURE_DIMENSIONS:
@@ -187,12 +187,12 @@ def picture_of(
 
 
 def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
-    """Coordinates, or numbers, beside the points and clear of one another."""
+    """Place coordinates, or numbers, beside the points and clear of one another."""
     labels = []
     taken = diagram.taken + [
         Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in diagram.places
     ]
-    # First clear of all lines, then across thin ones, at last only the number.
+    # First try to avoid all lines, then only thick ones; at last use the number.
     waiting = list(range(len(points)))
     for avoid, numbered, reach in ((diagram.lines, False, 2), ([], False, 2), ([], True, 5)):
         for index in list(waiting):
@@ -210,7 +210,7 @@ def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
 def _free_place(
     text: str, place: tuple[float, float], taken: Sequence[Box], reach: int
 ) -> Box | None:
-    """The nearest and best free box around a point, if there is one."""
+    """Return the nearest and best free box around a point, if there is one."""
     (x, y), width, height = place, text_width(text, LABEL_SIZE), LABEL_SIZE + 2
     for step in range(reach):
         gap = MARKER + 1 + 4 * step
@@ -240,7 +240,7 @@ def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]
 
 
 def _monomial(point: Sequence[int], names: Sequence[str]) -> tuple[str, float]:
-    """``x²y`` and its size; with exponents like ``x^1.5e17`` if the list has no room for it."""
+    """Return ``x²y`` and its size, with exponents like ``x^1.5e17`` if the list is too narrow."""
     room = _LIST.right - _LIST.left - _NUMBER
     names = names[: len(point)]
     exact = monomial_pretty(tuple(point), names)

@@ -1,4 +1,4 @@
-"""A position in space as data, for a picture that its reader turns."""
+"""A position in space as data, for pictures that readers can turn."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TICKS = 5
 
 
 def space_scene(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, Any]:
-    """The Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 that the axes span.
+    """Return the Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 of the axes.
 
     Returns:
-        ``points``: places in the box, in the order given, each with ``vertex``: whether it is a
-        vertex of the polyhedron; ``faces``: ``corners`` in order around the face, and ``compact``:
-        whether it is bounded without the box; ``axes``: ``name`` and ``ticks``, pairs of a place
+        ``points``: places in the box, in the given order, each with ``vertex``: whether it is a
+        vertex of the polyhedron. ``faces``: ``corners`` in order around the face, and ``compact``:
+        whether it is bounded without the box. ``axes``: ``name`` and ``ticks``, pairs of a place
         from 0 to 1 and a label.
     """
     scales = [Scale.of([point[axis] for point in points]) for axis in range(3)]

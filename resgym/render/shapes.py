@@ -14,8 +14,8 @@ import numpy as np
 
 Point = tuple[float, float]
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
-# Width of a character over the font's size: digits of DejaVu Sans and Verdana, the widest of the
-# fonts above. Both ways of drawing are planned with it.
+# Width of a character over the font size: digits of DejaVu Sans and Verdana, the widest of these
+# fonts. Both ways of drawing use it.
 CHARACTER = 0.64
 
 
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Polygon:
-    """A filled area without outline; with an ``opacity`` below 1 one sees what lies behind it."""
+    """A filled area without outline; an ``opacity`` below 1 shows what lies behind it."""
 
     corners: tuple[Point, ...]
     fill: str
@@ -75,29 +75,29 @@ class Picture:
 
 
 def text_width(text: str, size: float) -> float:
-    """Pixels that a text takes, rather too many than too few."""
+    """Return the pixels that a text takes, rather too many than too few."""
     return CHARACTER * size * len(text)
 
 
 def width_needed(picture: Picture) -> int:
-    """Pixels up to the end of the text that goes on farthest to the right, with a margin."""
+    """Return the pixels up to the end of the widest text, with a margin."""
     texts = [each for each in picture.shapes if isinstance(each, Text) and each.anchor == "start"]
     ends = [each.position[0] + text_width(each.text, each.size) for each in texts]
     return min(picture.width, math.ceil(max(ends, default=picture.width)) + 16)
 
 
 def picture_to_svg(picture: Picture) -> str:
-    """A stand-alone SVG file as text."""
+    """Return a stand-alone SVG file as text."""
     shapes = [_svg_shape(shape) for shape in picture.shapes]
     font = f'font-family="{FONT}"'
     return svg_page(picture.width, picture.height, picture.title, shapes, font) + "\n"
 
 
 def svg_page(width: float, height: float, title: str, elements: Sequence[str], font: str) -> str:
-    """A stand-alone SVG file with a white ground; width and height are in pixels.
+    """Return a stand-alone SVG file with a white background; width and height are in pixels.
 
-    The title is told when the mouse rests on the ground, and read to those who cannot see; elements
-    are in the order of drawing; ``font`` is the attributes of all text.
+    The title is a tooltip and is read by screen readers. Elements are in drawing order; ``font``
+    holds the attributes of all text.
     """
     size = f'width="{width:.0f}" height="{height:.0f}"'
     return "\n".join(
@@ -143,24 +143,24 @@ def _svg_shape(shape: Shape) -> str:
 
 
 def require_matplotlib(what: str, kind: type[ValueError] = ValueError) -> None:
-    """Refuses early what could not be drawn later.
+    """Refuse early what could not be drawn later.
 
     Raises:
-        ValueError: matplotlib is not installed; of this kind.
+        ValueError: matplotlib is not installed; the error is of this kind.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise kind(f"{what} needs matplotlib, which is not installed: resgym[plots]")
 
 
 def picture_to_rgb(picture: Picture) -> np.ndarray:
-    """The picture as uint8 [height, width, 3].
+    """Return the picture as uint8 [height, width, 3].
 
     Raises:
         ValueError: matplotlib is not installed.
     """
     require_matplotlib("a picture as an array")
-    # Its renderer alone, without figures and axes: a frame takes milliseconds, and no global state
-    # of pyplot is touched.
+    # Use its renderer alone, without figures and axes: a frame takes milliseconds, and the global
+    # state of pyplot is untouched.
     from matplotlib.backends.backend_agg import RendererAgg
 
     width, height = picture.width, picture.height

@@ -1,1 +1,1 @@
-"""A page to play and explore: the server behind ``resgym serve``, which keeps no game."""
+"""The server behind ``resgym serve``, a page to play and explore. It keeps no games."""

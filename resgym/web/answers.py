@@ -1,4 +1,4 @@
-"""Answers to questions: the replay of a game, hints, trees. Runs in the server's processes."""
+"""Answers to requests: replayed games, hints, trees. Runs in the server's processes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from resgym.web.questions import (
 
 TREE_DEPTH = 60
 LISTED_SETS = 11
-"""Sets of axes that an answer lists, those of 4 axes; beyond, the page lets one mark axes."""
+"""Sets of axes that an answer lists, those of 4 axes; for more axes the page offers checkboxes."""
 
 EXAMPLES = (
     *("E8", "D4", "A2", "x^13+x^6*y^4+y^9", "x^2+y^3+z^5", "x^4*y+y^5*z+x*z^6"),
@@ -54,12 +54,12 @@ EXAMPLES = (
 
 
 def prepare_moves() -> None:
-    """Loads what a move needs."""
+    """Load what a move needs."""
     answer("game", read_question({"start": "E8"}), None)
 
 
 def prepare_search() -> None:
-    """Loads the compiled search, so that a hint's seconds are the search's own."""
+    """Load the compiled search, so that the time of a hint is search time."""
     with suppress(ImportError):
         from resgym.solver.search import Search, compiled
 
@@ -68,17 +68,17 @@ def prepare_search() -> None:
 
 
 def answer(name: str, question: Question, models: Path | None) -> str:
-    """JSON or SVG text of one of `ANSWERS`; ``models`` is the folder of the models.
+    """Return JSON or SVG text of one of `ANSWERS`; ``models`` is the folder of the models.
 
     Raises:
-        ValueError: the start is none, or too large, or a move is illegal.
+        ValueError: the start is invalid or too large, or a move is illegal.
     """
     found = ANSWERS[name](question, models)
     return found if isinstance(found, str) else json.dumps(found)
 
 
 def options(models: Path | None) -> str:
-    """What may be chosen, and the limits, as JSON text."""
+    """Return the choices and limits as JSON text."""
     files = [MODELS + name for name in list_models(models)]
     limits = {"text": MAX_TEXT, "moves": MAX_MOVES, "points": MAX_POINTS, "charts": MAX_CHARTS}
     return json.dumps(
@@ -93,7 +93,7 @@ def options(models: Path | None) -> str:
 
 
 def _replayed(question: Question, models: Path | None) -> tuple[Match, tuple[int, ...]]:
-    """The game after the moves of a question, and the set that is named now."""
+    """Return the game after the moves of a request, and the set that was chosen."""
     start, _ = _read(question.start)
     if len(start) > MAX_TERMS:
         raise ValueError(f"start must have at most {MAX_TERMS} monomials, got {len(start)}")
@@ -114,7 +114,7 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, tuple[int
         if axis not in axes:
             raise ValueError(f"{where} must choose one of its axes, got {axis}")
         if getattr(opponent, "remembers", False):
-            # What it would say now is not asked for, but it has to see the game.
+            # Its answer is not needed now, but the player must see the game.
             _ = match.ask_host() if question.seat == "agent" else match.ask_agent(axes)
         match.play(axes, axis)
     named = question.named
@@ -136,7 +136,7 @@ def _check_axes(where: str, axes: tuple[int, ...], start: Exponents) -> None:
 
 @lru_cache(maxsize=256)
 def _read(text: str) -> tuple[Exponents, list[str]]:
-    """A start and what is to be said of it; every move of a game asks for it again."""
+    """Cache a start and its description; every move of a game asks for it again."""
     with warnings.catch_warnings(record=True) as notices:
         warnings.simplefilter("always")
         start = parse_text(text)
@@ -144,7 +144,7 @@ def _read(text: str) -> tuple[Exponents, list[str]]:
 
 
 def _player(name: str, role: Role, dimension: int, models: Path | None) -> Any:
-    """A registered player, or a listed model; ValueError for any other name."""
+    """Return a registered player or a listed model; ValueError for any other name."""
     file = name.removeprefix(MODELS)
     source: str | Path = name
     if file != name:
@@ -153,7 +153,7 @@ def _player(name: str, role: Role, dimension: int, models: Path | None) -> Any:
         source = found
     stamp = source.stat().st_mtime_ns if isinstance(source, Path) else 0
     player = _known_player(source, role, dimension, stamp)
-    # One that remembers has seen somebody's game.
+    # A player with memory has seen somebody's game.
     fresh = getattr(player, "remembers", False)
     return resolve_player(source, role, GameSpec(dimension, MAX_POINTS)) if fresh else player
 
@@ -164,7 +164,7 @@ def _known_player(source: str | Path, role: Role, dimension: int, stamp: int) ->
 
 
 def _game(question: Question, models: Path | None) -> dict[str, Any]:
-    """Everything that the page shows of a game."""
+    """Return everything that the page shows of a game."""
     match, named = _replayed(question, models)
     start, notices = _read(question.start)
     points, dimension = match.points, start.dimension
@@ -195,7 +195,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
             for axes in choices
         ],
         "monomials": [monomial_pretty(point, names) for point in points],
-        # As text: a browser's numbers are exact up to 2^53 only.
+        # As text: numbers of a browser are exact only up to 2^53.
         "exponents": [[str(value) for value in point] for point in points],
         "chart": chart_facts(points, path_rays(dimension, match.moves), names),
         "picture": _drawn(match, named, names) if dimension == 2 else None,
@@ -204,18 +204,18 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
 
 
 def chart_facts(points: Position, rays: Sequence[Ray], names: Sequence[str]) -> dict[str, Any]:
-    """A chart's coordinates, equation and divisors, in words.
+    """Describe a chart's coordinates, equation and divisors.
 
     Args:
-        points: the monomials of the chart.
-        rays: those of its cone, see `resgym.trees.fan`.
-        names: of the variables.
+        points: monomials of the chart.
+        rays: rays of its cone, see `resgym.trees.fan`.
+        names: names of the variables.
 
     Returns:
-        ``coordinates``: what the variables of the start are in those of the chart; ``factor`` and
-        ``rest``, whose product is the equation: all of the exceptional divisors that can be taken
-        out, and what remains; ``divisors``: the hyperplanes x_i = 0 of the chart, each with
-        ``ray``, ``exceptional``, ``multiplicity`` N, ``log_discrepancy`` and candidate ``pole``.
+        ``coordinates``: the variables of the start in those of the chart. ``factor`` and ``rest``:
+        their product is the equation; ``factor`` has all exceptional divisors that can be taken
+        out. ``divisors``: the hyperplanes x_i = 0 of the chart, each with ``ray``,
+        ``exceptional``, ``multiplicity`` N, ``log_discrepancy`` and candidate ``pole``.
     """
     least = tuple(map(min, zip(*points, strict=True)))
     taken = tuple(0 if sum(ray) == 1 else low for ray, low in zip(rays, least, strict=True))
@@ -248,7 +248,7 @@ def _hint(question: Question, models: Path | None) -> dict[str, Any]:
 
 
 def _tree(question: Question, models: Path | None) -> str | dict[str, Any]:
-    """The tree of a host from the position now, as data or SVG text."""
+    """Return the tree of a host from the current position, as data or SVG text."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
     position = Exponents(match.points, _read(question.start)[0].variables)
     tree = resolution_tree(

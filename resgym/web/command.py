@@ -8,23 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ABOUT = """A page to play and explore in your browser: type a polynomial, see its Newton
-polyhedron, play host or agent against any player, ask the solver, grow the resolution tree, look at
-every chart with its equation and divisors, share a game by its link. The server keeps no game: the
-link is all."""
+ABOUT = """Play and explore in your browser: type a polynomial, see its Newton polyhedron,
+play host or agent against any player, ask the solver, grow resolution trees, inspect charts with
+their equations and divisors, and share a game by its link. The server keeps no games: the link
+contains the whole game."""
 
 EXAMPLES = """examples:
-  resgym serve                                 http://127.0.0.1:8000/, for this machine alone
-  resgym serve --port 8080 --models runs/best  also play the models of a folder
-  resgym serve --import myplayers              also play what a module registers
+  resgym serve                                 listen on http://127.0.0.1:8000/, this machine only
+  resgym serve --port 8080 --models runs/best  offer the models of a folder as players
+  resgym serve --import myplayers              offer the players that a module registers
 
 Models are checkpoint folders, or .zip files of known classes: no file runs code here.
-To let other machines in, name an address: --host 0.0.0.0 shows the page and the models' names to
-everybody who can reach it."""
+--host 0.0.0.0 lets other machines in: anybody who can reach the address sees the page and the
+names of the models."""
 
 
 def add_serve(commands: Any) -> None:
-    """Adds the command ``serve`` to those of the command line."""
+    """Add the command ``serve`` to the command line."""
     command = commands.add_parser(
         "serve",
         help="open a page to play and explore in a browser",
@@ -34,9 +34,19 @@ def add_serve(commands: Any) -> None:
     )
     add = command.add_argument
     add("--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add("--port", type=_whole(0, 65_535), default=8000, help="0 takes any free one (default 8000)")
-    add("--models", type=_folder, metavar="FOLDER", help="models that may be played are below it")
-    text = "processes for moves (default: one a core, 4 at most); half as many more search"
+    add(
+        "--port",
+        type=_whole(0, 65_535),
+        default=8000,
+        help="port; 0: any free one (default 8000)",
+    )
+    add(
+        "--models",
+        type=_folder,
+        metavar="FOLDER",
+        help="offer the models in this folder",
+    )
+    text = "processes for moves (default: one per core, at most 4), plus half as many for search"
     add("--workers", type=_whole(1, 64), help=text)
     command.set_defaults(run=_serve)
 

@@ -1,4 +1,4 @@
-"""The models of a folder, as the server lists them: nothing outside is reached."""
+"""The models in a folder, as the server lists them; nothing outside is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 DEPTH = 4
-"""Folders below the named one that are looked into."""
+"""Number of folder levels that are searched."""
 
 MAX_FOLDERS = 5_000
 MAX_LISTED = 300
@@ -15,10 +15,10 @@ MANIFEST = "manifest.json"
 
 
 def list_models(top: Path | None) -> dict[str, Path]:
-    """Files ``.zip`` and folders of checkpoints below a folder, by their paths in it.
+    """Return the ``.zip`` files and checkpoint folders below a folder, by their relative paths.
 
-    Links are not followed, and what has a name that no link can hold, such as bytes that are no
-    UTF-8, is left out; so is what is no plain file, like a pipe, which one would wait for.
+    Links are not followed. Special files such as pipes are left out, and names that a link cannot
+    contain, such as bytes that are not UTF-8.
     """
     found: list[Path] = []
     for folder, below, files in islice(os.walk(top), MAX_FOLDERS) if top else ():

@@ -1,4 +1,4 @@
-"""What a request may ask: its fields, checked and bounded before anything is computed."""
+"""Requests: their fields, checked and bounded before anything is computed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 from resgym.terminal.match import Move
 
 MAX_TEXT = 2_000
-"""Characters of a polynomial."""
+"""Most characters of a polynomial."""
 
 MAX_MOVES = 200
 MAX_TERMS = 500
 MAX_POINTS = 100
-"""Monomials of a start that matter to the game, after at most `MAX_TERMS` typed ones."""
+"""Most monomials of a start that matter to the game, of at most `MAX_TERMS` typed ones."""
 
 MAX_CHARTS = 400
-"""Charts of a tree; beyond, its open branches are cut."""
+"""Most charts of a tree; open branches are cut there."""
 
 MODELS = "models/"
 
 _SET = "(?=[0-9]{2})0?1?2?3?4?5?6?7?8?9?"
 _MOVE = rf"{_SET}\.[0-9]"
-# Neither arguments nor module:name; a file is found in the listing of the folder or nowhere.
+# No arguments and no module:name; a file must be in the listing of the folder.
 _PLAYER = (rf"[A-Za-z][A-Za-z0-9_-]{{0,60}}|{MODELS}.+", "a player's name or models/<file>")
 
 _FIELDS = {
@@ -39,21 +39,21 @@ _FIELDS = {
     "host": _PLAYER,
     "form": ("json|svg|outline|growing", "json, svg, outline or growing"),
 }
-"""What a field must look like, and that in words."""
+"""The pattern of each field, and its description."""
 
 
 class Question(NamedTuple):
-    """A game as a link has it: everything that its replay needs.
+    """A game as a link contains it: everything that a replay needs.
 
     Attributes:
-        start: what was typed: a polynomial, a name, exponents.
-        seat: the person's: ``host``, ``agent``, or ``both``.
-        opponent: who sits in the other seat, a registered name or ``models/<file>``.
-        seed: for an opponent that draws.
-        moves: those played.
-        named: a set that the host has named and the agent has not answered; may be empty.
-        host: who is the host of a tree.
-        form: of a tree: data, or a picture in one of the layouts.
+        start: the typed text: a polynomial, a name, exponents.
+        seat: the person's seat: ``host``, ``agent`` or ``both``.
+        opponent: player of the other seat: a registered name or ``models/<file>``.
+        seed: seed of an opponent that draws random numbers.
+        moves: the moves so far.
+        named: a set that the host has chosen and the agent has not answered; may be empty.
+        host: host of a tree.
+        form: form of a tree: data, or a picture in one of the layouts.
     """
 
     start: str
@@ -67,20 +67,20 @@ class Question(NamedTuple):
 
 
 def axes_code(axes: tuple[int, ...]) -> str:
-    """A set of axes as a link writes it: ``02``."""
+    """Format a set of axes for a link: ``02``."""
     return "".join(map(str, axes))
 
 
 def moves_code(moves: list[Move]) -> str:
-    """Moves as a link writes them: ``012.0,01.1``."""
+    """Format moves for a link: ``012.0,01.1``."""
     return ",".join(f"{axes_code(axes)}.{axis}" for axes, axis in moves)
 
 
 def read_question(fields: Mapping[str, str]) -> Question:
-    """The question of a request's fields.
+    """Return the question of a request's fields.
 
     Raises:
-        ValueError: a field is unknown, too long or has no such value; one line that names it.
+        ValueError: a field is unknown, too long or invalid; one line that names it.
     """
     if unknown := sorted(set(fields) - set(_FIELDS)):
         raise ValueError(f"fields must be of {', '.join(_FIELDS)}, got {unknown[0][:40]!r}")

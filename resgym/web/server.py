@@ -1,4 +1,4 @@
-"""The server: routes, limits, headers. What computes runs in other processes, see `workers`."""
+"""The server: routes, limits, headers. Computations run in other processes, see `workers`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from resgym.web.workers import RefusedError, Workers
 PAGE = Path(__file__).with_name("page")
 
 MAX_QUERY = 8_000
-"""Characters of a request's fields, encoded."""
+"""Most characters of a request's encoded fields."""
 
 MOVE_LIMIT, SEARCH_LIMIT = 10.0, 12.0
-"""Seconds after which a process is ended; the search of a hint stops by itself before."""
+"""Seconds after which a process is ended; a hint's search stops by itself before that."""
 
 REQUEST_SECONDS = 10.0
-"""A client may take so long to send a request, or twice that after another one."""
+"""Seconds that a client may take to send a request, or half of those after another one."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
@@ -49,8 +49,8 @@ class Site:
     """The pages and answers of one server.
 
     Args:
-        models: folder of the models that may be played; None for none.
-        workers: processes for moves; half as many more search and grow trees.
+        models: folder of the models that can be played; None for none.
+        workers: processes for moves, plus half as many for searches and trees.
     """
 
     def __init__(self, models: Path | None, workers: int) -> None:
@@ -60,7 +60,7 @@ class Site:
         self._searches = Workers(searching, SEARCH_LIMIT, 8, answers.prepare_search, modules)
 
     def app(self, hosts: list[str]) -> Starlette:
-        """The ASGI application, for browsers that ask for one of these hosts."""
+        """Return the ASGI application, for browsers that ask for one of these hosts."""
         routes = [
             Route("/", lambda _: FileResponse(PAGE / "index.html", headers=HEADERS)),
             Route("/api/{name}", self._respond),
@@ -80,7 +80,7 @@ class Site:
             self._searches.close()
 
     async def _respond(self, request: Request) -> Response:
-        """Every refusal is one line of JSON under ``error``."""
+        """Return a refusal as one line of JSON under ``error``."""
         status = 200
         try:
             text = await self._answer(request)
@@ -103,7 +103,7 @@ class Site:
         if name not in answers.ANSWERS:
             raise RefusedError("there is no such page", 404)
         question = read_question(request.query_params)
-        # Players that search keep nobody waiting who plays against others.
+        # Players that search must not delay people who play against others.
         player = (LAZY[role].get(question.opponent, "") for role in LAZY)
         searching = name != "game" or any(each.startswith("resgym.solver") for each in player)
         workers = self._searches if searching else self._moves
@@ -112,7 +112,7 @@ class Site:
 
 
 class _Hasty(H11Protocol):
-    """Cuts off who has sent no request between two looks; uvicorn would wait without limit."""
+    """Disconnect clients that send no request in time; uvicorn would wait without limit."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -132,25 +132,26 @@ def serve(
     workers: int | None = None,
     ready: Callable[[str], None] = print,
 ) -> None:
-    """Serves the page until it is interrupted.
+    """Serve the page until interrupted.
 
     Args:
         host: name or address to listen on.
-        port: 0 takes any free one.
-        models: folder of the models that may be played.
-        workers: processes for moves, one a core by default, 4 at most; half as many more search.
-        ready: called with the page's address once it can be asked for.
+        port: port to listen on, 0 for any free one.
+        models: folder of the models that can be played.
+        workers: processes for moves, by default one per core, at most 4; plus half as many for
+        search.
+        ready: called with the page's address when it answers requests.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the address cannot be used.
     """
     workers = min(4, os.cpu_count() or 1) if workers is None else workers
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=512)
-    # Answers are written in two parts, and the second must not wait for word of the first.
+    # Answers are written in two parts; the second must not wait for the first one's receipt.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     port = listening.getsockname()[1]
-    # A name of elsewhere that points here must not read what only this machine may.
+    # A foreign name that points here must not read what is for this machine only.
     local = host in ("127.0.0.1", "localhost", "::1")
     config = uvicorn.Config(
         Site(models, workers).app(["127.0.0.1", "localhost"] if local else ["*"]),

@@ -1,7 +1,7 @@
-"""Processes that compute for the server, each one question at a time, and are ended when it lasts.
+"""Processes that compute for the server, one request at a time, and are ended if they take long.
 
-A search in a thread cannot be stopped; a process can. So nothing that a request starts goes on
-after its time, and what waits is bounded.
+A search in a thread cannot be stopped; a process can. So nothing that a request starts outlives its
+time limit, and the queue is bounded.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from resgym.players.registry import LAZY
 from resgym.trust import import_modules, outside
 
 MEMORY = 4 * 2**30
-"""Bytes of data that a process may hold, where the system can say so."""
+"""Most bytes of data of a process, where the system supports a limit."""
 
 START_SECONDS = 300.0
-"""To import and, the first time of all, to compile."""
+"""Seconds to import and, the first time, to compile."""
 
-# One warm process is loaded once and forked for each worker, where the system can do that.
+# One warm process is loaded once and forked for each worker, where the system can fork.
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 _CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
 _PRELOAD = [target.partition(":")[0] for lazy in LAZY.values() for target in lazy.values()]
 
 
 class RefusedError(Exception):
-    """A question that has no answer: why, in one line, and the status of HTTP that says so."""
+    """A request without an answer: the reason in one line, and the HTTP status."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text, status)
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 class _Worker:
-    """A process and the pipe to it; its methods block."""
+    """A process and the pipe to it; methods block."""
 
     def __init__(self, prepare: Callable[[], None], modules: Sequence[str]) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
@@ -55,14 +55,14 @@ class _Worker:
         theirs.close()
 
     def ask(self, seconds: float, *question: Any) -> Any:
-        """The answer; after a `RefusedError` of status 504 the process is of no more use."""
+        """Return the answer; after a `RefusedError` with status 504 the process is unusable."""
         try:
             self._pipe.send(question)
             if not self._pipe.poll(seconds):
                 raise RefusedError(f"stopped after {seconds:g} s, the limit of a request", 504)
             answer = self._pipe.recv()
         except (EOFError, OSError):
-            raise RefusedError("stopped: the request needed more than it may have", 504) from None
+            raise RefusedError("stopped: the request exceeded its memory or time", 504) from None
         if isinstance(answer, RefusedError):
             raise answer
         return answer
@@ -73,7 +73,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]) -> None:
-    """The life of a process: questions in, answers out, until the server is gone."""
+    """Run a process: read requests and write answers until the server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with suppress(ImportError, ValueError, OSError):
         import resource
@@ -91,20 +91,20 @@ def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]
             except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
                 needs = f"the request needs too much ({type(error).__name__})"
                 answer = RefusedError(" ".join(str(error).split())[:500] or needs)
-            except Exception as error:  # a mistake of ours, told to who runs the server
+            except Exception as error:  # a bug: report it to the operator
                 print(f"resgym serve: {type(error).__name__}: {error}"[:500], file=sys.stderr)
-                answer = RefusedError("an error of the server, which has noted it")
+                answer = RefusedError("the server failed and logged the error")
             pipe.send(answer)
 
 
 class Workers:
-    """A fixed number of processes behind one queue of bounded length.
+    """A fixed number of processes behind one bounded queue.
 
     Args:
-        number: of processes.
-        seconds: that a question may wait, and after that may last.
-        most_waiting: questions that may wait; more are refused at once.
-        prepare: called in every process before its first question.
+        number: number of processes.
+        seconds: that a request may wait, and after that may take.
+        most_waiting: requests that may wait; more are refused at once.
+        prepare: called in every process before its first request.
         modules: names of modules that every process imports, see `import_modules`.
     """
 
@@ -124,17 +124,17 @@ class Workers:
         self._starting: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
-        """Starts the processes; questions wait meanwhile."""
+        """Start the processes; requests wait meanwhile."""
         if _FORKS:
             _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
-        # A thread for each, which waits for it.
+        # One thread for each process, which waits for it.
         threads = ThreadPoolExecutor(self._number)
         self._in_thread = partial(asyncio.get_running_loop().run_in_executor, threads)
         for _ in range(self._number):
             self._start()
 
     def close(self) -> None:
-        """Ends the processes, whatever they do."""
+        """End the processes, whatever they do."""
         for task in self._starting:
             task.cancel()
         for worker in self._alive:
@@ -147,7 +147,7 @@ class Workers:
 
     async def _started(self) -> None:
         try:
-            # In a thread, since the first process of all has to load everything.
+            # In a thread, because the very first process has to load everything.
             worker = await self._in_thread(_Worker, *self._about)
             self._alive.add(worker)
             await self._in_thread(worker.ask, START_SECONDS, int)
@@ -157,11 +157,11 @@ class Workers:
             self._idle.put_nowait(worker)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of a module returns for these arguments, in one of the processes.
+        """Return the result of a function of a module, called in one of the processes.
 
         Raises:
-            RefusedError: too many questions wait, or this one waited or lasted too long, or the
-                function raised a ValueError or the like.
+            RefusedError: too many requests wait, this one waited or took too long, or the function
+                raised a ValueError or the like.
         """
         if self._asked >= self._most:
             text = "the server is busy: too many requests wait, try again in a moment"

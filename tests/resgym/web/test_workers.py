@@ -64,7 +64,7 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
             for function, arguments, line in [
                 (bytearray, (2 * MEMORY,), "MemoryError"),
                 (operator.truediv, (1, 0), "division by zero"),
-                (operator.getitem, ({}, "missing"), "an error of the server"),
+                (operator.getitem, ({}, "missing"), "the server failed"),
             ]:
                 status, text = await refused(workers.ask(function, *arguments))
                 assert (status, line in text) == (400, True)

@@ -258,7 +258,7 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
     assert together != [
         lengths(Alone(model, seat, remembers=False), slice(row, row + 1))[0] for row in range(60)
     ]
-    with pytest.raises(ValueError, match=r"must answer the position alone, .* remembers"):
+    with pytest.raises(ValueError, match=r"must have no memory, but .* remembers"):
         worst_case_moves(player, starts, spec, 5, 100)
 
 

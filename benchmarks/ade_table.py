@@ -32,9 +32,7 @@ def optimum(points: Any, objective: str) -> str:
 
 def size(points: Any, host: Any, max_depth: int, max_nodes: int) -> tuple[str, str]:
     """Depth and nodes of a host's tree; a lower bound where it was cut."""
-    tree = resgym.resolution_tree(
-        points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=20
-    )
+    tree = resgym.resolution_tree(points, host, max_depth=max_depth, max_nodes=max_nodes)
     if tree.complete:
         return str(tree.depth), str(tree.num_nodes)
     ends = {CUT[chart.ending] for chart in tree if chart.ending in CUT}

@@ -5,28 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pkgutil
 import sys
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points, version
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from resgym.files import output_file, write_file
-from resgym.game.spec import RULES
-from resgym.scoreboard_command import add_scoreboard
 from resgym.terminal.progress import progress_lines
 from resgym.trust import add_import, add_trust, command_line
 from resgym.web.command import add_serve
-
-_FANS = (".jl", ".poly", ".sage")
-
-
-def _path(text: str) -> Path:
-    if not text:  # would be the current folder
-        raise argparse.ArgumentTypeError("must be a path, got ''")
-    return Path(text)
 
 
 def one_line(message: object) -> str:
@@ -39,54 +29,18 @@ class OneLineParser(argparse.ArgumentParser):
     """An `ArgumentParser` with ``--import``, errors on one line, and no empty paths."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        def path(text: str) -> Path:
+            if not text:  # would be the current folder
+                raise argparse.ArgumentTypeError("must be a path, got ''")
+            return Path(text)
+
         super().__init__(*arguments, **keywords)
-        self.register("type", Path, _path)
+        self.register("type", Path, path)
         add_import(self)
 
     def error(self, message: str) -> NoReturn:
         """End the program with exit code 2."""
         self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")
-
-
-def _add_game(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("game").add_argument
-    add("--dimension", type=int, default=3, help="number of axes, 2 to 10 (default 3)")
-    add("--max-num-points", type=int, default=20, help="points of a random start (default 20)")
-    add("--max-value", type=int, default=20, help="largest value of a start (default 20)")
-    add("--max-moves", type=int, default=200, help="cut games after this many (default 200)")
-    _add_starts(parser)
-
-
-def _add_starts(parser: argparse.ArgumentParser) -> None:
-    text = "draw starts from this file with one position a line (see docs/game.md)"
-    parser.add_argument("--starts", metavar="FILE", help=text)
-
-
-def _add_play(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--games", type=int, default=10_000, help="games a pairing (default 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of starts, players (default 0)")
-    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
-    text = "show rho as a share of the optimum, for deterministic agents without memory"
-    parser.add_argument("--optimum", action="store_true", help=f"{text} alone")
-    _add_game(parser)
-    _add_rule(parser, weights=False)
-
-
-def _add_out(parser: argparse.ArgumentParser) -> None:
-    text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
-    text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
-    _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = "of .svg: left to right, one line per chart, or animated beside a game (default: tree,"
-    text += " or outline if the tree is wider than a screen)"
-    parser.add_argument("--layout", choices=("tree", "outline", "growing"), help=text)
-
-
-def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
-    add = parser.add_argument
-    add("--rule", choices=RULES, default="basic", help="rule of the game (default basic)")
-    add("--unit", type=int, default=1, help="rule polyhedra: exponents are multiples of 1/UNIT")
-    if weights:
-        add("--weights", type=int, nargs="+", metavar="W", help="rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -95,23 +49,21 @@ def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str
     return {name: value for name, value in vars(args).items() if name in names}
 
 
-def _print(result: Any, as_json: bool) -> None:
-    print(json.dumps(result.to_dict(), indent=2) if as_json else result)
+def _print(result: Any, as_json: bool, text: object = None) -> None:
+    print(json.dumps(result.to_dict(), indent=2) if as_json else text or result)
 
 
-def _rho(args: argparse.Namespace) -> None:
-    from resgym.measure.rho import rho
-
-    _print(rho(**_options(args, rho), progress=progress_lines()), args.json)
+def _measure(args: argparse.Namespace, function: Callable[..., Any]) -> None:
+    _print(function(**_options(args, function)), args.json)
 
 
-def _cross_play(args: argparse.Namespace) -> None:
-    from resgym.measure.rho import cross_play, rho
+def _cross_play(args: argparse.Namespace, rho: Callable[..., Any]) -> None:
+    from resgym.measure.rho import cross_play
     from resgym.render.shapes import require_matplotlib
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_options(args, rho), progress=progress_lines())
+    table = cross_play(args.hosts, args.agents, **_options(args, rho))
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
@@ -120,24 +72,18 @@ def _cross_play(args: argparse.Namespace) -> None:
     _print(table, args.json)
 
 
-def _check(args: argparse.Namespace) -> None:
-    from resgym.testing import check_modes
-
-    found = check_modes(**_options(args, check_modes), tell=progress_lines())
+def _check(args: argparse.Namespace, check_modes: Callable[..., Any]) -> None:
+    found = check_modes(**_options(args, check_modes))
     failures = {mode: failure for mode, failure in found.items() if failure}
-    if args.json:
-        print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
-    else:
-        for mode in found:
-            print(f"{args.id} {mode}: {failures.get(mode, 'ok')}")
+    lines = [f"{args.id} {mode}: {failure or 'ok'}" for mode, failure in found.items()]
+    plain = {"id": args.id, "ok": not failures, "failures": failures}
+    print(json.dumps(plain, indent=2) if args.json else "\n".join(lines))
     if failures:
         raise SystemExit(1)
 
 
 def _parse_start(args: argparse.Namespace) -> Any:
-    """Return the position ``start``; print notices to stderr, one line each."""
-    if getattr(args, "layout", None) and (args.out is None or args.out.suffix.lower() != ".svg"):
-        raise ValueError(f"layout is for --out with .svg, got {args.layout} and out {args.out}")
+    """The position of the argument ``start``; notices go to stderr, one line each."""
     import warnings
 
     from resgym.polynomials.parse import parse
@@ -150,60 +96,33 @@ def _parse_start(args: argparse.Namespace) -> Any:
     return points
 
 
-def _add_file(
-    parser: argparse.ArgumentParser, option: str, endings: Collection[str], text: str
-) -> None:
-    """Add an option for an output file; argparse reports a bad name in one line."""
-
-    def file(name: str) -> Path:
-        try:
-            return output_file(name, endings, "the file")
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    parser.add_argument(option, type=file, metavar="FILE", help=text)
-
-
-def _written(args: argparse.Namespace, content: str) -> None:
-    write_file(args.out, content)
-    print(f"written to {args.out}", file=sys.stderr)
-
-
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
     """Write a tree to ``--out`` if given; print a result and the tree's outline."""
     if args.out is not None and tree is not None:
-        growing = args.layout == "growing"
         forms = {
             ".dot": tree.to_dot,
             ".html": tree.to_html,
-            ".jl": lambda: tree.fan().to_oscar(),
             ".json": lambda: tree.to_json(indent=2),
-            ".poly": lambda: tree.fan().to_polymake(),
             ".sage": lambda: tree.fan().to_sage(),
-            ".svg": tree.to_growing_svg if growing else partial(tree.to_svg, layout=args.layout),
+            ".svg": tree.to_growing_svg if args.layout == "growing" else tree.to_svg,
             ".txt": tree.to_text,
         }
-        _written(args, forms[args.out.suffix.lower()]())
-    if args.json:
-        print(json.dumps(result.to_dict(), indent=2))
-    else:
-        print(heading if tree is None else f"{heading}\n{tree.to_text()}")
+        write_file(args.out, forms[args.out.suffix.lower()]())
+        print(f"written to {args.out}", file=sys.stderr)
+    _print(result, args.json, heading if tree is None else f"{heading}\n{tree.to_text()}")
     if args.out is not None and tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
-def _tree(args: argparse.Namespace) -> None:
-    from resgym.trees.growth import resolution_tree
-
+def _tree(args: argparse.Namespace, resolution_tree: Callable[..., Any]) -> None:
     tree = resolution_tree(_parse_start(args), **_options(args, resolution_tree))
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
     heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
     _show(args, tree, tree, heading)
 
 
-def _solve(args: argparse.Namespace) -> None:
+def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     from resgym.solver.solution import Progress, Solution, progress_report
-    from resgym.solver.solve import solve
 
     show = progress_report(sys.stderr.isatty())
     latest = Progress(0, 0, 0.0)
@@ -213,11 +132,8 @@ def _solve(args: argparse.Namespace) -> None:
         latest = now
         show(now)
 
-    start = _parse_start(args)
-    if (args.host or args.agent) and args.out and args.out.suffix.lower() in _FANS:
-        raise ValueError(f"out: a tree against one player has no fan, got {args.out}")
     try:
-        solution = solve(start, progress=note, **_options(args, solve))
+        solution = solve(_parse_start(args), **{**_options(args, solve), "progress": note})
     except KeyboardInterrupt:
         # Bounds that were proved before the interrupt are valid.
         bound, seen, seconds = latest
@@ -227,49 +143,207 @@ def _solve(args: argparse.Namespace) -> None:
     _show(args, solution, solution.tree, str(solution))
 
 
-def _play(args: argparse.Namespace) -> None:
+def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
     from resgym.polynomials.monomials import variable_pretty
     from resgym.render.positions import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
-    from resgym.terminal.play import play, random_position
+    from resgym.terminal.play import random_position
 
-    drawing = {k: v for k, v in _options(args, random_position).items() if v is not None}
-    sizes = [name for name in drawing if name != "seed"]
-    if args.start is not None and sizes:
-        raise ValueError(f"{sizes[0]} is for random starts, got the start {args.start!r}")
-    points = random_position(**drawing) if args.start is None else _parse_start(args)
-    form = None if args.out is None else args.out.suffix.lower()
-    if form in (".gif", ".html") and points.dimension not in PICTURE_DIMENSIONS:
-        more = f"got {args.out.name!r} and {points.dimension} axes"
-        raise ValueError(f"out must end in .json, as pictures need 2 or 3 axes, {more}")
-    if form == ".gif":
+    drawn = args.start is None
+    points = random_position(**_options(args, random_position)) if drawn else _parse_start(args)
+    picture = args.out is not None and args.out.suffix.lower() == ".gif"
+    if picture:
         require_matplotlib("--out with .gif")
-    # With --json, stdout holds the result alone.
+        if points.dimension not in PICTURE_DIMENSIONS:
+            raise ValueError(f"out must end in .json with {points.dimension} axes, got {args.out}")
+    # With --json the conversation must not mix with the result.
     record = play(points, target=sys.stderr if args.json else sys.stdout, **_options(args, play))
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
-    names = [variable_pretty(name) for name in points.variables]
-    if form == ".gif":
-        record.to_gif(args.out, names=names)
+    if picture:
+        record.to_gif(args.out, names=[variable_pretty(name) for name in points.variables])
+    elif args.out is not None:
+        write_file(args.out, text + "\n")
+    if args.out is not None:
         print(f"written to {args.out}", file=sys.stderr)
-    elif form is not None:
-        _written(args, record.to_html(names=names) if form == ".html" else text + "\n")
     if args.json:
         print(text)
 
 
-def _bench(args: argparse.Namespace) -> None:
-    from resgym.measure.bench import bench, compile_ahead
+def _file(*endings: str) -> dict[str, Any]:
+    """An option that names a file to write; argparse tells its error in one line."""
 
-    if args.command == "compile":
-        _print(compile_ahead(), args.json)
-    else:
-        _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
+    def file(name: str) -> Path:
+        try:
+            return output_file(name, endings, "the file")
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return {"type": file, "metavar": "FILE", "help": f"write to this file: {', '.join(endings)}"}
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Command(NamedTuple):
+    """A command, and the function whose arguments its options are, with their types and defaults.
+
+    Options without dashes come first; ``more`` is what argparse is told beside that.
+    """
+
+    help: str
+    run: Callable[[argparse.Namespace, Any], None]
+    function: str
+    options: str = ""
+    more: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+
+
+_RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
+_PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
+_TREE = " --rule --unit --weights --layout --out"
+_LAYOUT: dict[str, Any] = {"choices": ("outline", "growing"), "default": "outline"}
+_FILES = {"--layout": _LAYOUT, "--out": _file(".dot", ".html", ".json", ".sage", ".svg", ".txt")}
+_SEVERAL: dict[str, Any] = {"nargs": "+"}
+_COMMANDS = {
+    "rho": _Command(
+        "measure games finished per move", _measure, "measure.rho:rho", f"host agent {_PAIRS}"
+    ),
+    "cross-play": _Command(
+        "measure every host against every agent",
+        _cross_play,
+        "measure.rho:rho",
+        f"--hosts --agents --plot {_PAIRS}",
+        {
+            "--hosts": _SEVERAL | {"default": ["random", "all_coord", "zeillinger"]},
+            "--agents": _SEVERAL | {"default": ["random", "choose_first", "choose_last"]},
+            "--plot": _file(".png", ".svg", ".pdf"),
+        },
+    ),
+    "check": _Command(
+        "check an environment against its contract",
+        _check,
+        "testing:check_modes",
+        "id --steps --seed --starts",
+    ),
+    "tree": _Command(
+        "grow the resolution tree of a host",
+        _tree,
+        "trees.growth:resolution_tree",
+        f"start --host --max-depth --max-nodes --smooth-stop --reposition --seed{_TREE}",
+        _FILES,
+    ),
+    "solve": _Command(
+        "prove the optimal value of a position",
+        _solve,
+        "solver.solve:solve",
+        f"start --objective --max-depth --time-limit --agent --host{_TREE}",
+        _FILES,
+    ),
+    "play": _Command(
+        "play a game in the terminal",
+        _play,
+        "terminal.play:play",
+        f"start --as --opponent --seed --out{_RANDOM}",
+        {
+            "start": {"nargs": "?"},
+            "--as": {"dest": "seat", "choices": ("host", "agent"), "default": "agent"},
+            "--out": _file(".gif", ".json"),
+            "--dimension": {"type": int, "default": 3},
+            "--max-num-points": {"type": int, "default": 20},
+            "--max-value": {"type": int, "default": 20},
+        },
+    ),
+    "bench": _Command(
+        "measure moves per second",
+        _measure,
+        "measure.bench:bench",
+        "--batch-sizes --dimension --max-num-points --device --backend --repeats --seconds"
+        " --starts",
+    ),
+    "compile": _Command(
+        "compile the kernels before their first use", _measure, "measure.bench:compile_ahead"
+    ),
+    "scoreboard": _Command(
+        "show the exact worst case and rho of hosts, from the same starts",
+        lambda args, run: run(args),
+        "scoreboard:run",
+        "action --name --points --file",
+        {
+            "action": {"nargs": "*"},
+            "--points": {"type": int, "action": "append", "choices": (5, 20)},
+            "--file": {"type": Path, "default": Path("scoreboard.json")},
+        },
+    ),
+}
+
+_HELP = {
+    "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file; play draws one without",
+    "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
+    "action": "add MODEL: measure a host first, for a minute or two",
+    "host": "a host: {hosts}, or a saved model's path; solve finds its longest game",
+    "agent": "an agent: {agents}, or a saved model's path; solve finds its shortest game",
+    "hosts": "hosts: {hosts}, or saved models' paths",
+    "agents": "agents: {agents}, or saved models' paths",
+    "as": "your seat",
+    "opponent": "player or model's path (zeillinger as host, random as agent)",
+    "games": "games a pairing",
+    "seed": "seed of starts and of players that draw",
+    "device": "cpu or cuda[:n]",
+    "optimum": "show rho as a share of the optimum, for deterministic agents without memory",
+    "dimension": "number of axes, 2 to 10",
+    "max_num_points": "points of a random start",
+    "max_value": "largest value of a random start",
+    "max_moves": "cut games after this many",
+    "starts": "draw starts from this file with one position a line (see docs/game.md)",
+    "rule": "rule of the game: basic, polyhedra or thom",
+    "unit": "rule polyhedra: exponents are multiples of 1/UNIT",
+    "weights": "rule thom: weights of the axes",
+    "max_depth": "cut, or stop the search, after this many moves",
+    "max_nodes": "charts before a cut",
+    "smooth_stop": "also end branches at a monomial of degree one",
+    "reposition": "follow the strict transform",
+    "objective": "minimise the longest branch, the nodes or the leaves: depth, nodes or leaves",
+    "time_limit": "stop after this many seconds",
+    "layout": "of .svg: one line per chart, or animated beside a game",
+    "steps": "steps to play",
+    "batch_sizes": "games at once",
+    "backend": "what plays the moves",
+    "repeats": "repeats; the median is printed",
+    "seconds": "seconds per repeat",
+    "name": "for the table; the model's own without",
+    "points": "of a start; a model may know fewer; both without",
+    "file": "rows to show beside those of the package, where add writes",
+}
+
+
+def _kind(parameter: Parameter) -> dict[str, Any]:
+    """What argparse is told of a function's argument."""
+    kind, default = str(parameter.annotation), parameter.default
+    if default is False:
+        return {"action": "store_true"}
+    found: dict[str, Any] = {} if default is Parameter.empty else {"default": default}
+    if "int" in kind or "float" in kind:
+        found["type"] = int if "int" in kind else float
+    return found | (_SEVERAL if kind.startswith("Sequence") else {})
+
+
+def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
     from resgym.players.registry import agent_names, host_names
 
+    function = pkgutil.resolve_name(f"resgym.{about.function}")
+    names = {"hosts": ", ".join(host_names()), "agents": ", ".join(agent_names())}
+    parameters = signature(function).parameters
+    for option in about.options.split():
+        name = option.removeprefix("--").replace("-", "_")
+        found = about.more.get(option) or (_kind(parameters[name]) if name in parameters else {})
+        text = _HELP.get(name, "").format(**names)
+        if found.get("default"):
+            text += " (default %(default)s)"
+        parser.add_argument(option, **{"help": text, **found})
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_trust(parser)
+    parser.set_defaults(run=about.run, function=function)
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    """All commands, with the options of one; those of the others may take long to import."""
     parser = OneLineParser(
         prog="resgym",
         description="Play, measure and solve Hironaka's polyhedral game; grow resolution trees.",
@@ -277,88 +351,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
-    hosts = f"one of {', '.join(host_names())}, or a saved model's path"
-    agents = f"one of {', '.join(agent_names())}, or a saved model's path"
-
-    command = commands.add_parser("rho", help="measure games finished per move")
-    command.add_argument("host", help=hosts)
-    command.add_argument("agent", help=agents)
-    _add_play(command)
-
-    command = commands.add_parser("cross-play", help="measure every host against every agent")
-    add = command.add_argument
-    add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
-    add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
-    text = "draw the table to this file: .png, .svg or .pdf"
-    _add_file(command, "--plot", (".png", ".svg", ".pdf"), text)
-    _add_play(command)
-
-    command = commands.add_parser("check", help="check an environment against its contract")
-    add = command.add_argument
-    add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
-    add("--steps", type=int, default=200, help="steps to play (default 200)")
-    add("--seed", type=int, default=0)
-    _add_starts(command)
-
-    start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
-    command = commands.add_parser("tree", help="grow the resolution tree of a host")
-    add = command.add_argument
-    add("start", help=start)
-    add("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
-    add("--max-depth", type=int, default=100, help="moves before a cut (default 100)")
-    add("--max-nodes", type=int, default=100_000, help="charts before a cut (default 100000)")
-    add("--smooth-stop", action="store_true", help="also end branches at a monomial of degree one")
-    add("--reposition", action="store_true", help="follow the strict transform")
-    add("--seed", type=int, default=0, help="seed of hosts that draw random numbers (default 0)")
-    _add_rule(command)
-    _add_out(command)
-
-    command = commands.add_parser("solve", help="prove the optimal value of a position")
-    add = command.add_argument
-    add("start", help=start)
-    text = "minimise the longest branch, the nodes or the leaves (default depth)"
-    add("--objective", choices=("depth", "nodes", "leaves"), default="depth", help=text)
-    add("--max-depth", type=int, help="search at most this many moves deep")
-    add("--time-limit", type=float, metavar="SECONDS", help="stop after this time")
-    add("--agent", help="find the shortest game against this agent instead")
-    add("--host", help="find the longest game against this host instead")
-    _add_rule(command)
-    _add_out(command)
-
-    command = commands.add_parser("play", help="play a game in the terminal")
-    add = command.add_argument
-    add("start", nargs="?", help=f"{start} (default: random)")
-    seats = ("host", "agent")
-    add("--as", dest="seat", choices=seats, default="agent", help="your seat (default agent)")
-    add("--opponent", help="player or model's path (default: host zeillinger, agent random)")
-    add("--seed", type=int, default=0, help="seed of start and opponent (default 0)")
-    text = "write the game to this file: .gif or .html (2 or 3 axes), or .json"
-    _add_file(command, "--out", (".gif", ".html", ".json"), text)
-    _add_game(command)
-    # None means not given: with a start these options would have no effect.
-    command.set_defaults(dimension=None, max_num_points=None, max_value=None)
-
-    command = commands.add_parser("bench", help="measure moves per second")
-    add = command.add_argument
-    add("--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B")
-    add("--dimension", type=int, default=3)
-    add("--max-num-points", type=int, default=20)
-    add("--device", default="cpu")
-    add("--backend", default="auto")
-    add("--repeats", type=int, default=5, help="repeats; the median is printed (default 5)")
-    add("--seconds", type=float, default=1.0, help="seconds per repeat (default 1)")
-    _add_starts(command)
-
-    commands.add_parser("compile", help="compile the kernels before their first use")
-
-    runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench, _bench)
-    for command, run in zip(commands.choices.values(), runs, strict=True):
-        command.add_argument("--json", action="store_true", help="print the result as JSON")
-        if run not in (_check, _bench):
-            add_trust(command)
-        command.set_defaults(run=run)
+    for each, about in _COMMANDS.items():
+        command = commands.add_parser(each, help=about.help, description=about.help)
+        if each == name:
+            _add_options(command, about)
     add_serve(commands)
-    add_scoreboard(commands)
     for entry in entry_points(group="resgym.commands"):
         commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
     return parser
@@ -376,10 +373,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except ImportError as error:  # it needs an extra that is not installed
                 print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
                 return 2
-    args = _parser().parse_args(given)
+    args = _parser(next(filter(_COMMANDS.get, given), "")).parse_args(given)
+    args.progress = progress_lines()
     try:
         with command_line(getattr(args, "trust", False)):
-            args.run(args)
+            args.run(args, args.function)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has closed the pipe.

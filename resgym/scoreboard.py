@@ -9,10 +9,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,21 +26,17 @@ from resgym.measure.optimum import answers_alike, optimum
 from resgym.measure.rho import RhoResult, rho_bounds, rho_starts
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import player_name, resolve_player
-from resgym.tables import markdown_table, percent, spread, text_table
+from resgym.tables import markdown_table, percent, spread
 from resgym.trust import regular_file
 
 POINTS = (5, 20)
 STARTS, SEED, MAX_MOVES, MAX_POSITIONS = 500, 0, 200, 20_000
-AGENTS = ("choose_first", "random")
 HEADINGS = (
     *("host", "exact worst case", "share of optimum", "moves"),
     *("rho, choose_first", "share of optimum", "rho, random"),
 )
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
-_MARKED = re.compile(
-    r"(<!-- scoreboard, (\d+) points(?:: ([^>\n]*))? -->\n).*?(<!-- end of scoreboard -->)", re.S
-)
 
 
 @dataclass(frozen=True)
@@ -108,27 +103,10 @@ class Row:
     choose_first: Figure
     random: Figure
 
-    @classmethod
-    def read(cls, plain: dict[str, Any]) -> Row:
-        """Build a row from plain data.
-
-        Raises:
-            AttributeError, KeyError, TypeError, ValueError: the data are not a row.
-        """
-        figures = {}
-        for name in ("worst", *AGENTS):
-            if plain[name] is not None or name != "worst":
-                parts = {key: part and tuple(map(float, part)) for key, part in plain[name].items()}
-                figures[name] = Figure(**parts)
-                figures[name].cells()
-        row = cls(**{**plain, **figures})
-        for field in fields(cls):
-            if (
-                field.type in ("int", "str")
-                and type(getattr(row, field.name)).__name__ != field.type
-            ):
-                raise TypeError(f"{field.name} must be {field.type}")
-        return row
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table with `HEADINGS`."""
+        worst = self.worst.cells() if self.worst else ("-", "-", "-")
+        return self.host, *worst, *self.choose_first.cells()[:2], self.random.cells()[0]
 
 
 @lru_cache
@@ -139,20 +117,19 @@ def _starts(points: int, number: int) -> tuple[GameState, str]:
 
 
 @lru_cache
-def optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the moves of best play against an optimal agent and against ``choose_first``.
+def _optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The moves of optimal hosts in all games: with an optimal agent, and with ``choose_first``.
 
     Each is a lower and an upper bound of the moves of all games.
     """
-    solved = [resgym.solve(each) for each in _starts(points, number)[0].point_lists()]
-    least = torch.tensor([int(each.lower_bound) for each in solved])
-    # Starts that were not proved within the budget contribute their bounds.
-    most = torch.tensor([int(each.upper_bound or MAX_MOVES) for each in solved])
-    agent, spec = resolve_player("choose_first", "agent"), GameSpec(max_num_points=points)
-    found = optimum(agent, _starts(points, number)[0], spec, MAX_MOVES)
+    starts, spec = _starts(points, number)[0], GameSpec(max_num_points=points)
+    solved = [resgym.solve(each) for each in starts.point_lists()]
+    # What was not proved within its budget counts with its bounds.
+    least = sum(each.lower_bound for each in solved)
+    most = sum(each.upper_bound or MAX_MOVES for each in solved)
+    found = optimum(resolve_player("choose_first", "agent"), starts, spec, MAX_MOVES)
     assert found is not None
-    shortest, longest = map(float, found.moves)
-    return (float(least.sum()), float(most.sum())), (shortest, longest)
+    return (float(least), float(most)), (float(found.moves[0]), float(found.moves[1]))
 
 
 def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = None) -> Row:
@@ -170,14 +147,11 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
     spec = GameSpec(max_num_points=points)
     player = resolve_player(host, "host", spec)
     starts, digest = _starts(points, number)
-    cut = given_up = 0
-    worst = None
-    alike = answers_alike(player, starts)
-    least, with_first = optima(points, number)
-    if alike:
-        limits = MAX_MOVES, MAX_POSITIONS
+    least, with_first = _optima(points, number)
+    cut, given_up, worst = 0, 0, None
+    if answers_alike(player, starts):
         parts = [
-            worst_case_moves(player, starts.select(part), spec, *limits)
+            worst_case_moves(player, starts.select(part), spec, MAX_MOVES, MAX_POSITIONS)
             for part in torch.arange(number).split(STARTS_TOGETHER)
         ]
         moves, unsettled = map(torch.cat, zip(*parts, strict=True))
@@ -186,7 +160,8 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
         worst = Figure.of(*rho_bounds(moves, unsettled, most, MAX_MOVES), least)
     game: dict[str, Any] = {"games": number, "seed": SEED, "max_moves": MAX_MOVES}
     first, drawn = (
-        resgym.rho(player, agent, max_num_points=points, **game) for agent in AGENTS
+        resgym.rho(player, agent, max_num_points=points, **game)
+        for agent in ("choose_first", "random")
     )  # of the same seed, so from the same starts
     figures = worst, Figure.of(first, first, with_first), Figure.of(drawn, drawn)
     about = name or player_name(host), points, number, SEED, digest, resgym.__version__
@@ -199,13 +174,20 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         ValueError: the file is not a scoreboard.
     """
+
+    def figure(plain: dict[str, Any]) -> Figure:
+        return Figure(**{key: part and tuple(map(float, part)) for key, part in plain.items()})
+
     try:
-        rows = json.loads(regular_file(path, "file").read_text(encoding="utf-8"))
-        if not isinstance(rows, list):
-            raise TypeError("must be a list")
-        return [Row.read(row) for row in rows]
+        rows = []
+        for plain in json.loads(regular_file(path, "file").read_text(encoding="utf-8")):
+            worst = plain["worst"] and figure(plain["worst"])
+            others = {name: figure(plain[name]) for name in ("choose_first", "random")}
+            rows.append(Row(**{**plain, "worst": worst, **others}))
+        table(rows)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"file: {path} is not a scoreboard: {error!r:.200}") from error
+    return rows
 
 
 def shipped_rows() -> list[Row]:
@@ -222,62 +204,26 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    worst = row.worst.cells() if row.worst else ("-", "-", "-")
-    return (row.host, *worst, *row.choose_first.cells()[:2], row.random.cells()[0])
-
-
 def table(rows: Iterable[Row]) -> str:
-    """Format rows as Markdown."""
-    return markdown_table(HEADINGS, map(_cells, rows))
-
-
-def filled(page: str, rows: Sequence[Row]) -> str:
-    """Return the page with its tables, each between two markers, replaced by these rows.
-
-    A marker may list hosts: with ``20 points: optimal, taught`` only these are shown.
-    """
-
-    def marked(marks: re.Match[str]) -> str:
-        some = [row for row in rows if row.points == int(marks[2])]
-        if marks[3]:
-            some = [row for row in some if row.host in marks[3].split(", ")]
-        return f"{marks[1]}{table(some)}\n{marks[4]}"
-
-    return _MARKED.sub(marked, page)
+    """Rows as Markdown."""
+    return markdown_table(HEADINGS, (row.cells() for row in rows))
 
 
 def run(args: argparse.Namespace) -> None:
     """Measure a host if asked to, then show the rows."""
     file = output_file(args.file, (".json",), "file")
-    own = _own_rows(file)
-    for page in args.page:  # fail before the work
-        _marked_text(page)
-    if args.action:
-        resolve_player(args.model, "host", GameSpec())
-        for points in args.points or POINTS:
-            print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
-            row = measure(args.model, points, name=args.name)
-            # Read again: another process may have added a row.
-            own = merged([*_own_rows(file), row])
-            write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
+    own = read_rows(file) if file.is_file() else []
+    if args.action and (len(args.action) != 2 or args.action[0] != "add"):
+        raise ValueError(f"action must be 'add MODEL', got {' '.join(args.action)!r}")
+    if args.action:  # what cannot play is told before the work
+        resolve_player(args.action[1], "host", GameSpec())
+    for points in (args.points or POINTS) if args.action else ():
+        print(f"measuring {args.name or args.action[1]}, {points} points", file=sys.stderr)
+        own = merged([*own, measure(args.action[1], points, name=args.name)])
+        write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
     rows = merged([*shipped_rows(), *own])
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        for points in POINTS:
-            some = [_cells(row) for row in rows if row.points == points]
-            print(f"{points} points\n{text_table([HEADINGS, *some])}\n")
-    for page in args.page:
-        write_file(page, filled(_marked_text(page), rows))
-
-
-def _own_rows(file: Path) -> list[Row]:
-    return read_rows(file) if file.is_file() else []
-
-
-def _marked_text(page: Path) -> str:
-    text = page.read_text(encoding="utf-8")
-    if not _MARKED.search(text):
-        raise ValueError(f"page: there is no '<!-- scoreboard, 5 points -->' in {page}")
-    return text
+        return
+    for points in POINTS:
+        print(f"{points} points\n\n{table(row for row in rows if row.points == points)}\n")

@@ -292,7 +292,7 @@ def check_modes(
     steps: int = 200,
     seed: int = 0,
     starts: Any = None,
-    tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
     """Run `check_vector_env` in every autoreset mode.
 
@@ -301,7 +301,7 @@ def check_modes(
         steps: to play.
         seed: of the actions and the environment.
         starts: a set of starts, if the environment takes one.
-        tell: called with a line before each mode.
+        progress: called with a line before each mode.
 
     Returns:
         The problem found in each mode; nothing where the environment keeps the contract.
@@ -315,7 +315,7 @@ def check_modes(
         for mode in ("SAME_STEP", "NEXT_STEP", "DISABLED"):
             make = partial(gymnasium.make_vec, id, autoreset_mode=mode, **given)
             found[mode] = ""
-            tell(f"{id} {mode}: {steps} steps")
+            progress(f"{id} {mode}: {steps} steps")
             try:
                 check_vector_env(make, steps=steps, seed=seed)
             except ContractError as error:

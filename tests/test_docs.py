@@ -178,12 +178,12 @@ def test_pictures_are_those_of_the_commands():
     position = picture_to_svg(picture_of([(2, 2, 0), (0, 3, 0), (0, 0, 5)], (0, 1), 1))
     assert (DOCS / "images" / "position.svg").read_text(encoding="utf-8") == position
     for name in names:
-        assert f"--out {name}.svg --layout outline" in PAGE
+        assert f"--out {name}.svg" in PAGE
         picture = ElementTree.parse(DOCS / "images" / f"{name}.svg").getroot()
         text = "".join(picture.itertext())
         title = picture.findtext("{http://www.w3.org/2000/svg}title")
         if name in trees:
-            drawn = ElementTree.fromstring(trees[name].to_svg(layout="outline"))
+            drawn = ElementTree.fromstring(trees[name].to_svg())
             assert (title, text) == (drawn[0].text, "".join(drawn.itertext()))
         else:
             depth, nodes = TABLE[-1][-2:]

@@ -25,11 +25,9 @@ from resgym.envs.arguments import (
     refusal,
     start_sizes,
 )
-from resgym.envs.opponents import Opponents
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.envs.saving import load_state, save_state
-from resgym.game.actions import host_action_table
-from resgym.game.episode import answers_of_agents, legal_actions
+from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
@@ -41,8 +39,9 @@ from resgym.game.stepping import (
     StepResult,
 )
 from resgym.kernels import Backend
-from resgym.players import Player
+from resgym.players import Player, player_name
 from resgym.players.base import check_role
+from resgym.players.mixture import Mixture, make_mixture
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 
 
@@ -101,13 +100,9 @@ class PlannedVectorEnv(VectorEnv):
             assert isinstance(self.action_space, spaces.MultiDiscrete)
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
-        self._answers: Tensor | None = None  # the last answers of an agent, int64 [N]
         self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
-        # With a render mode: the games before the last step, its actions, and the refused rows.
-        self._last_step: tuple[Games, Tensor, Any] | None = None
-        self._last_moves: tuple[Tensor, Tensor] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
-        self._opponents: Opponents | None = None
+        self._opponents: Mixture | None = None
         if plan.seat != "both":
             self.set_opponent("random" if opponent is None else opponent)
         elif opponent is not None:
@@ -128,22 +123,24 @@ class PlannedVectorEnv(VectorEnv):
         """
         if self.seat == "both":
             raise ValueError("opponent: both seats are played here")
-        self._moves()  # find the last opponent's answers first
         role = check_role("agent" if self.seat == "host" else "host")
-        self._opponents = Opponents(
-            opponent, assignment, role, self.plan.spec, self.num_envs, self.device
-        )
-        self.plan = replace(self.plan, opponent=self._opponents.compiled)
+        mixture = make_mixture(opponent, role, self.plan.spec)
+        if assignment is not None:
+            rows = parse_integers("assignment", assignment, self.num_envs, self.device)
+            most = len(mixture.players) - 1
+            if mixture.shares or bool(((rows < 0) | (rows > most)).any()):
+                raise ValueError(f"assignment must be in 0..{most}, of a sequence of opponents")
+            mixture = replace(mixture, assignment=rows)
+        self._opponents = mixture
+        self.plan = replace(self.plan, opponent=mixture.compiled)
 
     @property
     def opponents(self) -> list[Player]:
-        """The distinct opponents."""
-        return [] if self._opponents is None else self._opponents.players
+        """The players that answer."""
+        return [] if self._opponents is None else list(self._opponents.players)
 
     def __repr__(self) -> str:
-        if self._opponents is None:
-            return super().__repr__()
-        names = self._opponents.names
+        names = ", ".join(map(player_name, self.opponents))
         return f"{super().__repr__()[:-1]}, seat={self.seat}, opponent={names})"
 
     @property
@@ -192,9 +189,8 @@ class PlannedVectorEnv(VectorEnv):
     def render(self) -> tuple[Any, ...] | None:
         """Return one frame per row in ``render_mode``, or None without one.
 
-        A frame shows the move that the last step completed and, if one seat is yours, who plays the
-        other. ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
-        size. ``human`` prints row 0 at every reset and step, and returns None here.
+        ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
+        size. In ``human`` row 0's are printed at every reset and step, and here is None.
 
         Raises:
             ValueError: before the first reset, or after close.
@@ -208,42 +204,10 @@ class PlannedVectorEnv(VectorEnv):
         return tuple(self._frame(row, self.render_mode) for row in range(self.num_envs))
 
     def _frame(self, row: int, render_mode: str) -> Any:
-        games, others, moves = self.games, self._opponents, self._moves()
-        last = None
-        if moves is not None and bool(moves[0][row].any()):
-            last = moves[0][row].nonzero()[:, 0].tolist(), int(moves[1][row])
-        seats = ""
-        if others is not None:
-            seats = f"{others.role}: {others.name(games, row)}"
-            seats = f"host: you, {seats}" if self.seat == "host" else f"{seats}, agent: you"
+        games = self.games
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
-        move = int(games.half_moves[row]) // 2
-        return render_game(points, coords, move, render_mode, last, seats)
-
-    def _moves(self) -> tuple[Tensor, Tensor] | None:
-        """Return the moves that the last step completed, None after a reset.
-
-        Sets bool [N, D], empty for none, and axes int64 [N]. They are computed only for frames,
-        since many clients set a render mode and never ask for a frame.
-        """
-        if self._last_moves is None and self._last_step is not None:
-            games, actions, overflow = self._last_step
-            plan, before = self.plan, games.tensors()  # the next step writes to new memory
-            axes, axis = before.coords, actions
-            if plan.seat == "host":
-                sets = host_action_table(plan.spec.dimension, self.device, plan.spec.least_axes)
-                known = actions.clamp(0, len(sets) - 1)
-                if plan.opponent is not None:
-                    # An opponent that answers in compiled code is asked again.
-                    playing = (known == actions) & ~before.ended
-                    answers_of_agents(plan, before, known, playing, self._ask)
-                assert self._answers is not None
-                axes, axis = sets[known], self._answers
-            # Illegal and refused actions and restarts do not increase the count.
-            played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
-            self._last_moves = axes & played[:, None], axis
-        return self._last_moves
+        return render_game(points, coords, int(games.half_moves[row]) // 2, render_mode)
 
     def reset(
         self,
@@ -279,7 +243,6 @@ class PlannedVectorEnv(VectorEnv):
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
         self._games, self._started = result.games, True
-        self._last_step = self._last_moves = None
         self._show()
         form, plan, info = self.form, self.plan, {}
         if form.full_info:
@@ -324,15 +287,11 @@ class PlannedVectorEnv(VectorEnv):
         """
         self._require_started("step")
         values = parse_integers("actions", actions, self.num_envs, self.device)
-        before = None if self.render_mode is None else self._games
         try:
             result = self.backend.step(self.plan, self._games, values, self._ask)
         except RefusedStep:
-            raise refusal(self.plan, self.games, values, actions) from None
+            raise refusal(self.plan, self.games, values) from None
         self._games = result.games
-        if before is not None:
-            # The actions may be the caller's own memory.
-            self._last_step, self._last_moves = (before, values.clone(), result.overflow), None
         self._show()
 
         form, plan = self.form, self.plan
@@ -353,10 +312,7 @@ class PlannedVectorEnv(VectorEnv):
         assert self._opponents is not None
         # The opponent may keep what it was shown, also if it fails.
         self._games = self._games.tensors()
-        answers = self._opponents.ask(games, coords, rng, rows)
-        if coords is not None:
-            self._answers = answers
-        return answers
+        return self._opponents.ask(games, coords, rng, rows)
 
     def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
         """Make random starts smaller, for a curriculum, from each row's next episode on.
@@ -382,7 +338,6 @@ class PlannedVectorEnv(VectorEnv):
         """
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
-        self._last_step = self._last_moves = None
 
     def _show(self) -> None:
         if self.render_mode == "human":

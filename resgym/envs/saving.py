@@ -52,23 +52,18 @@ def load_state(
             game of this plan can have.
     """
     own = save_state(plan, like, False)
-    _check_keys("state", state, own)
-    for name in ("game", "stage", "fields"):
-        _check_keys(name, state[name], own[name])
-    if not isinstance(state["started"], bool):
-        raise TypeError(f"started must be True or False, got {state['started']!r}")
-    for name, value in own["game"].items():
-        given = state["game"][name]
-        if given != value:
-            raise ValueError(
-                f"{name}: the saved games have {given!r}, this environment has {value!r}"
-            )
+    if state.keys() != own.keys() or state["fields"].keys() != own["fields"].keys():
+        raise ValueError(f"state must have {', '.join(own)} of such games, got {sorted(state)}")
+    if state["game"] != own["game"]:
+        raise ValueError(
+            f"game: the saved games have {state['game']}, this environment has {own['game']}"
+        )
     fields = {name: _copy(name, state["fields"][name], own["fields"][name]) for name in FIELDS}
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(key=key, rule=like.rule, **fields)
-    _check_rows(plan, games, state["started"])
+    _check_rows(plan, games, bool(state["started"]))
     stage = start_sizes(plan.spec, **state["stage"])
-    return replace(plan, start_spec=stage), games, state["started"]
+    return replace(plan, start_spec=stage), games, bool(state["started"])
 
 
 def _digest(starts: GameState | None) -> str | None:
@@ -78,18 +73,11 @@ def _digest(starts: GameState | None) -> str | None:
     return hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest()
 
 
-def _check_keys(name: str, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    if given.keys() != own.keys():
-        raise ValueError(f"{name} must have {', '.join(own)}, got {sorted(given)}")
-
-
 def _copy(name: str, value: Any, own: Tensor) -> Tensor:
-    """Copy a saved tensor, which must have the shape and dtype of another, to its device."""
-    if not isinstance(value, Tensor) or value.shape != own.shape or value.dtype != own.dtype:
-        form = type(value).__name__
-        if isinstance(value, Tensor):
-            form = f"{tuple(value.shape)} {value.dtype}"
-        raise ValueError(f"{name}: got {form}, need {tuple(own.shape)} {own.dtype}")
+    """A copy of a saved tensor, which must have the shape and dtype of another, on its device."""
+    form, needed = ((getattr(t, "shape", None), getattr(t, "dtype", None)) for t in (value, own))
+    if form != needed:
+        raise ValueError(f"{name}: got {form}, need {needed}")
     return value.clone().to(own.device)
 
 
@@ -103,21 +91,17 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
     possible = (canonical.points == points).flatten(1).all(1) & (canonical.count == games.counts)
     # Rows in which no episode was started have no points yet.
     fresh = (games.episode == -1) & (points == -1).flatten(1).all(1) & (games.counts == 1)
-    form = f"a position that a move leaves: 1..{most} points of 0..2^59, and -1 in absent rows"
-    rules = [("points", possible | fresh, form)]
-    for name, least in (("lengths", 0), ("half_moves", 0), ("seed", 0), ("episode", -1)):
-        rules.append((name, getattr(games, name) >= least, f"at least {least}"))
+    sound = (possible | fresh) & (games.episode >= -1)
+    sound &= (games.lengths >= 0) & (games.half_moves >= 0) & (games.seed >= 0)
     if spec.least_axes > 1:
-        rules.append(("coords", games.coords.sum(1) != 1, "no axis, or two and more"))
+        sound &= games.coords.sum(1) != 1
     if started:
         named, finished = games.coords.any(1), games.position.finished()
-        # The host observes no sets; the agent observes one in every position that continues.
-        fits = {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[plan.seat]
-        rules.append(("coords", fits, "a set if, and only if, an answer is awaited here"))
-        restarts = plan.autoreset_mode == "SAME_STEP"
-        rules.append(("ended", ~games.ended | (not restarts), "False in SAME_STEP mode"))
-        rules.append(("ended", games.ended | ~finished, "True where the game is over"))
-    for name, good, allowed in rules:
-        if not bool(good.all()):
-            row = int((~good).nonzero()[0, 0])
-            raise ValueError(f"{name}: row {row} of the saved state must be {allowed}")
+        # The host sees no sets, the agent one in every position that goes on.
+        sound &= {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[
+            plan.seat
+        ]
+        sound &= (games.ended | ~finished) & (~games.ended | (plan.autoreset_mode != "SAME_STEP"))
+    if not bool(sound.all()):
+        row = int((~sound).nonzero()[0, 0])
+        raise ValueError(f"fields: row {row} of the saved state holds what no game can")

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from gymnasium.vector import AutoresetMode
 
-from resgym.envs.arguments import (
-    parse_autoreset_mode,
-)
+from resgym.envs.arguments import parse_autoreset_mode
 from resgym.envs.base import PlannedVectorEnv
 from resgym.envs.results import ResultForm
 from resgym.game import devices

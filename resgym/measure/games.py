@@ -15,6 +15,7 @@ from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
 from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
+from resgym.players.base import begin_games
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 
@@ -79,6 +80,8 @@ def play_lengths(
     overflowed = torch.zeros_like(moves, dtype=torch.bool)
     finished = starts.finished()
     state, row = starts, torch.arange(starts.num_games, device=device)
+    for player in (host, agent):
+        begin_games(player, torch.ones_like(finished))
     for played in range(max_moves):
         # On the CPU ended games are dropped. Elsewhere that would mean reading the data: they stay,
         # unchanged, and reading every few moves tells whether any game is left.
@@ -117,6 +120,8 @@ def record_all(
     ended = starts.finished().tolist()
     records = [GameRecord([p], [], [], e) for p, e in zip(starts.point_lists(), ended, strict=True)]
     state, games = starts, list(range(len(records)))
+    for player in (hosts, agents):
+        begin_games(player, torch.ones_like(starts.finished()))
     going = [place for place in games if not ended[place]]
     for played in range(max_moves):
         if len(going) < len(games):

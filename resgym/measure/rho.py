@@ -15,7 +15,7 @@ from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
-from resgym.players import player_name, resolve_player, rows_of
+from resgym.players import player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
 from resgym.tables import percent, text_table
 
@@ -124,9 +124,8 @@ def rho(
     """Measure a host against an agent.
 
     Args:
-        host: a player's name, a `Player`, a callable or a saved model's path; a `MixedPlayer` of
-            ``games`` rows plays each game by its own player.
-        agent: the same for the agent.
+        host: a player's name, a `Player`, a callable or a saved model's path.
+        agent: likewise.
         games: number of games, each from its own random start.
         dimension: number of axes.
         max_num_points: points of a random start.
@@ -178,9 +177,8 @@ def rho(
             names = " against ".join(map(player_name, players))
             progress(f"{names}: {first} of {games} games")
         row = torch.arange(first, min(first + batch, games), device=resolved)
-        hosts, agents = (rows_of(each, row) for each in players)
         rng = _random_of_games(row, seed)
-        played.append(play_lengths(hosts, agents, begins(row), spec, rng, max_moves, backend))
+        played.append(play_lengths(*players, begins(row), spec, rng, max_moves, backend))
     result = rho_of_games(*map(torch.cat, zip(*played, strict=True)))
     if optimum is True:
         from resgym.measure.optimum import optimum as find  # needs the solver's players

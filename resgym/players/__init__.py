@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
-    from resgym.players.base import CallablePlayer, Player, compiled_name, own_attribute, rows_of
+    from resgym.players.asking import ask_player, ask_players, player_name
+    from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
     from resgym.players.checking import check_player
     from resgym.players.mixture import Mixture, make_mixture
     from resgym.players.recurrent import RecurrentPlayer
@@ -35,8 +35,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "asking": "MixedPlayer ask_player ask_players player_name",
-            "base": "CallablePlayer Player compiled_name own_attribute rows_of",
+            "asking": "ask_player ask_players player_name",
+            "base": "CallablePlayer Player own_attribute rows_of",
             "checking": "check_player",
             "mixture": "Mixture make_mixture",
             "recurrent": "RecurrentPlayer",
@@ -56,7 +56,6 @@ __all__ = [
     "ChooseFirstAgent",
     "ChooseLastAgent",
     "GreedyPointsAgent",
-    "MixedPlayer",
     "Mixture",
     "Player",
     "RandomAgent",
@@ -72,7 +71,6 @@ __all__ = [
     "ask_player",
     "ask_players",
     "check_player",
-    "compiled_name",
     "host_names",
     "make_agent",
     "make_host",

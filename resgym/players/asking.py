@@ -14,9 +14,8 @@ from torch import Tensor
 
 from resgym.game import devices
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role
 from resgym.game.state import GameState, holds_integers, stamps, tensor_kind
-from resgym.players.base import Player, check_role, rows_of
+from resgym.players.base import Player, rows_of
 
 
 def player_name(player: Any) -> str:
@@ -151,58 +150,3 @@ def ask_players(
             f"got {assignment[missing][0].item()}"
         )
     return answer
-
-
-class MixedPlayer:
-    """One player of one role for each row; `ask_players` describes the cost.
-
-    The object keeps ``assignment`` int64 [N], indices of ``players``. You may write to it between
-    moves, for example to seat a new opponent.
-    """
-
-    def __init__(self, players: Sequence[Player], assignment: Tensor | Sequence[int]) -> None:
-        self.players = list(players)
-        if not self.players:
-            raise ValueError("players must have at least one player, got none")
-        roles = sorted({check_role(player.role) for player in self.players})
-        if len(roles) > 1:
-            raise ValueError(f"players must have one role, got {roles}")
-        self.role: Role = roles[0]
-        assignment = torch.as_tensor(assignment)
-        if not holds_integers(assignment):
-            raise TypeError(f"assignment must hold integers, got {tensor_kind(assignment)}")
-        if assignment.ndim != 1:
-            raise ValueError(f"assignment must have shape (N,), got {tuple(assignment.shape)}")
-        outside = (assignment < 0) | (assignment >= len(self.players))
-        if bool(outside.any()):
-            raise ValueError(
-                f"assignment must be in 0..{len(self.players) - 1} (players), "
-                f"got {int(assignment[outside][0])}"
-            )
-        self.assignment = assignment.to(torch.int64)
-
-    def __repr__(self) -> str:
-        return f"MixedPlayer({self.players!r}, {len(self.assignment)} rows)"
-
-    def select(self, index: Tensor) -> MixedPlayer:
-        """Return the player of the rows ``index`` (int64 or bool [N]); the assignment is copied."""
-        mixed = MixedPlayer.__new__(MixedPlayer)
-        # Players that belong to a batch must be restricted to the same rows.
-        mixed.players = [rows_of(player, index) for player in self.players]
-        mixed.role = self.role
-        mixed.assignment = self.assignment.to(index.device)[index]
-        return mixed
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answer each row with its player.
-
-        Raises:
-            TypeError, ValueError: the assignment has another number of games or an index out of
-                range, or an answer is invalid (see `ask_player`).
-        """
-        self.assignment = self.assignment.to(state.device)
-        if len(self.assignment) != state.num_games:
-            raise ValueError(
-                f"assignment is for {len(self.assignment)} games, got {state.num_games}"
-            )
-        return ask_players(self.players, self.assignment, state, coords, rng)

@@ -83,11 +83,17 @@ def compiled_name(player: Player) -> str | None:
 def rows_of(player: Player, index: Tensor) -> Player:
     """Return the player for some rows of its batch, int64 or bool [N].
 
-    Most players answer every row alike and are returned unchanged. Players of a fixed batch
-    provide ``select(index)`` (`resgym.players.MixedPlayer`).
+    Players answer every row alike and are returned as they are, except those that remember
+    (`resgym.players.RecurrentPlayer`), which offer ``select(index)``.
     """
     select = getattr(player, "select", None)
     return player if select is None else select(index)
+
+
+def begin_games(player: Player, rows: Tensor) -> None:
+    """Tells a player that remembers in which rows of its batch, bool [N], a game begins."""
+    if hasattr(player, "begin"):
+        player.begin(rows)
 
 
 class CallablePlayer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,8 +35,7 @@ def check_player(
     and the same twice. Each row's answer must be the same alone, among others and in another
     order. The player must not write to its arguments or use torch's global generator.
 
-    A player of a fixed batch is asked through ``select`` (see `rows_of`). At least 4 games are
-    played, of ``spec`` or of a default game with ``dimension`` axes.
+    At least 4 games are played, of ``spec`` or of a default game of ``dimension`` axes.
 
     Raises:
         AssertionError: the player violates the contract; the message says how.
@@ -45,44 +43,32 @@ def check_player(
     """
     spec = GameSpec(dimension=dimension) if spec is None else spec
     num_games = check_integer("num_games", num_games, 4)
-    seed = check_integer("seed", seed, 0, 2**62)
-    role = _role_of(player)
-
-    key = torch.arange(num_games, dtype=torch.int64) + derive_seed(seed) // 2
+    key = torch.arange(num_games) + derive_seed(check_integer("seed", seed, 0, 2**62)) // 2
+    try:
+        role = check_role(getattr(player, "role", None), "the player's attribute role")
+    except ValueError as error:
+        raise AssertionError(str(error)) from None
     rng = RowRandom(key.to(device))
     table = host_action_table(spec.dimension, device, spec.least_axes)
     state = random_starts(spec, rng.split(_OTHER))
+    first = torch.arange(num_games, device=device) == 0
     for step in range(_MOVES):
         now = rng.split(1 + step)
         legal = state.legal_sets()
         every = torch.ones(num_games, len(table), dtype=torch.bool, device=device)
-        drawn = table[uniform(every if legal is None else legal, now.split(_OTHER))]
-        coords = state.answers(drawn) if role == "agent" else None
+        sets = table[uniform(every if legal is None else legal, now.split(_OTHER))]
+        coords = state.answers(sets) if role == "agent" else None
         answer = _checked(player, state, coords, now.split(_OWN), f"move {step}")
-        sets = table[answer] if role == "host" else drawn
+        sets = sets if role == "agent" else table[answer]
         chance = now.split(_AXES).uniform(spec.dimension)
-        chance = torch.where(state.answers(sets), chance, -1.0)
-        axis = answer if role == "agent" else chance.argmax(1)
-        state, _ = move(state, sets, axis, spec)
-        # The first game ends after one move, in the origin, so that every player meets finished
-        # games.
-        first = torch.arange(num_games, device=device) == 0
+        axis = torch.where(state.answers(sets), chance, -1.0).argmax(1)
+        state, _ = move(state, sets, answer if role == "agent" else axis, spec)
+        # The first game is at its end after one move, in the origin, so that every player meets
+        # finished games.
         points = state.points.clone()
         points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
         points[:, :1] = torch.where(first[:, None, None], 0, points[:, :1])
         state = replace(state, points=points, count=torch.where(first, 1, state.count))
-
-
-def _role_of(player: Any) -> str:
-    if isinstance(player, type):
-        raise AssertionError(f"the player must be an object, got the class {player.__name__}")
-    try:
-        role = check_role(getattr(player, "role", None))
-    except ValueError as error:
-        raise AssertionError(f"the player's attribute {error}") from None
-    if not callable(getattr(player, "act", None)):
-        raise AssertionError(f"the player must have a method act, {player!r} has none")
-    return role
 
 
 def _checked(
@@ -101,34 +87,29 @@ def _checked(
         own = player if index is rows else rows_of(player, index)
         sets = None if coords is None else coords[index]
         again = _asked(own, state.select(index), sets, rng.select(index), f"{when}, when it {how}")
-        different = (again != answer[index]).nonzero()[:, 0]
-        if len(different):
-            at = int(different[0])
-            raise AssertionError(
-                f"the {player.role} {player!r} answers differently when it {how}: row "
-                f"{int(index[at])} gave {int(answer[index[at]])}, then {int(again[at])} ({when})"
-            )
+        for at, before, after in zip(index, answer[index], again, strict=True):
+            if before != after:
+                raise AssertionError(
+                    f"{player!r} answers differently when it {how}: row {int(at)} gave "
+                    f"{int(before)}, then {int(after)} ({when})"
+                )
     return answer
 
 
 def _asked(
     player: Player, state: GameState, coords: Tensor | None, rng: RowRandom, when: str
 ) -> Tensor:
-    """Return the answer, after checking its form, its values and side effects."""
-    who = f"the {player.role} {player!r}"
+    """The answer, after checks of its form, its values and of side effects."""
     given = [state.points, state.count, rng.key, *([] if coords is None else [coords])]
     before, random = [tensor.clone() for tensor in given], torch.random.get_rng_state()
     try:
         answer = player.act(state, coords, rng)
+        if not torch.equal(random, torch.random.get_rng_state()):
+            raise ValueError("it uses torch's global generator")
+        if not all(map(torch.equal, given, before)):
+            raise ValueError("it writes to its arguments")
+        check_answer(answer, state, coords, "it")
     except Exception as error:
-        raise AssertionError(f"{who} raised {type(error).__name__}: {error} ({when})") from error
-    if not torch.equal(random, torch.random.get_rng_state()):
-        raise AssertionError(f"{who} uses torch's global generator ({when})")
-    if not all(map(torch.equal, given, before)):
-        raise AssertionError(f"{who} writes to its arguments ({when})")
-    try:
-        check_answer(answer, state, coords, who)
-    except (TypeError, ValueError) as error:
-        raise AssertionError(f"{error} ({when})") from None
-    # A copy, in case the player returns a buffer that it writes to again.
+        raise AssertionError(f"{player!r}: {type(error).__name__}: {error} ({when})") from error
+    # A copy, in case the player hands out a buffer that it writes to again.
     return answer.to(torch.int64, copy=True)

@@ -1,19 +1,20 @@
-"""Several opponents, and which of them plays which game."""
+"""The players of the other seat: one, several in turn or by shares, or one for each row."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from resgym.game.rng import GAMMA
+from resgym.game.rng import GAMMA, RowRandom
 from resgym.game.spec import GameSpec, Role
-from resgym.players.base import Player
+from resgym.game.stepping import EpisodeState
+from resgym.players.asking import ask_player, ask_players
+from resgym.players.base import Player, begin_games, compiled_name
 from resgym.players.registry import resolve_player
 
 
@@ -29,59 +30,69 @@ class Mixture:
     Nothing is drawn at random, and nothing has to be saved.
 
     Attributes:
-        players: L players of one role.
-        shares: share of the games of each player, above 0, with sum 1; None: in turn.
+        players: L of one role.
+        shares: part of the games of each player, above 0, sum 1; None: in turn.
+        assignment: int64 [N], who plays each row, whatever the episode; None: as above.
     """
 
     players: tuple[Player, ...]
     shares: tuple[float, ...] | None = None
-    # On each device, int64 [L]: the index of each player in ``distinct``.
-    _positions: dict[torch.device, Tensor] = field(default_factory=dict, repr=False, compare=False)
+    assignment: Tensor | None = None
 
-    @cached_property
-    def distinct(self) -> tuple[Player, ...]:
-        """The players without repetitions; rows with the same player are answered in one call."""
-        return tuple({id(player): player for player in self.players}.values())
+    @property
+    def compiled(self) -> str | None:
+        """The name of the only player if a backend may play it itself, or None."""
+        return compiled_name(self.players[0]) if len(self.players) == 1 else None
 
     def seats(self, episode: Tensor) -> Tensor:
-        """Return each row's player in its ``episode`` int64 [N], as indices of ``distinct``."""
-        if episode.device not in self._positions:
-            numbers = {id(player): number for number, player in enumerate(self.distinct)}
-            self._positions[episode.device] = torch.tensor(
-                [numbers[id(player)] for player in self.players], device=episode.device
-            )
-        positions, rows = self._positions[episode.device], len(episode)
+        """Who plays each row in its ``episode`` int64 [N], as places int64 [N] in ``players``."""
+        if self.assignment is not None:
+            return self.assignment
+        rows = len(episode)
         game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
         if self.shares is None:
-            return positions[game % len(self.players)]
-        # GAMMA is 2^64 divided by the golden ratio; the product wraps around at 2^64, which
-        # gives the fractional part.
+            return game % len(self.players)
+        # GAMMA is 2^64 divided by the golden ratio; the product wraps around at 2^64, which is the
+        # remainder that is wanted.
         place = ((game * GAMMA) >> 11 & (2**53 - 1)).to(torch.float64) * 2.0**-53
         ends = torch.tensor(self.shares, dtype=torch.float64, device=episode.device).cumsum(0)
-        return positions[torch.searchsorted(ends[:-1].contiguous(), place, right=True)]
+        return torch.searchsorted(ends[:-1].contiguous(), place, right=True)
+
+    def ask(
+        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        """Their answers; see `resgym.game.stepping.Ask`."""
+        position, seats = games.position, self.seats(games.episode)
+        for player in self.players:
+            begin_games(player, games.half_moves < 2)
+        if rows is not None:
+            position, rng, seats = position.select(rows), rng.select(rows), seats[rows]
+            coords = None if coords is None else coords[rows]
+        if len(self.players) == 1:
+            return ask_player(self.players[0], position, coords, rng, rows)
+        return ask_players(self.players, seats, position, coords, rng, rows)
 
 
-def make_mixture(
-    opponents: Sequence[Any] | Mapping[Any, Any], role: Role, spec: GameSpec | None = None
-) -> Mixture:
-    """Make a mixture from a sequence of players (see `resolve_player`), or from their weights.
+def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixture:
+    """The mixture of a player, of a sequence of them, or of their weights above 0.
+
+    Players are what `resolve_player` takes.
 
     Raises:
         TypeError, ValueError: there is no player, an entry is none, or a weight is not above 0.
     """
-    if not opponents:
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    if not several and not isinstance(given, Mapping):
+        return Mixture((resolve_player(given, role, spec),))
+    if not given:
         raise ValueError("opponent must be at least one player, got none")
-    shares = None
-    if isinstance(opponents, Mapping):
-        for name, weight in opponents.items():
-            if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-                raise TypeError(
-                    f"opponent: the weight of {name!r} must be a number, got {weight!r}"
-                )
-            if not (weight > 0 and math.isfinite(weight)):
+    players, shares = tuple(resolve_player(each, role, spec) for each in given), None
+    if isinstance(given, Mapping):
+        for name, weight in given.items():
+            if not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
                 raise ValueError(
-                    f"opponent: the weight of {name!r} must be above 0 and finite, got {weight!r}"
+                    f"opponent: the weight of {name!r} must be a number above 0, got {weight!r}"
                 )
-        total = math.fsum(opponents.values())
-        shares = tuple(weight / total for weight in opponents.values())
-    return Mixture(tuple(resolve_player(each, role, spec) for each in opponents), shares)
+        total = math.fsum(given.values())
+        shares = tuple(weight / total for weight in given.values())
+    return Mixture(players, shares)

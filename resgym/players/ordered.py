@@ -61,14 +61,7 @@ class OrderedRule:
     def _kept(self, points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
         given = dict.fromkeys(points)
         least = set(prune(given))
-        kept = [point for point in given if point in least]
-        if self.spec.polytope == "newton" and len(kept) > 2:
-            from resgym.game.state import state_from_points
-
-            spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
-            vertices = set(state_from_points([kept], spec).point_lists()[0])
-            kept = [point for point in kept if point in vertices]
-        return kept
+        return [point for point in given if point in least]
 
     def _shifted(
         self, kept: list[tuple[int, ...]], marked: tuple[int, ...] = ()

@@ -127,7 +127,7 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}{_file_of(name)}")
+    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}")
 
 
 def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
@@ -153,13 +153,9 @@ def _make(
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
     given = {"spec": spec} if spec is not None and "spec" in parameters else {}
-    arguments = {**given, **written, **arguments}
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    for key in arguments:
-        if not takes_any and key not in parameters:
-            allowed = sorted(parameters) or "none"
-            raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
-    player = _checked_player(factory(**arguments), role, f"the factory of {role} {name!r}")
+    player = _checked_player(
+        factory(**{**given, **written, **arguments}), role, f"the factory of {role} {name!r}"
+    )
     _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
 
@@ -263,11 +259,3 @@ def resolve_player(
 
 def _is_path(text: str) -> bool:
     return os.path.basename(text) != text or text.endswith(".zip")
-
-
-def _file_of(name: str) -> str:
-    """Return how to write the path of a file that a misspelt name may mean, or nothing."""
-    for candidate in (name, f"{name}.zip"):
-        if os.path.exists(candidate):
-            return f"; the file is written {os.path.join('.', candidate)!r}"
-    return ""

@@ -41,7 +41,7 @@ class ScoringPlayer:
         self.role: Role = role
         self.name = name
         self._score = score
-        self._rows, self._dimension = points_shape
+        self._shape = points_shape
         self._scale = scale_observation
         self._device = torch.device(device)
 
@@ -63,13 +63,13 @@ class ScoringPlayer:
 
     def _fit(self, points: Tensor) -> Tensor:
         rows, dimension = points.shape[1:]
-        if dimension != self._dimension:
+        if dimension != self._shape[1]:
             raise ValueError(
-                f"{self.name} plays games of dimension {self._dimension}, got dimension {dimension}"
+                f"{self.name} plays games of dimension {self._shape[1]}, got dimension {dimension}"
             )
-        if rows > self._rows and bool((points[:, self._rows :] >= 0).any()):
+        if rows > self._shape[0] and bool((points[:, self._shape[0] :] >= 0).any()):
             raise ValueError(
-                f"{self.name} plays positions of at most {self._rows} points, got more"
+                f"{self.name} plays positions of at most {self._shape[0]} points, got more"
             )
-        missing = self._rows - rows  # if negative, rows are cut off
+        missing = self._shape[0] - rows  # where it is negative, rows are cut off
         return torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes, host_action_table
+from resgym.game.actions import action_axes
 from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
@@ -23,49 +23,31 @@ from resgym.players import Player, ask_player, own_attribute, player_name, resol
 from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import Exponents
 
-_DEFAULT_ROWS = 20
+_ROWS = 20
 
 
 class Seat:
     """A player (anything that `resolve_player` takes) that is asked about lists of points.
 
-    The start gives the number of axes and the least number of rows; ``game`` gives the rule and
-    how points are dropped. A state has ``max_num_points`` rows, by default those of the player or
-    of its ``spec``, or else 20.
+    The start gives the number of axes, ``game`` the rule.
     """
 
     def __init__(
-        self,
-        player: Any,
-        role: Role,
-        position: Exponents,
-        *,
-        game: GameSpec | None = None,
-        max_num_points: int | None = None,
+        self, player: Any, role: Role, position: Exponents, game: GameSpec | None = None
     ) -> None:
-        rows = max(_DEFAULT_ROWS, len(position))
         game = GameSpec() if game is None else game
-        # Subtracting the minima changes no answer.
-        game = replace(game, dimension=position.dimension, max_num_points=rows, reposition=False)
-        self.player: Player = resolve_player(player, role, game, role)
-        if max_num_points is None:
-            own = getattr(self.player, "max_num_points", None)
-            own = own or getattr(getattr(self.player, "spec", None), "max_num_points", None)
-            max_num_points = max(own or _DEFAULT_ROWS, len(position))
-        # Positions are reduced already; dropping dominated points again changes nothing.
-        self.spec = replace(game, max_num_points=max_num_points, polytope="dominance")
+        # To subtract what is least changes no answer.
+        rows, dimension = max(_ROWS, len(position)), position.dimension
+        self.spec = replace(game, dimension=dimension, max_num_points=rows, reposition=False)
+        self.player: Player = resolve_player(player, role, self.spec, role)
         self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
-        self._numbers = {axes: action for action, axes in enumerate(self._sets())}
-
-    def _sets(self) -> tuple[tuple[int, ...], ...]:
-        return action_axes(self.spec.dimension, self.spec.least_axes)
 
     def host_sets(
         self, positions: Sequence[Position], rng: RowRandom | None = None
     ) -> list[tuple[int, ...]]:
-        """Return the host's set in every position."""
-        sets = self._sets()
+        """The host's set in every position."""
+        sets = action_axes(self.spec.dimension, self.spec.least_axes)
         return [sets[action] for action in self._answers(positions, None, rng)]
 
     def agent_axes(
@@ -74,18 +56,16 @@ class Seat:
         sets: Sequence[tuple[int, ...]],
         rng: RowRandom | None = None,
     ) -> list[int]:
-        """Return the agent's axis for each position and host's set."""
-        actions = torch.tensor([self._numbers[axes] for axes in sets])
-        table = host_action_table(self.spec.dimension, least=self.spec.least_axes)
-        return self._answers(positions, table[actions], rng)
+        """The agent's axis for a position and a host's set each."""
+        every = range(self.spec.dimension)
+        coords = torch.tensor([[axis in axes for axis in every] for axes in sets])
+        return self._answers(positions, coords, rng)
 
     def _answers(
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
     ) -> list[int]:
-        sizes, width = [len(position) for position in positions], self.spec.max_num_points
-        if max(sizes) > width:
-            raise ValueError(f"max_num_points must be at least {max(sizes)} here, got {width}")
         if self.reads_order:
+            sizes, width = [len(position) for position in positions], self.spec.max_num_points
             absent = [-1] * self.spec.dimension
             rows = [[*position, *[absent] * (width - len(position))] for position in positions]
             state = GameState(torch.tensor(rows), torch.tensor(sizes))

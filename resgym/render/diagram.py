@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import dist
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from resgym.game.plain import prune
 from resgym.render.facets import facets_in_box
-from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
+from resgym.render.shapes import Circle, Line, Polygon, Shape, Text
 
 INK = "#1d2733"
 MUTED = "#66727f"
@@ -24,6 +23,7 @@ CHOSEN = "#d1540a"
 
 TICK_SIZE = 10.0
 NAME_SIZE = 14.0
+LABEL_SIZE = 11.0
 LARGEST_EXACT = 10**6
 
 
@@ -34,41 +34,6 @@ class Box(NamedTuple):
     top: float
     right: float
     bottom: float
-
-    def meets(self, other: Box) -> bool:
-        """Return whether the two have an inner point in common."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
-
-    def lies_in(self, other: Box) -> bool:
-        """Return whether the box lies within the other."""
-        across = other.left <= self.left and self.right <= other.right
-        return across and other.top <= self.top and self.bottom <= other.bottom
-
-
-@dataclass
-class Diagram:
-    """The drawn axes and the places of the points.
-
-    Attributes:
-        shapes: in the order of drawing.
-        places: pixels of every point.
-        taken: boxes that no label may cover.
-        lines: boxes along thin lines that labels should not cover.
-    """
-
-    shapes: list[Shape] = field(default_factory=list)
-    places: list[tuple[float, float]] = field(default_factory=list)
-    taken: list[Box] = field(default_factory=list)
-    lines: list[Box] = field(default_factory=list)
-
-    def write(self, text: Text) -> None:
-        """Add text and the box that it takes."""
-        self.shapes.append(text)
-        width = text_width(text.text, text.size)
-        left = text.position[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
-        base = text.position[1]
-        self.taken.append(Box(left, base - text.size, left + width, base + 0.25 * text.size))
 
 
 def short(value: int) -> str:
@@ -127,13 +92,11 @@ def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ..
 
 def plane_diagram(
     points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
-) -> Diagram:
-    """Draw two axes, with the Newton polyhedron shaded, vertices filled, other points hollow.
+) -> list[Shape]:
+    """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
 
     The chosen axes are thick; tick labels lie outside the area.
     """
-    diagram = Diagram()
-    shapes = diagram.shapes
     across, up = (Scale.of([point[axis] for point in points]) for axis in (0, 1))
 
     def place(point: tuple[int, ...]) -> tuple[float, float]:
@@ -145,40 +108,31 @@ def plane_diagram(
     vertices = polyhedron_vertices(points)
     border = [place(vertex) for vertex in vertices]
     border = [(border[0][0], area.top), *border, (area.right, border[-1][1])]
-    shapes.append(Polygon((*border, (area.right, area.top)), AREA))
+    shapes: list[Shape] = [Polygon((*border, (area.right, area.top)), AREA)]
     for share, label in across.ticks(5):
         x = area.left + share * (area.right - area.left)
         shapes.append(Line((x, area.top), (x, area.bottom), FAINT, 0.6))
-        diagram.write(Text((x, area.bottom + 17), label, MUTED, TICK_SIZE, "middle"))
+        shapes.append(Text((x, area.bottom + 17), label, MUTED, TICK_SIZE, "middle"))
     for share, label in up.ticks(6):
         y = area.bottom - share * (area.bottom - area.top)
         shapes.append(Line((area.left, y), (area.right, y), FAINT, 0.6))
-        diagram.write(Text((area.left - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
-    for start, end in itertools.pairwise(border):
-        shapes.append(Line(start, end, BORDER, 2.0))
-    corner = (area.left, area.bottom)
-    for axis, end in enumerate([(area.right, area.bottom), (area.left, area.top)]):
-        _axis(diagram, corner, end, axis in chosen)
-        diagram.taken.extend(_along(corner, end))
-    _name(diagram, (area.right, area.bottom + 34), across.name(names[0]), 0 in chosen, "end")
-    _name(diagram, (area.left - 8, area.top - 8), up.name(names[1]), 1 in chosen, "start")
-    diagram.places = [place(point) for point in points]
-    for point, centre in zip(points, diagram.places, strict=True):
-        fill = POINT if point in vertices else "#ffffff"
-        shapes.append(Circle(centre, 5, fill, POINT))
-    return diagram
+        shapes.append(Text((area.left - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
+    shapes += [Line(start, end, BORDER, 2.0) for start, end in itertools.pairwise(border)]
+    corner, right, top = (area.left, area.bottom), (area.right, area.bottom), (area.left, area.top)
+    name = across.name(names[0]), up.name(names[1])
+    shapes += _axis(corner, right, name[0], (area.right, area.bottom + 34), "end", 0 in chosen)
+    shapes += _axis(corner, top, name[1], (area.left - 8, area.top - 8), "start", 1 in chosen)
+    return shapes + _points(points, vertices, [place(point) for point in points])
 
 
 def space_diagram(
     points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
-) -> Diagram:
-    """Draw three axes seen from above a corner, with a line from each point to the floor.
+) -> list[Shape]:
+    """Three axes seen from above a corner, each point with a line down to the floor.
 
     The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
     Bounded faces are darker, with thick edges. The rest is as in `plane_diagram`.
     """
-    diagram = Diagram()
-    shapes = diagram.shapes
     scales = [Scale.of([point[axis] for point in points]) for axis in range(3)]
     unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
@@ -190,50 +144,52 @@ def space_diagram(
             origin[1] + (0.5 * x + 0.18 * y - 0.9 * z) * unit,
         )
 
-    shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
-    # Numbers are beside the floor, with lines that lead on from there. They are drawn last, so that
-    # no face covers them.
-    ticks = []
-    for scale, most, corners, (right, down), anchor in (
-        (scales[0], 5, lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
-        (scales[1], 5, lambda share: ((0, share, 0), (1, share, 0)), (3, -6), "middle"),
-        (scales[2], 6, lambda share: ((1, 0, share), (0, 0, share), (0, 1, share)), (-6, 4), "end"),
+    ground = (place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0))
+    shapes: list[Shape] = [Polygon(ground, FLOOR)]
+    # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
+    # last, so that no face lies over them.
+    ticks: list[Shape] = []
+    for scale, corners, (right, down), anchor in (
+        (scales[0], lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
+        (scales[1], lambda share: ((0, share, 0), (1, share, 0)), (3, -6), "middle"),
+        (scales[2], lambda share: ((1, 0, share), (0, 0, share), (0, 1, share)), (-6, 4), "end"),
     ):
-        for share, label in scale.ticks(most):
+        for share, label in scale.ticks(5):
             spots = [place(*corner) for corner in corners(share)]
-            shapes.extend(Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots))
+            shapes += [Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots)]
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
                 ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
-    for x, y in ((1, 0), (0, 1)):
-        shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
     vertices = polyhedron_vertices(points)
-    _draw_polyhedron(diagram, [shares_of(scales, vertex) for vertex in vertices], place)
-    for tick in ticks:
-        diagram.write(tick)
-    ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
-    for axis, end in enumerate(ends):
-        _axis(diagram, place(0, 0, 0), end, axis in chosen)
-        # A label may cross a thin axis, not a thick one.
-        kept_clear = diagram.taken if axis in chosen else diagram.lines
-        kept_clear.extend(_along(place(0, 0, 0), end))
-    places = ((-6, 20, "end"), (8, 4, "start"), (0, -8, "middle"))
-    for axis, (right, down, anchor) in enumerate(places):
-        position = (ends[axis][0] + right, ends[axis][1] + down)
-        _name(diagram, position, scales[axis].name(names[axis]), axis in chosen, anchor)
+    shapes += [*_faces([shares_of(scales, vertex) for vertex in vertices], place), *ticks]
+    ends = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+    for axis, (right, down, anchor) in enumerate(
+        ((-6, 20, "end"), (8, 4, "start"), (0, -8, "middle"))
+    ):
+        end = place(*ends[axis])
+        spot, name = (end[0] + right, end[1] + down), scales[axis].name(names[axis])
+        shapes += _axis(place(0, 0, 0), end, name, spot, anchor, axis in chosen)
+    places = []
     for point in points:
         shares = shares_of(scales, point)
         top, floor = place(*shares), place(shares[0], shares[1], 0)
         if top[1] < floor[1] - 1:
-            shapes.append(Line(top, floor, BORDER, 1.2, dashed=True))
-            diagram.lines.extend(_along(top, floor))
-            shapes.append(Circle(floor, 2, BORDER, BORDER))
-        diagram.places.append(top)
-    # Points are drawn after the lines, so that no line crosses a point.
-    for point, centre in zip(points, diagram.places, strict=True):
-        colours = (POINT, "#ffffff") if point in vertices else ("#ffffff", POINT)
-        shapes.append(Circle(centre, 5, *colours))
-    return diagram
+            shapes += [Line(top, floor, BORDER, 1.2, dashed=True), Circle(floor, 2, BORDER, BORDER)]
+        places.append(top)
+    return shapes + _points(points, vertices, places)
+
+
+def _points(
+    points: Sequence[tuple[int, ...]],
+    vertices: Sequence[tuple[int, ...]],
+    places: Sequence[tuple[float, float]],
+) -> list[Shape]:
+    """The points and their numbers in the list of monomials, above all lines."""
+    shapes: list[Shape] = []
+    for number, (point, (x, y)) in enumerate(zip(points, places, strict=True), 1):
+        shapes.append(Circle((x, y), 5, POINT if point in vertices else "#ffffff", POINT))
+        shapes.append(Text((x + 7, y - 5), f"#{number}", INK, LABEL_SIZE))
+    return shapes
 
 
 def shares_of(scales: Sequence[Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
@@ -242,45 +198,33 @@ def shares_of(scales: Sequence[Scale], point: tuple[int, ...]) -> tuple[float, f
     return x, y, z
 
 
-def _draw_polyhedron(
-    diagram: Diagram,
+def _faces(
     vertices: Sequence[tuple[float, float, float]],
     place: Callable[[float, float, float], tuple[float, float]],
-) -> None:
-    """Draw the faces, unbounded ones first, and then their edges."""
-    outlines = []
+) -> list[Shape]:
+    """The faces, the unbounded ones first, and then their edges."""
+    areas: list[Shape] = []
+    edges: dict[frozenset[tuple[float, float]], Shape] = {}
     for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
-        outline = [(place(*corner), corner) for corner in facet.corners]
-        outlines.append(outline)
+        outline = [(place(*corner), corner in vertices) for corner in facet.corners]
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
-        diagram.shapes.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
-    ends = set(vertices)
-    drawn = set()
-    for outline in outlines:
+        areas.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
         for (start, one), (end, other) in itertools.pairwise([*outline, outline[0]]):
-            if frozenset((start, end)) not in drawn:
-                drawn.add(frozenset((start, end)))
-                bounded = one in ends and other in ends
-                diagram.shapes.append(Line(start, end, BORDER, 2.0 if bounded else 0.8))
+            edges[frozenset((start, end))] = Line(start, end, BORDER, 2.0 if one and other else 0.8)
+    return areas + list(edges.values())
 
 
 def _axis(
-    diagram: Diagram, start: tuple[float, float], end: tuple[float, float], chosen: bool
-) -> None:
-    diagram.shapes.append(Line(start, end, CHOSEN if chosen else INK, 4.0 if chosen else 1.3))
-
-
-def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
-    steps = max(1, int(dist(start, end) / 6))
-    boxes = []
-    for step in range(steps + 1):
-        x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
-        boxes.append(Box(x - 2, y - 2, x + 2, y + 2))
-    return boxes
-
-
-def _name(
-    diagram: Diagram, position: tuple[float, float], name: str, chosen: bool, anchor: str
-) -> None:
-    colour = CHOSEN if chosen else INK
-    diagram.write(Text(position, name, colour, NAME_SIZE, anchor, bold=chosen))  # type: ignore[arg-type]
+    start: tuple[float, float],
+    end: tuple[float, float],
+    name: str,
+    spot: tuple[float, float],
+    anchor: Any,
+    chosen: bool,
+) -> list[Shape]:
+    """An axis and its name at ``spot``; the host's are thick and bold."""
+    colour, width = (CHOSEN, 4.0) if chosen else (INK, 1.3)
+    return [
+        Line(start, end, colour, width),
+        Text(spot, name, colour, NAME_SIZE, anchor, bold=chosen),
+    ]

@@ -1,42 +1,20 @@
-"""Recorded games as text, animations and picture strips."""
+"""Recorded games as text and as animations."""
 
 from __future__ import annotations
 
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
-from resgym.render.positions import (
-    AXIS_NAMES,
-    counted,
-    format_axes,
-    format_move,
-    format_position,
-    picture_of,
-)
-from resgym.render.shapes import (
-    Picture,
-    picture_to_rgb,
-    picture_to_svg,
-    require_matplotlib,
-    width_needed,
-)
+from resgym.render.positions import AXIS_NAMES, format_move, format_position, picture_of
+from resgym.render.shapes import Picture, picture_to_rgb, require_matplotlib
 
 if TYPE_CHECKING:
     from resgym.game.state import GameState
-
-STYLE = """
-body { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; color: #1d2733; margin: 24px; }
-h1 { font-size: 20px; }
-ol { display: flex; flex-wrap: wrap; gap: 16px; list-style: none; padding: 0; }
-li { border: 1px solid #d5dbe1; border-radius: 6px; flex: 1 1 420px; max-width: 720px; }
-svg { width: 100%; height: auto; display: block; }
-"""
 
 
 @dataclass(frozen=True)
@@ -135,21 +113,3 @@ class GameRecord:
         first.save(content, "GIF", save_all=True, append_images=others, duration=times, loop=0)
         write_file(target, content.getvalue())
         return target
-
-    def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
-        """Return a page that shows all positions; `names` and errors are those of `pictures`."""
-        title = f"A game of {counted(len(self.axis), 'move')}"
-        pictures = self.pictures(names)
-        # Lists of short monomials leave the right side of a picture empty.
-        width = max(map(width_needed, pictures))
-        cards = [picture_to_svg(replace(picture, width=width)) for picture in pictures]
-        items = "\n".join(f"<li>{card}</li>" for card in cards)
-        played = "; ".join(
-            f"{format_axes(axes, names)} → {names[axis]}"
-            for axes, axis in zip(self.axes, self.axis, strict=True)
-        )
-        return (
-            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
-            f"<title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n"
-            f"<h1>{title}</h1>\n<p>{escape(played)}</p>\n<ol>\n{items}\n</ol>\n</body>\n</html>\n"
-        )

@@ -10,11 +10,10 @@ from resgym.polynomials.monomials import monomial_pretty, monomial_text
 from resgym.render.diagram import (
     CHOSEN,
     INK,
+    LABEL_SIZE,
     MUTED,
     Box,
-    Diagram,
     plane_diagram,
-    short,
     space_diagram,
 )
 from resgym.render.shapes import (
@@ -34,14 +33,11 @@ PICTURE_MODES = ("rgb_array", "svg")
 WIDTH, HEIGHT = 720, 480
 PICTURE_DIMENSIONS = (2, 3)
 
-_DIAGRAM = Box(8, 56, 486, 474)
 _PLANE = Box(66, 74, 476, 428)
 _SPACE = Box(56, 84, 440, 446)
 _LIST = Box(496, 56, 712, 474)
 _LINE = 19.0
 _NUMBER = 32.0
-LABEL_SIZE = 11.0
-MARKER = 6.0
 
 
 def counted(number: float | None, one: str, many: str | None = None) -> str:
@@ -116,26 +112,17 @@ def render_modes(dimension: int) -> list[str]:
 
 
 def render_game(
-    points: list[tuple[int, ...]],
-    coords: Sequence[int],
-    move: int,
-    render_mode: str,
-    last: tuple[Sequence[int], int] | None = None,
-    seats: str = "",
+    points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
 ) -> Any:
     """Return one frame of one game; arguments are those of `picture_of`.
-
-    ``last`` is the move that led here, a set and one of its axes; ``seats`` names the players.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
         always of one size.
     """
-    played = f"host {format_axes(last[0])}, agent {AXIS_NAMES[last[1]]}" if last else ""
     if render_mode not in PICTURE_MODES:
-        head = f"move {move}{' (' + seats + ')' if seats else ''}{': ' + played if played else ''}"
-        return f"{head}\n{format_position(points, coords)}\n"
-    picture = picture_of(points, coords, move, played=played, seats=seats)
+        return f"move {move}\n{format_position(points, coords)}\n"
+    picture = picture_of(points, coords, move)
     return picture_to_svg(picture) if render_mode == "svg" else picture_to_rgb(picture)
 
 
@@ -145,15 +132,12 @@ def picture_of(
     move: int,
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
-    played: str = "",
-    seats: str = "",
 ) -> Picture:
     """Return the picture of a position: its axes, and beside them the list of its monomials.
 
-    A point is labelled with its coordinates where there is room, otherwise with its number in the
-    list. ``coords`` are the axes of the host's set, drawn thick, and ``axis`` the agent's answer.
-    The smaller line below the title describes them. Before it stands ``played``, the move that led
-    here; ``seats`` follows the title.
+    A point carries the number under which the list has it. ``coords`` are the axes that the host
+    has named, which are thick, ``axis`` is the agent's answer if it is shown; a second, smaller
+    line below the title says it in words.
 
     Raises:
         ValueError: there are no points, or the number of axes is not 2 or 3.
@@ -169,16 +153,10 @@ def picture_of(
         note = f"the host named {format_axes(coords, names)}; the agent is to play"
     else:
         note = "the host is to play"
-    if dimension == 2:
-        diagram = plane_diagram(points, coords, names, _PLANE)
-    else:
-        diagram = space_diagram(points, coords, names, _SPACE)
+    draw, area = (plane_diagram, _PLANE) if dimension == 2 else (space_diagram, _SPACE)
     title = f"after {counted(move, 'move')}" if move else "start"
-    title += f" ({seats})" if seats else ""
-    note = f"{played}; {note}" if played else note
     shapes = (
-        *diagram.shapes,
-        *_labels(points, diagram),
+        *draw(points, coords, names, area),
         *_list(points, names),
         Text((16, 28), title, INK, 16, bold=True),
         Text((16, 48), note, CHOSEN if coords else MUTED, 12),
@@ -186,67 +164,20 @@ def picture_of(
     return Picture(WIDTH, HEIGHT, shapes, title)
 
 
-def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
-    """Place coordinates, or numbers, beside the points and clear of one another."""
-    labels = []
-    taken = diagram.taken + [
-        Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in diagram.places
-    ]
-    # First try to avoid all lines, then only thick ones; at last use the number.
-    waiting = list(range(len(points)))
-    for avoid, numbered, reach in ((diagram.lines, False, 2), ([], False, 2), ([], True, 5)):
-        for index in list(waiting):
-            coordinates = "(" + ", ".join(map(str, points[index])) + ")"
-            text = f"#{index + 1}" if numbered else coordinates
-            box = _free_place(text, diagram.places[index], [*taken, *avoid], reach)
-            if box is not None:
-                waiting.remove(index)
-                taken.append(box)
-                colour = MUTED if numbered else INK
-                labels.append(Text((box.left, box.bottom - 2), text, colour, LABEL_SIZE))
-    return labels
-
-
-def _free_place(
-    text: str, place: tuple[float, float], taken: Sequence[Box], reach: int
-) -> Box | None:
-    """Return the nearest and best free box around a point, if there is one."""
-    (x, y), width, height = place, text_width(text, LABEL_SIZE), LABEL_SIZE + 2
-    for step in range(reach):
-        gap = MARKER + 1 + 4 * step
-        rows = (y - height - gap / 2, y - height / 2, y + gap / 2)
-        corners = [(left, top) for left in (x + gap, x - width - gap) for top in rows]
-        for left, top in [*corners, *((x - width / 2, at) for at in (y - height - gap, y + gap))]:
-            box = Box(left, top, left + width, top + height)
-            if box.lies_in(_DIAGRAM) and not any(box.meets(other) for other in taken):
-                return box
-    return None
-
-
 def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]:
     room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
     shown = points if len(points) <= room else points[: room - 1]
     base = _LIST.top + 14
     lines = [Text((_LIST.left, base), counted(len(points), "monomial"), MUTED, LABEL_SIZE)]
+    # Raised digits are about two thirds as wide.
+    most = int((_LIST.right - _LIST.left - _NUMBER) / text_width("x", 12) / 0.7)
     for number, point in enumerate(shown, 1):
         base += _LINE
         lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))
-        text, size = _monomial(point, names)
-        lines.append(Text((_LIST.left + _NUMBER, base), text, INK, size))
+        text = monomial_pretty(tuple(point), names[: len(point)])
+        text = text if len(text) <= most else text[: most - 1] + "…"
+        lines.append(Text((_LIST.left + _NUMBER, base), text, INK, 12))
     if len(shown) < len(points):
         more = f"and {len(points) - len(shown)} more"
         lines.append(Text((_LIST.left, base + _LINE), more, MUTED, LABEL_SIZE))
     return lines
-
-
-def _monomial(point: Sequence[int], names: Sequence[str]) -> tuple[str, float]:
-    """Return ``x²y`` and its size, with exponents like ``x^1.5e17`` if the list is too narrow."""
-    room = _LIST.right - _LIST.left - _NUMBER
-    names = names[: len(point)]
-    exact = monomial_pretty(tuple(point), names)
-    # Raised digits are about two thirds as wide.
-    if text_width(exact, 12) * 0.7 <= room:
-        return exact, 12.0
-    factors = zip(names, point, strict=True)
-    text = " ".join(f"{name}^{short(power)}" for name, power in factors if power)
-    return text, min(12.0, 12 * room / text_width(text, 12))

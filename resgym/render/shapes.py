@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -79,37 +78,27 @@ def text_width(text: str, size: float) -> float:
     return CHARACTER * size * len(text)
 
 
-def width_needed(picture: Picture) -> int:
-    """Return the pixels up to the end of the widest text, with a margin."""
-    texts = [each for each in picture.shapes if isinstance(each, Text) and each.anchor == "start"]
-    ends = [each.position[0] + text_width(each.text, each.size) for each in texts]
-    return min(picture.width, math.ceil(max(ends, default=picture.width)) + 16)
-
-
 def picture_to_svg(picture: Picture) -> str:
-    """Return a stand-alone SVG file as text."""
-    shapes = [_svg_shape(shape) for shape in picture.shapes]
-    font = f'font-family="{FONT}"'
-    return svg_page(picture.width, picture.height, picture.title, shapes, font) + "\n"
+    """A stand-alone SVG file as text."""
+    return svg_page(picture.width, picture.height, picture.title, svg_shapes(picture.shapes))
 
 
-def svg_page(width: float, height: float, title: str, elements: Sequence[str], font: str) -> str:
-    """Return a stand-alone SVG file with a white background; width and height are in pixels.
+def svg_page(width: float, height: float, title: str, elements: Sequence[str]) -> str:
+    """A stand-alone SVG file with a white ground; width and height are in pixels.
 
-    The title is a tooltip and is read by screen readers. Elements are in drawing order; ``font``
-    holds the attributes of all text.
+    The title is told when the mouse rests on the ground, and read to those who cannot see; elements
+    are in the order of drawing.
     """
     size = f'width="{width:.0f}" height="{height:.0f}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" {font}>',
-            f"<title>{escape(title)}</title>",
-            f'<rect {size} fill="#ffffff"/>',
-            *elements,
-            "</svg>",
-        ]
-    )
+    box = f'viewBox="0 0 {width:.0f} {height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {box} font-family="{FONT}">'
+    ground = f'<rect {size} fill="#ffffff"/>'
+    return "\n".join([head, f"<title>{escape(title)}</title>", ground, *elements, "</svg>", ""])
+
+
+def svg_shapes(shapes: Iterable[Shape]) -> list[str]:
+    """An element of SVG for each shape."""
+    return [_svg_shape(shape) for shape in shapes]
 
 
 def _number(value: float) -> str:

@@ -156,30 +156,6 @@ class Fan:
             return f"{text}fan = Fan(cones, rays)\n"
         return f"{text}cones = [Cone([rays[i] for i in cone]) for cone in cones]\n"
 
-    def to_oscar(self) -> str:
-        """Return OSCAR (Julia) code: a toric variety ``X``, or ``cones`` if they do not glue."""
-        rays = [list(ray) for ray in self.rays]
-        cones = [[place + 1 for place in cone] for cone in self.cones]
-        text = f"{self.notice}using Oscar\nrays = {rays}\ncones = {cones}\n"
-        if self.glues:
-            variety = "normal_toric_variety(incidence_matrix(cones), rays; non_redundant = true)"
-            return f"{text}X = {variety}\n"
-        return f"{text}cones = [positive_hull([rays[i] for i in cone]) for cone in cones]\n"
-
-    def to_polymake(self) -> str:
-        """Return polymake code: ``$fan``, or ``@cones`` if they do not glue."""
-        rays = [list(ray) for ray in self.rays]
-        if self.glues:
-            cones = [list(cone) for cone in self.cones]
-            return (
-                f"{self.notice}application 'fan';\n"
-                f"$fan = new PolyhedralFan(INPUT_RAYS=>{rays}, INPUT_CONES=>{cones});\n"
-            )
-        every = ", ".join(
-            f"new Cone(INPUT_RAYS=>{[rays[place] for place in cone]})" for cone in self.cones
-        )
-        return f"{self.notice}application 'polytope';\n@cones = ({every});\n"
-
 
 def tree_fan(tree: ChartTree) -> Fan:
     """Return the cones of the charts where a tree ends.
@@ -194,7 +170,6 @@ def tree_fan(tree: ChartTree) -> Fan:
         if not chart.children:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
-    # All three programs read such a line as a comment.
     notice = "" if tree.complete else f"# {totals_text(tree)}\n"
     return Fan(tuple(places), tuple(cones), tuple(charts), notice)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from resgym.game.plain import Position
-from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
+from resgym.game.spec import GameSpec, RuleName, check_integer
 from resgym.players.ordered import OrderedRule, ordered_rule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
@@ -53,9 +53,6 @@ def resolution_tree(
     max_nodes: int = 100_000,
     smooth_stop: bool = False,
     reposition: bool = False,
-    polytope: Polytope = "dominance",
-    agent: Any = None,
-    max_num_points: int | None = None,
     seed: int = 0,
     rule: RuleName = "basic",
     unit: int = 1,
@@ -72,13 +69,9 @@ def resolution_tree(
         smooth_stop: also end branches at a monomial of degree one. With ``reposition`` this is a
             smooth point of the strict transform.
         reposition: subtract the least exponent of every axis after each move (strict transform).
-        polytope: ``dominance`` or ``newton``: which points of a position are kept.
-        agent: follow only this agent's answers; the tree is then the record of one game.
-        max_num_points: rows of the state that players see, for models trained with a fixed number;
-            see `Seat`.
-        seed: seed of players that draw random numbers.
-        rule: rule of the game, see docs/game.md. With ``thom`` the last point is the distinguished
-            one, and only axes that the agent may choose lead to charts.
+        seed: random numbers of hosts that draw.
+        rule: which rule is played; see docs/game.md. With ``thom`` the last point is the
+            distinguished one, and only axes that the agent may choose lead to charts.
         unit: with ``polyhedra``, exponents are multiples of 1/unit.
         weights: with ``thom``, the weights of the axes; 1 by default.
 
@@ -89,13 +82,10 @@ def resolution_tree(
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
-    spec = GameSpec(
-        position.dimension, polytope=polytope, reposition=reposition, rule=rule, unit=unit
-    )
-    respond: Respond | None = None
-    title = f"host {host}"
-    plain = PLAIN_HOSTS.get(host) if isinstance(host, str) else None
-    if plain is not None and rule == "basic" and agent is None and max_num_points is None:
+    spec = GameSpec(position.dimension, reposition=reposition, rule=rule, unit=unit)
+    plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and rule == "basic" else None
+    if plain is not None:
+        name = host
 
         def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
             return [plain(chart.points) for chart in charts]
@@ -105,15 +95,8 @@ def resolution_tree(
         from resgym.game.rng import Stream
         from resgym.players.seats import Seat
 
-        seat = Seat(host, "host", position, game=spec, max_num_points=max_num_points)
-        title = f"host {seat.name}"
-        if agent is not None:
-            other = Seat(agent, "agent", position, game=spec, max_num_points=max_num_points)
-            title += f", agent {other.name}"
-
-            def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
-                points = [chart.points for chart in charts]
-                return other.agent_axes(points, sets, _random(seed, charts, Stream.AGENT))
+        seat = Seat(host, "host", position, spec)
+        name = seat.name
 
         def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
             points = [chart.points for chart in charts]
@@ -126,8 +109,7 @@ def resolution_tree(
         max_depth=max_depth,
         max_nodes=max_nodes,
         smooth_stop=smooth_stop,
-        respond=respond,
-        title=f"{title}: {position.pretty()}",
+        title=f"host {name}: {position.pretty()}",
     )
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
-from resgym.render.positions import counted
+from resgym.render.positions import counted, format_axes
 from resgym.trees.data import Chart, ChartTree
+
+ENDINGS = {
+    "depth": "cut: depth limit",
+    "size": "cut: size limit",
+    "overflow": "cut: exponents too large",
+    "smooth": "smooth",
+    "below_one": "below 1",
+    "no_contribution": "no contribution",
+}
+"""What is said of a branch that ends before one monomial is left."""
 
 
 def totals_text(tree: ChartTree) -> str:
@@ -19,115 +30,69 @@ def totals_text(tree: ChartTree) -> str:
     return text if tree.complete else f"{text}, {counted(tree.num_cut, 'branch', 'branches')} cut"
 
 
-def charts_below(tree: ChartTree) -> dict[int, int]:
-    """Return, for each chart number, how many charts are below it."""
-    below = dict.fromkeys(range(1, tree.num_nodes + 1), 0)
-    for chart in reversed(tree.charts):
-        if chart.parent is not None:
-            below[chart.parent] += 1 + below[chart.number]
-    return below
+def outline(tree: ChartTree, max_charts: int) -> Iterator[tuple[Chart, int, str]]:
+    """The charts of an outline from its top to its bottom, at most so many.
 
+    Charts are opened level by level as long as all their children fit.
 
-def shown_charts(tree: ChartTree, max_charts: int) -> dict[int, int]:
-    """Return, for each chart number to show, how many charts below it are folded into it.
-
-    Charts are opened level by level while all their children fit into ``max_charts``.
+    Yields:
+        A chart, how many charts below it are folded, and its line: ``x: [2] x² + z⁵   blow up
+        {x, z}``, with the move that leads there, its number, its monomials, and what comes next.
     """
-    below, shown = charts_below(tree), {1: 0}
+    check_integer("max_charts", max_charts, 1)
+    below = dict.fromkeys(range(1, tree.num_nodes + 1), 0)
+    for chart in reversed(tree.charts[1:]):
+        below[chart.parent or 0] += 1 + below[chart.number]
+    folded = {1: 0}
     for chart in tree:
-        if chart.number not in shown or not chart.children:
+        if chart.number not in folded:
             continue
-        if len(shown) + len(chart.children) <= max_charts:
-            shown.update(dict.fromkeys(chart.children, 0))
+        if len(folded) + len(chart.children) > max_charts:
+            folded[chart.number] = below[chart.number]
         else:
-            shown[chart.number] = below[chart.number]
-    return shown
-
-
-def move_text(tree: ChartTree, chart: Chart) -> str:
-    """Format the move that leads to a chart: ``{x, y} → x``; empty for the root."""
-    if chart.parent is None or chart.axis is None:
-        return ""
+            folded |= dict.fromkeys(chart.children, 0)
     names = [variable_pretty(name) for name in tree.variables]
-    axes = tree[chart.parent].axes or ()
-    return f"{{{','.join(names[axis] for axis in axes)}}} → {names[chart.axis]}"
-
-
-def ending_text(chart: Chart) -> str:
-    """Describe a cut branch or a smooth end; empty otherwise."""
-    return {
-        "depth": "cut: depth limit",
-        "size": "cut: size limit",
-        "overflow": "cut: exponents too large",
-        "smooth": "smooth",
-        "below_one": "below 1",
-        "no_contribution": "no contribution",
-    }.get(chart.ending or "", "")
-
-
-def chart_text(tree: ChartTree, chart: Chart) -> str:
-    """Format number and monomials in one line: ``2: x² + z⁵``."""
-    return f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
-
-
-def chart_note(chart: Chart, hidden: int) -> str:
-    """Describe how a branch ends, or how many charts are folded; may be empty."""
-    return f"+ {hidden} charts folded" if hidden else ending_text(chart)
+    stack = [tree.root]
+    while stack:
+        chart = stack.pop()
+        hidden = folded[chart.number]
+        line = "" if chart.axis is None else f"{names[chart.axis]}: "
+        line += f"[{chart.number}] {position_pretty(chart.points, tree.variables)}"
+        if hidden:
+            line += f"   (+ {hidden} charts folded)"
+        elif chart.axes is not None:
+            line += f"   blow up {format_axes(chart.axes, names)}"
+        elif note := ENDINGS.get(chart.ending or ""):
+            line += f"   ({note})"
+        yield chart, hidden, line
+        if not hidden:
+            stack += [tree[child] for child in reversed(chart.children)]
 
 
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
-    """Format an outline, one line per chart: its move, number, monomials and the host's next set.
-
-    Subtrees are folded so that at most ``max_charts`` charts are shown.
-    """
-    check_integer("max_charts", max_charts, 1)
-    shown = shown_charts(tree, max_charts)
+    """An outline: one line a chart; subtrees are folded so that so many are shown at most."""
     lines = [tree.title, totals_text(tree), ""] if tree.title else [totals_text(tree), ""]
-    # (chart, what stands before it, what stands before its children)
-    stack: list[tuple[Chart, str, str]] = [(tree.root, "", "")]
-    while stack:
-        chart, before, below = stack.pop()
-        lines.append(before + _line(tree, chart, shown[chart.number]))
-        if shown[chart.number]:
-            continue
-        for child in reversed(chart.children):
-            last = child == chart.children[-1]
+    below = {1: ""}  # what stands before the children of a chart
+    for chart, _, line in outline(tree, max_charts):
+        if chart.parent is not None:
+            last = chart.number == tree[chart.parent].children[-1]
             branch, bar = ("└─ ", "   ") if last else ("├─ ", "│  ")
-            stack.append((tree[child], below + branch, below + bar))
+            before = below[chart.parent]
+            line, below[chart.number] = before + branch + line, before + bar
+        lines.append(line)
     return "\n".join(lines)
-
-
-def _line(tree: ChartTree, chart: Chart, hidden: int) -> str:
-    text = ""
-    if chart.axis is not None:
-        text = f"{variable_pretty(tree.variables[chart.axis])}: "
-    text += f"[{chart.number}] {position_pretty(chart.points, tree.variables)}"
-    if chart.axes is not None and not hidden:
-        names = ", ".join(variable_pretty(tree.variables[axis]) for axis in chart.axes)
-        return f"{text}   blow up {{{names}}}"
-    note = chart_note(chart, hidden)
-    return f"{text}   ({note})" if note else text
 
 
 def tree_to_dot(tree: ChartTree) -> str:
     """Return Graphviz source of the whole tree, one node per chart; ``dot -Tsvg`` draws it."""
     quoted = json.JSONEncoder(ensure_ascii=False).encode
-    heading = f"{tree.title}\n{totals_text(tree)}"
     lines = [
         "digraph resolution {",
-        "  rankdir=LR;",
-        f"  label={quoted(heading)};",
+        f"  label={quoted(f'{tree.title}: {totals_text(tree)}')};",
         '  node [shape=box, style=rounded, fontname="monospace"];',
-        '  edge [fontname="monospace"];',
     ]
-    for chart in tree:
-        label = "\n".join(filter(None, [chart_text(tree, chart), ending_text(chart)]))
-        style = ', style="rounded,dashed", color=red' if chart.is_cut else ", color=darkgreen"
-        style = "" if chart.ending is None else style
-        lines.append(f"  c{chart.number} [label={quoted(label)}{style}];")
-    lines.extend(
-        f"  c{chart.parent} -> c{chart.number} [label={quoted(move_text(tree, chart))}];"
-        for chart in tree
-        if chart.parent is not None
-    )
+    for chart, _, line in outline(tree, tree.num_nodes):
+        colour = "" if chart.ending is None else ", color=" + ("red" if chart.is_cut else "green")
+        lines.append(f"  c{chart.number} [label={quoted(line)}{colour}];")
+        lines += [f"  c{chart.number} -> c{child};" for child in chart.children]
     return "\n".join([*lines, "}", ""])

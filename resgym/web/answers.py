@@ -261,7 +261,7 @@ def _tree(question: Question, models: Path | None) -> str | dict[str, Any]:
     if question.form == "growing":
         return tree.to_growing_svg(MAX_CHARTS)
     if question.form != "json":
-        return tree.to_svg(MAX_CHARTS, "tree" if question.form == "svg" else "outline")
+        return tree.to_svg(MAX_CHARTS)
     found = tree.to_dict()
     names, first = _names(question), path_rays(position.dimension, match.moves)
     for chart, rays, facts in zip(tree, chart_rays(tree, first), found["charts"], strict=True):

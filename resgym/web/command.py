@@ -48,7 +48,7 @@ def add_serve(commands: Any) -> None:
     )
     text = "processes for moves (default: one per core, at most 4), plus half as many for search"
     add("--workers", type=_whole(1, 64), help=text)
-    command.set_defaults(run=_serve)
+    command.set_defaults(run=_serve, function=None)
 
 
 def _folder(text: str) -> Path:
@@ -72,7 +72,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def _serve(args: argparse.Namespace) -> None:
+def _serve(args: argparse.Namespace, _: None) -> None:
     missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
     if missing:
         raise ValueError(f"{missing[0]} is needed and not installed: resgym[web]")

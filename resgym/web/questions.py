@@ -37,7 +37,7 @@ _FIELDS = {
     ),
     "named": (rf"({_SET})?", "axes in ascending order, like 012"),
     "host": _PLAYER,
-    "form": ("json|svg|outline|growing", "json, svg, outline or growing"),
+    "form": ("json|svg|growing", "json, svg or growing"),
 }
 """The pattern of each field, and its description."""
 

@@ -50,8 +50,8 @@ def mask(value: Any):
 CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "actions: too few": (step([0, 0]), ValueError, "actions", "(2,)", "(3,)"),
     "actions: two axes": (step(np.zeros((3, 1), int)), ValueError, "actions", "(3, 1)", "(3,)"),
-    "actions: nothing": (step(None), ValueError, "actions", "()", "(3,)"),
-    "actions: ragged": (step([[0, 1], [0], [1]]), ValueError, "actions", "ragged", "(3,)"),
+    "actions: nothing": (step(None), TypeError, "actions", "object", "integers"),
+    "actions: text": (step("012"), TypeError, "actions", "<U3", "integers"),
     "actions: floats": (step([0.0, 1.0, 0.0]), TypeError, "actions", "float64", "integers"),
     "actions: complex": (
         step(torch.zeros(3, dtype=torch.complex64)), TypeError, "actions", "complex64", "integers",
@@ -61,25 +61,9 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "actions: beyond 64 bits": (step([2**70, 0, 0]), TypeError, "actions", "object", "integers"),
     "action: past the last": (step([50] * 3), ValueError, "action of row 0", "got 50", "one of [0"),
     "action: negative": (step([-1] * 3), ValueError, "action of row 0", "got -1", "one of [0"),
-    "action: largest unsigned": (
-        step(np.full(3, 2**64 - 1, dtype=np.uint64)), ValueError, "action of row 0",
-        str(2**64 - 1), "one of [0",
-    ),
-    "action: largest unsigned in a tensor": (
-        step(torch.full((3,), -1).view(torch.uint64)), ValueError, "action of row 0",
-        str(2**64 - 1), "one of [0",
-    ),
     "actions: sparse": (
         step(torch.zeros(3, dtype=torch.int64).to_sparse()),
         TypeError, "actions", "sparse torch.int64", "integers",
-    ),
-    "actions: nested": (
-        step(torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)])),
-        TypeError, "actions", "nested torch.float32", "integers",
-    ),
-    "actions: no data": (
-        step(torch.zeros(3, dtype=torch.int64, device="meta")),
-        ValueError, "actions", "meta device", "data",
     ),
     "points: sparse": (
         points(torch.ones(2, 3, dtype=torch.int64).to_sparse()),
@@ -96,8 +80,8 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         reset(seed=2**63 - 1), ValueError, "seed", str(2**63 - 1), "between 0 and",
     ),
     "seed: too few": (reset(seed=[1, 2]), ValueError, "seed", "got 2", "3 of them"),
-    "seed: one is negative": (reset(seed=[1, -2, 3]), ValueError, "seed[1]", "-2", "between 0"),
-    "seed: float array": (reset(seed=np.ones(3)), TypeError, "seed[0]", "1.0", "integer"),
+    "seed: one is negative": (reset(seed=[1, -2, 3]), ValueError, "seed", "-2", "between 0"),
+    "seed: float array": (reset(seed=np.ones(3)), TypeError, "seed", "1.0", "integer"),
     "options: a list": (reset(options=["points"]), TypeError, "options", "['points']", "a dict"),
     "options: unknown": (
         reset(options={"point": CUSP}), ValueError, "options", "['point']", "'points'",
@@ -154,9 +138,8 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "reset_mask: too short": (mask([True]), ValueError, "reset_mask", "(1,)", "(3,)"),
     "reset_mask: integers": (mask([1, 0, 1]), ValueError, "reset_mask", "int64", "bool"),
     "reset_mask: no row": (
-        mask(torch.zeros(3, dtype=torch.bool)), ValueError, "reset_mask", "none", "at least one",
+        mask(torch.zeros(3, dtype=torch.bool)), ValueError, "reset_mask", "[False", "at least one",
     ),
-    "reset_mask: ragged": (mask([[True], [], []]), ValueError, "reset_mask", "[[True]", "bool"),
 }  # fmt: skip
 
 
@@ -216,7 +199,7 @@ def test_illegal_axes_of_the_agent(undisturbed):
 
 def test_a_first_reset_of_some_rows():
     env = make_vec(HOST, 3)
-    with pytest.raises(ValueError, match=r"^reset_mask must be all True at the first reset$"):
+    with pytest.raises(ValueError, match=r"^reset_mask must have at the first reset all True"):
         env.reset(seed=0, options={"reset_mask": [True, False, True]})
     env.reset(seed=0, options={"reset_mask": [True, True, True]})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 import resgym
 from resgym import scoreboard
-from resgym.scoreboard import POINTS, Figure, Row, filled, measure, read_rows, shipped_rows
+from resgym.scoreboard import POINTS, Figure, Row, measure, merged, read_rows, shipped_rows, table
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,23 +73,16 @@ def test_the_rows_are_what_comes_out_today(host):
     assert measure(host, 5) == saved
 
 
-def test_the_page_shows_the_file():
+@pytest.mark.parametrize("points", POINTS)
+def test_the_page_shows_the_file(points):
     text = (ROOT / "docs" / "scoreboard.md").read_text(encoding="utf-8")
-    assert "\n| taught |" in text.split("<!-- scoreboard, 20 points")[1]
-    assert filled(text, shipped_rows()) == text
-    assert filled(text, [replace(row, host="x") for row in shipped_rows()]) != text
-
-
-def test_a_marker_may_name_the_hosts_of_its_table():
-    page = "<!-- scoreboard, 20 points: robust, taught -->\n<!-- end of scoreboard -->"
-    hosts = [line.split(" | ")[0] for line in filled(page, shipped_rows()).splitlines()[3:-1]]
-    assert hosts == ["| taught", "| robust"]
+    shown = merged(row for row in shipped_rows() if row.points == points)
+    assert f"{table(shown)}\n" in text
 
 
 def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(scoreboard, "measure", partial(measure, number=4))
-    file, page = tmp_path / "mine.json", tmp_path / "page.md"
-    page.write_text("a\n<!-- scoreboard, 5 points -->\nold\n<!-- end of scoreboard -->\nb\n")
+    file = tmp_path / "mine.json"
     options = ["--file", str(file), "--name", "mine", "--points", "5"]
     code, out, err = run(capsys, "scoreboard", "add", "all_coord", *options)
     assert (code, err) == (0, "measuring mine, 5 points\n")
@@ -97,58 +90,24 @@ def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):
     assert "taught " in out
     first = read_rows(file)
     assert [(row.host, row.points, row.cut) for row in first] == [("mine", 5, 4)]
-    again = ["scoreboard", "add", "zeillinger", *options, "--page", str(page), "--json"]
+    again = ["scoreboard", "add", "zeillinger", *options, "--json"]
     assert run(capsys, *again)[0] == 0
     (second,) = read_rows(file)
     assert second.worst.rho[0] > first[0].worst.rho[0] == 0.0
-    lines = page.read_text().splitlines()
-    assert (lines[0], lines[-1]) == ("a", "b")
-    assert any(line.startswith("| mine |") for line in lines)
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        "--points 5 --file f.json add random",
-        "--file f.json add --points 5 random",
-        "add random --file f.json --points 5",
-    ],
-)
-def test_options_stand_on_both_sides(order, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(scoreboard, "measure", partial(measure, number=2))
-    assert run(capsys, "scoreboard", *order.split())[0] == 0
-    assert [(row.host, row.points) for row in read_rows(Path("f.json"))] == [("random", 5)]
-
-
-def test_a_row_that_another_one_adds_meanwhile_is_kept(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "board.json"
-
-    def slow(host, points, **options):
-        file.write_text(json.dumps([{**ROW, "host": "other"}]))
-        return measure(host, points, number=2)
-
-    monkeypatch.setattr(scoreboard, "measure", slow)
-    words = ["scoreboard", "add", "random", "--points", "5", "--file", str(file)]
-    assert run(capsys, *words)[0] == 0
-    assert {row.host for row in read_rows(file)} == {"other", "random"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["add"], "arguments are required: MODEL"),
-        (["--page", "none.md", "add", "zeillinger"], "none.md"),
+        (["add"], "action must be 'add MODEL', got 'add'"),
         (["add", "zeilinger"], "did you mean 'zeillinger'"),
-        (["ad", "zeillinger"], "invalid choice: 'ad'"),
+        (["ad", "zeillinger"], "action must be 'add MODEL'"),
         (["--file", "a.txt"], "file must end in one of .json"),
         (["--points", "7"], "invalid choice: 7"),
-        (["--page", "page.md"], "page: there is no '<!-- scoreboard"),
     ],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("page.md").write_text("nothing\n")
     code, _, err = run(capsys, "scoreboard", *arguments)
     assert code == 2
     assert message in err
@@ -160,11 +119,8 @@ ROW = asdict(Row("a", 5, 1, 0, "0", "1", 0, 0, None, *[Figure((1, 1), (1, 1), (1
 
 @pytest.mark.parametrize(
     "content",
-    ["{", "7", "{}", "[1]", "[null]", '[{"host": "a"}]', "[" * 9999]
-    + [
-        json.dumps([{**ROW, **changed}])
-        for changed in ({"points": "5"}, {"random": None}, {"random": {}})
-    ],
+    ["{", "7", "[1]", "[null]", '[{"host": "a"}]', "[" * 9999]
+    + [json.dumps([{**ROW, **changed}]) for changed in ({"random": None}, {"random": {}})],
 )
 def test_files_that_are_no_scoreboard(content, tmp_path, capsys):
     file = tmp_path / "board.json"

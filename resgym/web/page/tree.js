@@ -31,7 +31,7 @@ export async function grow(fields, goTo) {
   const threshold = tree.log_canonical_threshold ? `; log canonical threshold of this monomial ideal ${tree.log_canonical_threshold}` : "";
   const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
   byId("tree-totals").textContent = `${tree.depth} moves deep, ${tree.num_nodes} charts, ${tree.num_leaves} leaves${cut}${threshold}`;
-  for (const [id, form] of [["tree-svg", tree.num_nodes > 60 ? "outline" : "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
+  for (const [id, form] of [["tree-svg", "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
     byId(id).href = `api/tree?${new URLSearchParams({ ...question, form })}`;
   }
   byId("tree-growing").hidden = ![2, 3].includes(tree.variables.length);

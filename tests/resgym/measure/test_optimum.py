@@ -12,7 +12,7 @@ from resgym.measure import optimum as module
 from resgym.measure.optimum import optimum, shortest_games
 from resgym.measure.rho import cross_play, rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
-from resgym.players import CallablePlayer, MixedPlayer, make_agent
+from resgym.players import CallablePlayer, make_agent
 from tests.reference import players
 from tests.reference.rule import canonical, host_actions, is_finished, move
 
@@ -157,8 +157,7 @@ def test_some_agents_have_no_optimum(number):
     forgetful = CallablePlayer(first.act, "agent")
     assert optimum(forgetful, starts, spec, 200) is not None  # the control
     forgetful.remembers = True
-    rows = MixedPlayer([first], [0] * number)
-    for agent in (make_agent("random"), make_agent("optimal"), forgetful, rows):
+    for agent in (make_agent("random"), make_agent("optimal"), forgetful):
         assert optimum(agent, starts, spec, 200) is None
     other = GameSpec(rule="polyhedra", **SMALL)
     assert optimum(first, rho_starts(other, number), other, 200) is None

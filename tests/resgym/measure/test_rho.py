@@ -13,7 +13,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.measure.rho import cross_play, rho, rho_starts
-from resgym.players import MixedPlayer, make_host
+from resgym.players import make_host
 from tests.reference import players, rule
 from tests.resgym.backends import every_backend
 
@@ -142,19 +142,6 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     # 57 of 60, with a standard deviation of 1.7.
     assert 51 <= inside <= 60
     assert all(low < result.rho < high for result in results for low, high in [result.interval])
-
-
-def test_a_mixture_plays_each_game_by_its_own_player(monkeypatch):
-    hosts = [make_host("zeillinger"), make_host("all_coord")]
-    mixed = MixedPlayer(hosts, [0, 1] * 10)
-    starts = [[(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]]
-    options = {"points": starts, "max_moves": 25}
-    alone = [rho(host, "choose_first", games=10, **options) for host in hosts]
-    for batch in (8192, 3):
-        monkeypatch.setattr(rho_module, "_BATCH", batch)
-        both = rho(mixed, "choose_first", games=20, **options)
-        assert both.moves == alone[0].moves + alone[1].moves
-        assert both.unfinished == alone[0].unfinished + alone[1].unfinished
 
 
 def test_cross_play_is_a_table_of_rho():

@@ -9,7 +9,6 @@ import torch
 
 from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
 from resgym.players import (
-    MixedPlayer,
     Player,
     agent_names,
     host_names,
@@ -31,13 +30,10 @@ def no_waiting() -> Iterator[None]:
 
 
 def _make(role: str, name: str) -> Player:
-    if name == "mixed":
-        names = ("random", "zeillinger", "spivakovsky")
-        return MixedPlayer([make_host(each) for each in names], torch.arange(NUM_GAMES) % 3)
     return make_host(name) if role == "host" else make_agent(name)
 
 
-@pytest.mark.parametrize(("role", "name"), [*PLAYERS, ("host", "mixed")])
+@pytest.mark.parametrize(("role", "name"), PLAYERS)
 def test_players_do_not_look_at_the_data(role: str, name: str) -> None:
     # Tensors on "meta" have no data: a look at a value, or a shape that depends on one, raises.
     nothing = torch.zeros(NUM_GAMES, dtype=torch.int64, device="meta")
@@ -51,7 +47,7 @@ def test_players_do_not_look_at_the_data(role: str, name: str) -> None:
 
 @needs_cuda
 @pytest.mark.parametrize("dimension", [3, 6])
-@pytest.mark.parametrize(("role", "name"), [*PLAYERS, ("host", "mixed")])
+@pytest.mark.parametrize(("role", "name"), PLAYERS)
 @pytest.mark.usefixtures("no_waiting")
 def test_answers_are_those_of_the_cpu(role: str, name: str, dimension: int) -> None:
     rng = RowRandom(torch.arange(NUM_GAMES))

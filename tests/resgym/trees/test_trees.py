@@ -1,7 +1,6 @@
 """Resolution trees of all hosts, checked move by move."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -25,16 +24,13 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("polytope", ["dominance", "newton"])
 @pytest.mark.parametrize("reposition", [False, True])
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 @pytest.mark.parametrize("host", [*host_names()])
-def test_every_move_of_every_host(host, start, reposition, polytope):
-    tree = resolution_tree(
-        start, host, max_depth=4, max_nodes=300, reposition=reposition, polytope=polytope
-    )
-    check_tree(tree, start, reposition=reposition, polytope=polytope)
-    assert tree.num_nodes <= 300 + len(start[0])
+def test_every_move_of_every_host(host, start, reposition):
+    tree = resolution_tree(start, host, max_depth=4, max_nodes=200, reposition=reposition)
+    check_tree(tree, start, reposition=reposition)
+    assert tree.num_nodes <= 200 + len(start[0])
     assert all(chart.ending == "depth" for chart in tree if chart.depth == 4 and chart.is_cut)
 
 
@@ -122,14 +118,6 @@ def test_smooth_stop_ends_at_a_monomial_of_degree_one():
     assert strict.num_nodes < resolution_tree("D4").num_nodes
 
 
-def test_one_game_with_an_agent():
-    tree = resolution_tree("E8", "zeillinger", agent="choose_last")
-    check_tree(tree, list(singularity("E8")), one_game=True)
-    for chart in tree:
-        for child in chart.children:
-            assert tree[child].axis == max(chart.axes)
-
-
 def test_hosts_that_draw_repeat_with_the_seed():
     one, two, other = (
         resolution_tree("E6", "random", max_depth=5, seed=seed).to_json() for seed in (1, 1, 2)
@@ -144,10 +132,10 @@ def test_hosts_as_objects_and_functions():
 
     def all_axes(state, coords, rng):
         assert coords is None
-        assert state.points.shape[1:] == (7, 3)
+        assert state.points.shape[1:] == (20, 3)
         return torch.full_like(state.count, 3)
 
-    by_function = resolution_tree("E6", all_axes, max_depth=3, max_num_points=7)
+    by_function = resolution_tree("E6", all_axes, max_depth=3)
     assert by_name.to_dict()["charts"] == by_object.to_dict()["charts"]
     assert by_name.to_dict()["charts"] == by_function.to_dict()["charts"]
     assert "all_axes" in by_function.title
@@ -169,9 +157,6 @@ def test_reading_charts():
         ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
         ({"max_nodes": 0}, "max_nodes must be at least 1, got 0"),
         ({"host": "nobody"}, "'nobody'"),
-        ({"max_num_points": 2}, "max_num_points must be at least 3 here, got 2"),
-        ({"max_num_points": 2, "host": "random"}, "max_num_points must be at least 3 here"),
-        ({"polytope": "cube"}, "polytope must be one of"),
         ({"seed": -1}, "seed must be between 0"),
     ],
 )
@@ -210,11 +195,6 @@ def test_outline():
     tree = ResolutionTree(resolution_tree("A1").charts, "xyz", title)
     assert '"a \\"title\\" with \\\\ and <b>' in tree.to_dot()
     assert "<b>" not in tree.to_html() + tree.to_svg()
-    folded = resolution_tree("E8").to_text(max_charts=10)
-    shown = re.findall(r"\[(\d+)\]", folded)
-    assert len(shown) <= 10
-    below = sum(map(int, re.findall(r"\(\+ (\d+) charts folded\)", folded)))
-    assert len(shown) + below == 91
     assert "cut: depth limit" in resolution_tree("E8", max_depth=2).to_text()
     assert "cut: size limit" in resolution_tree("E8", max_nodes=5).to_text()
 
@@ -223,8 +203,8 @@ def test_graphviz_source(tmp_path):
     tree = resolution_tree("E8", max_depth=4)
     source = tree.to_dot()
     assert source.count(" -> ") == tree.num_nodes - 1
-    assert source.count("dashed") == tree.num_cut
-    assert 'label="{x,y} → x"' in source
+    assert source.count("color=red") == tree.num_cut
+    assert "x: [2] x² + z⁵" in source
     if shutil.which("dot"):
         done = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True)
         assert done.returncode == 0, done.stderr

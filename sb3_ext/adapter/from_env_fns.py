@@ -18,7 +18,7 @@ _REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLim
 
 def batched_env(
     env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
-) -> tuple[VectorEnv, tuple[str, tuple[str, ...], bool] | None]:
+) -> tuple[VectorEnv, tuple[str, bool] | None]:
     """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
 
     The first function is called once to learn the environment's specification (all must make the
@@ -27,13 +27,11 @@ def batched_env(
 
     Returns:
         The environment, and of the monitor file that the single one was going to write, if any,
-        the name, the further columns and whether it is begun anew.
+        the name and whether it is begun anew.
 
     Raises:
         ValueError: There are no functions, or no batched environment of tensors can be made.
     """
-    if not env_fns:
-        raise ValueError("env_fns: got an empty list, need at least one function")
     env = env_fns[0]()
     env.close()
     *wrappers, innermost = layers_of(env)
@@ -41,20 +39,12 @@ def batched_env(
     limits = [each._max_episode_steps for each in wrappers if isinstance(each, TimeLimit)]
     foreign = [each for each in wrappers if not isinstance(each, _REPLACED)]
     if spec is None:
-        raise ValueError(
-            f"env_fns: {innermost} is not registered with Gymnasium, so that no batched"
-            " environment can be made like it; pass the vector environment itself"
-        )
+        raise ValueError(f"env_fns: {innermost} is not registered with Gymnasium")
     if spec.vector_entry_point is None:
-        raise ValueError(
-            f"env_fns: {spec.id} has no vector_entry_point; TensorVecEnv needs one that returns"
-            " torch tensors (use SB3's DummyVecEnv)"
-        )
+        raise ValueError(f"env_fns: {spec.id} has no vector_entry_point; use SB3's DummyVecEnv")
     if foreign:
-        raise ValueError(
-            f"env_wrapper: {type(foreign[0]).__name__} wraps single environments and cannot be put"
-            f" on the batched {spec.id}; leave it out or use SB3's DummyVecEnv"
-        )
+        wrapper = type(foreign[0]).__name__
+        raise ValueError(f"env_wrapper: {wrapper} cannot be put on the batched {spec.id}")
     if limits:
         kwargs.setdefault("max_episode_steps", min(limits))
     batched = gymnasium.make_vec(
@@ -71,9 +61,9 @@ def layers_of(env: Any) -> Iterator[Any]:
         yield env
 
 
-def _monitor_request(wrappers: Sequence[Any]) -> tuple[str, tuple[str, ...], bool] | None:
+def _monitor_request(wrappers: Sequence[Any]) -> tuple[str, bool] | None:
     for each in wrappers:
         if isinstance(each, Monitor) and each.results_writer is not None:
             file = each.results_writer.file_handler
-            return file.name, tuple(each.info_keywords), "a" not in file.mode
+            return file.name, "a" not in file.mode
     return None

@@ -13,9 +13,6 @@ from torch import Tensor
 
 Observation = Tensor | dict[str, Tensor]
 
-# What becomes `terminal_observation`, `episode` or nothing in the infos of SB3.
-_HANDLED = ("final_obs", "final_info", "episode")
-
 
 def entries_of(observation: Any) -> dict[str, Any]:
     """The entries of a dictionary observation; any other is one entry, named ``""``."""
@@ -89,23 +86,3 @@ def rows_of(value: Any, num_envs: int, indices: Iterable[int]) -> list[Any]:
     per_row = isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
     per_row = per_row and len(value) == num_envs
     return [value[index] if per_row else value for index in indices]
-
-
-def row_infos(info: Mapping[str, Any], rows: Tensor, num_envs: int) -> list[dict[str, Any]]:
-    """What else a step's info says about some rows: `[N, ...]` tensors split into M dictionaries.
-
-    Entries come from `info` and, if present, `info["final_info"]`. Scalars become Python numbers.
-    A mask `_name` (Gymnasium's convention) leaves `name` out where it is False.
-    """
-    result: list[dict[str, Any]] = [{} for _ in range(len(rows))]
-    merged = {**info, **info.get("final_info", {})}
-    for name, value in merged.items():
-        known = name in _HANDLED or name.startswith("_")
-        if known or not isinstance(value, Tensor) or value.shape[:1] != (num_envs,):
-            continue
-        chosen = value[rows].cpu()
-        shown = merged.get("_" + name, torch.ones(num_envs))[rows.to(value.device)].tolist()
-        entries = chosen.tolist() if chosen.dim() == 1 else chosen.numpy()
-        for row_info, entry, there in zip(result, entries, shown, strict=True):
-            row_info.update({name: entry} if there else {})
-    return result

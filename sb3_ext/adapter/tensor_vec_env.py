@@ -7,31 +7,26 @@ nothing of tensors; it does Python work only for rows that ended. The tensor doo
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
-from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
 from sb3_ext.adapter.from_env_fns import batched_env, layers_of
-from sb3_ext.adapter.observations import (
-    Observation,
-    each_entry,
-    entries_of,
-    row_infos,
-    rows_of,
-    to_numpy,
-)
+from sb3_ext.adapter.observations import Observation, each_entry, entries_of, rows_of, to_numpy
 
+STEPS_BETWEEN_WRITES = 64
 VecEnvIndices = int | Iterable[int] | None
 # Attributes that SB3 asks a single environment for.
 _SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
@@ -42,19 +37,17 @@ class TensorVecEnv(VecEnv):
 
     Wants of the environment: `metadata["autoreset_mode"]` is `AutoresetMode.SAME_STEP`; results
     are tensors `[N, ...]`; when a row ends, `info["final_obs"]` (dense, `[N, ...]`) and its mask
-    `info["_final_obs"]`. If present, `info["episode"]` = {r, l} with `info["_episode"]` gives the
-    statistics (otherwise they are counted here) and `action_masks()` the legal actions.
+    `info["_final_obs"]`, and `info["episode"]` = {r, l} with `info["_episode"]`. If present,
+    `action_masks()` gives the legal actions.
 
     In `infos` the dictionaries of rows that go on are empty and their own; those of rows that
-    ended hold `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l, t} and every further
-    per-row entry of the environment's info.
+    ended hold `terminal_observation`, `TimeLimit.truncated` and `episode` {r, l, t}.
 
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's
             `DummyVecEnv`, from which one batched environment is made (see `batched_env`).
         filename: Write finished episodes to this `monitor.csv`. With a list of functions, the file
             of their `Monitor` is the default.
-        info_keywords: Further entries of the info to write to the file.
         **make_kwargs: With a list of functions, keyword arguments of the batched environment.
 
     Raises:
@@ -65,15 +58,13 @@ class TensorVecEnv(VecEnv):
         self,
         venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
         filename: str | os.PathLike[str] | None = None,
-        info_keywords: Sequence[str] = (),
         **make_kwargs: Any,
     ) -> None:
         override_existing = True
         if isinstance(venv, (list, tuple)):
-            venv, request = batched_env(venv, **make_kwargs)
-            if filename is None and request is not None:
-                filename, keywords, override_existing = request
-                info_keywords = info_keywords or keywords
+            venv, monitor = batched_env(venv, **make_kwargs)
+            if filename is None and monitor is not None:
+                filename, override_existing = monitor
         elif make_kwargs:
             raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
@@ -84,19 +75,17 @@ class TensorVecEnv(VecEnv):
         self._device: torch.device | None = None
         self._actions: Any = None
         self._start_time = time.time()
-        self._counter = EpisodeCounter()
+        form = getattr(self.venv.unwrapped, "form", None)
+        self._has_statistics = getattr(form, "episode_statistics", True)
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             env_id = str(getattr(self.venv.spec, "id", None))
-            file = (os.fspath(filename), env_id, tuple(info_keywords), override_existing)
-            self._monitor_file = MonitorFile(*file)
+            self._monitor_file = MonitorFile(os.fspath(filename), env_id, override_existing)
 
     @property
     def device(self) -> torch.device:
         """Where the tensors of the environment live; may be unknown before the first reset."""
         if self._device is None:
-            if not self.has_attr("device"):
-                raise ValueError("device: unknown before the first reset of this environment")
             self._device = torch.device(self._find("device"))
         return self._device
 
@@ -109,7 +98,6 @@ class TensorVecEnv(VecEnv):
         observation, _ = self.venv.reset(seed=seeds, options=options or None)  # type: ignore[arg-type]
         self._reset_seeds()
         self._reset_options()
-        self._counter.restart()
         first = next(iter(entries_of(observation).values()))
         self._device = getattr(first, "device", None)
         return observation
@@ -121,13 +109,11 @@ class TensorVecEnv(VecEnv):
 
         Returns:
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
-            the info of the environment, always with `episode` and `_episode` where there is
-            `final_obs`. Rows that ended show the first observation of their next episode (see
-            `reached_observation`).
+            the info of the environment. Rows that ended show the first observation of their next
+            episode (see `reached_observation`).
         """
         values = torch.as_tensor(actions, device=self.device)
         observation, rewards, terminated, truncated, info = self.venv.step(values)
-        info = self._counter.update(rewards, terminated | truncated, info)
         if self._monitor_file is not None:
             self._monitor_file.add(info)
         return observation, rewards, terminated, truncated, info
@@ -136,9 +122,7 @@ class TensorVecEnv(VecEnv):
     def all_actions_legal(self) -> bool:
         """Whether the environment says that every action is legal in every position."""
         # The environment itself: a wrapper may have changed what it is about.
-        own_masks = type(self).action_masks_tensor is TensorVecEnv.action_masks_tensor
-        own = own_masks and hasattr(type(self.venv), "all_actions_legal")
-        return own and bool(self.venv.all_actions_legal)  # type: ignore[attr-defined]
+        return bool(getattr(self.venv, "all_actions_legal", False))
 
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
@@ -154,10 +138,7 @@ class TensorVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""
-        if self._actions is None:
-            raise ValueError("step_wait: call step_async(actions) first")
-        actions, self._actions = self._actions, None
-        observation, rewards, terminated, truncated, info = self.step_tensors(actions)
+        observation, rewards, terminated, truncated, info = self.step_tensors(self._actions)
         dones = (terminated | truncated).cpu().numpy()
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if dones.any():
@@ -177,27 +158,29 @@ class TensorVecEnv(VecEnv):
         truncated: Tensor,
         info: dict[str, Any],
     ) -> None:
-        if "final_obs" not in info:
-            raise ValueError(
-                f"final_obs: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
-                f" ended; it has {sorted(info)}"
-            )
+        needed = ("final_obs", "episode") if self._has_statistics else ("final_obs",)
+        for name in needed:
+            if name not in info:
+                raise ValueError(
+                    f"{name}: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
+                    f" ended; it has {sorted(info)}"
+                )
         rows = torch.as_tensor(ended, device=terminated.device)
         final = each_entry(lambda value: value[rows], info["final_obs"])
         final = to_numpy(final, self.observation_space)
-        columns = (truncated & ~terminated, info["episode"]["r"], info["episode"]["l"])
-        timeout, returns, lengths = (each[rows].tolist() for each in columns)
+        timeout = (truncated & ~terminated)[rows].tolist()
+        results = {key: value[rows].tolist() for key, value in info.get("episode", {}).items()}
         seconds = round(time.time() - self._start_time, 6)
-        for position, entry in enumerate(row_infos(info, rows, self.num_envs)):
-            entry["terminal_observation"] = each_entry(itemgetter(position), final)
-            entry["TimeLimit.truncated"] = timeout[position]
-            entry["episode"] = {"r": returns[position], "l": lengths[position], "t": seconds}
-            infos[ended[position]] = entry
+        for position, row in enumerate(ended):
+            infos[row]["terminal_observation"] = each_entry(itemgetter(position), final)
+            infos[row]["TimeLimit.truncated"] = timeout[position]
+            if results:
+                episode = {key: values[position] for key, values in results.items()}
+                infos[row]["episode"] = {**episode, "t": seconds}
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next steps depend on, as tensors and plain data, for a checkpoint."""
         return {
-            "episodes": self._counter.state_dict(),
             "monitor": None if self._monitor_file is None else self._monitor_file.state_dict(),
             "venv": self._find("state_dict")(),
         }
@@ -208,7 +191,6 @@ class TensorVecEnv(VecEnv):
         A `monitor.csv` that goes on is cut back to the episodes that it had then.
         """
         self._find("load_state_dict")(state["venv"])
-        self._counter.load_state_dict(state["episodes"], self.device)
         if self._monitor_file is not None and state["monitor"] is not None:
             self._monitor_file.load_state_dict(state["monitor"])
         self._reset_seeds()  # those of before have been used
@@ -219,11 +201,8 @@ class TensorVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute of the environment; ValueError if not for all rows."""
-        if sorted(set(self._get_indices(indices))) != list(range(self.num_envs)):
-            raise ValueError(
-                f"indices: got {indices}, but all {self.num_envs} rows are one environment and"
-                f" {attr_name!r} can only be set for all of them"
-            )
+        if len(set(self._get_indices(indices))) < self.num_envs:
+            raise ValueError(f"indices: got {indices}; {attr_name} is one of all rows")
         owners = (layer for layer in layers_of(self.venv) if hasattr(layer, attr_name))
         setattr(next(owners, self.venv.unwrapped), attr_name, value)
 
@@ -246,8 +225,7 @@ class TensorVecEnv(VecEnv):
         Not where the environment was made with ``episode_statistics=False``: another, SB3's
         `VecMonitor` say, is to count then.
         """
-        form = getattr(self.venv.unwrapped, "form", None)
-        found = issubclass(wrapper_class, Monitor) and getattr(form, "episode_statistics", True)
+        found = issubclass(wrapper_class, Monitor) and self._has_statistics
         found = found or any(isinstance(layer, wrapper_class) for layer in layers_of(self.venv))
         return [found for _ in self._get_indices(indices)]
 
@@ -271,10 +249,7 @@ class TensorVecEnv(VecEnv):
 
 def _checked(venv: Any) -> VectorEnv:
     if not isinstance(venv, VectorEnv):
-        raise TypeError(
-            f"venv: got {type(venv).__name__}, need a gymnasium.vector.VectorEnv that returns torch"
-            " tensors, or a list of environment functions"
-        )
+        raise TypeError(f"venv: got {type(venv).__name__}, need a VectorEnv of torch tensors")
     mode = venv.metadata.get("autoreset_mode")
     if mode != AutoresetMode.SAME_STEP:
         raise ValueError(
@@ -282,3 +257,59 @@ def _checked(venv: Any) -> VectorEnv:
             " rows to restart within the step that ends them)"
         )
     return venv
+
+
+class MonitorFile:
+    """Appends finished episodes to a `monitor.csv`, the file of SB3's `Monitor`.
+
+    Statistics are gathered as tensors and written after every 64 steps that had some, on `flush`,
+    and on `close`, so that an accelerator is waited for rarely. The arguments are as for `Monitor`.
+    """
+
+    def __init__(self, filename: str, env_id: str, override_existing: bool = True) -> None:
+        self._start = time.time()
+        self._pending: list[tuple[float, Tensor, dict[str, Tensor]]] = []
+        header: dict[str, Any] = {"t_start": self._start, "env_id": env_id}
+        self._writer = ResultsWriter(filename, header, override_existing=override_existing)
+        self._file = self._writer.file_handler
+
+    def add(self, info: dict[str, Any]) -> None:
+        """Note the episodes that ended in a step."""
+        if "episode" in info:
+            self._pending.append((time.time() - self._start, info["_episode"], info["episode"]))
+        if len(self._pending) >= STEPS_BETWEEN_WRITES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been gathered."""
+        if self._file.closed:
+            return
+        for seconds, ended, episode in self._pending:
+            columns = (episode[key][ended].tolist() for key in ("r", "l"))
+            for total, length in zip(*columns, strict=True):
+                entry = {"r": round(total, 6), "l": length, "t": round(seconds, 6)}
+                self._writer.logger.writerow(entry)
+        self._pending.clear()
+        self._file.flush()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Writes what has been gathered; how long the file is then, and a digest of it."""
+        self.flush()
+        content = Path(self._file.name).read_bytes()
+        return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes back the episodes written after `state_dict`, which will be played again.
+
+        Nothing happens to a file that does not begin with what was there then.
+        """
+        self._pending.clear()
+        begin = Path(self._file.name).read_bytes()[: state["bytes"]]
+        if hashlib.sha256(begin).hexdigest() == state["sha256"] and not self._file.closed:
+            self._file.seek(state["bytes"])
+            self._file.truncate()
+
+    def close(self) -> None:
+        """Write what is left and close the file; again is harmless."""
+        self.flush()
+        self._writer.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,10 +19,37 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from resgym.game.devices import available_bytes, check_memory, format_bytes
+from resgym.game.devices import check_memory, format_bytes
 from sb3_ext.adapter.observations import Observation, each_entry, entries_of, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.replay.samples import TensorReplayBufferSamples
+
+
+class TensorReplayBufferSamples(NamedTuple):
+    """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and some more.
+
+    Attributes:
+        observations: `[B, ...]` in the dtype of the space, or a dictionary of such.
+        actions: `[B, action_dim]`, int64 for discrete actions.
+        next_observations: After the last transition of the window; where an episode ended, its
+            final observation.
+        dones: `[B, 1]` float32, 1 where the window ended by termination: do not bootstrap.
+        rewards: `[B, 1]` float32, the n-step return.
+        discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
+            None if the buffer has no gamma; then use the algorithm's own.
+        next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
+        weights: `[B]` float32, of each transition in the loss; None: 1 for all.
+        indices: `[B]` int64, for `update_priorities`; None if the buffer has no priorities.
+    """
+
+    observations: Observation
+    actions: Tensor
+    next_observations: Observation
+    dones: Tensor
+    rewards: Tensor
+    discounts: Tensor | None = None
+    next_legal: Tensor | None = None
+    weights: Tensor | None = None
+    indices: Tensor | None = None
 
 
 class TensorReplayBuffer(ReplayBuffer):
@@ -72,11 +99,9 @@ class TensorReplayBuffer(ReplayBuffer):
         seed: int = 0,
     ) -> None:
         buffer_size = check_count("buffer_size", buffer_size)
-        n_envs = check_count("n_envs", n_envs)
-        self.n_steps = check_count("n_steps", n_steps)
-        self.gamma = None if gamma is None else check_number("gamma", gamma, 0.0, 1.0)
-        if gamma is None and n_steps > 1:
-            raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
+        self.n_steps, self.gamma = check_count("n_steps", n_steps), gamma
+        if n_steps > 1:
+            check_number("gamma", gamma, 0.0, 1.0)
         if optimize_memory_usage:
             raise ValueError("optimize_memory_usage: got True; this buffer keeps what it is given")
         # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces.
@@ -137,14 +162,10 @@ class TensorReplayBuffer(ReplayBuffer):
         return bool(self._fields)
 
     def memory_estimate(self) -> str:
-        """One line: how much memory the full buffer takes, and how much there is."""
-        available = available_bytes(self._device)
-        there = "" if available is None else f", {format_bytes(available)} available"
-        return (
-            f"Replay buffer: {self.buffer_size * self.n_envs:,} transitions of"
-            f" {self.bytes_per_transition:,} bytes, {format_bytes(self.memory_bytes())} on"
-            f" {self._device}{there}"
-        )
+        """One line: how much memory the full buffer takes."""
+        number = self.buffer_size * self.n_envs
+        size = f"{number:,} transitions of {self.bytes_per_transition:,} bytes"
+        return f"Replay buffer: {size}, {format_bytes(self.memory_bytes())} on {self._device}"
 
     def allocate(self) -> None:
         """Reserve the memory now, if it was not; ValueError if there is too little."""
@@ -221,16 +242,12 @@ class TensorReplayBuffer(ReplayBuffer):
         reward: np.ndarray,
         done: np.ndarray,
         infos: list[dict[str, Any]],
-        next_legal: np.ndarray | None = None,
     ) -> None:
         """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`)."""
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
         values = (obs, next_obs, action, reward, ended & ~timeout, ended & timeout)
-        tensors = [to_device(value, torch.device("cpu")) for value in values]
-        if next_legal is not None:
-            tensors.append(torch.as_tensor(next_legal))
-        self.add_batch(*tensors)
+        self.add_batch(*(to_device(value, torch.device("cpu")) for value in values))
 
     def cut(self) -> None:
         """Let no window go on from the newest transitions: the next ones are of other games."""
@@ -246,7 +263,6 @@ class TensorReplayBuffer(ReplayBuffer):
         self, batch_size: int, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
         """Draw transitions with replacement, on `device`; `env` normalises them."""
-        batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
             raise ValueError("sample: the buffer is empty, add transitions first")
         self.num_batches_drawn += 1
@@ -340,18 +356,14 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state_dict()`; ValueError if a size or dtype differs."""
-        for name, own in (("num_slots", self.buffer_size), ("n_envs", self.n_envs)):
-            if state[name] != own:
-                raise ValueError(f"replay buffer {name}: got {state[name]}, need {own}")
         pos, full, fields = state["pos"], bool(state["full"]), state["fields"]
-        if not 0 <= pos < self.buffer_size:
-            raise ValueError(f"replay buffer pos: got {pos}; expected 0 to {self.buffer_size - 1}")
         slots = self.buffer_size if full else pos
-        need = self._example if slots else {}
-        if fields.keys() != need.keys():
-            raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(need)}")
-        for name, example in need.items():
-            each_entry(partial(_check, name, (slots, self.n_envs)), example, fields[name])
+        lead = (slots, self.n_envs)
+        need = _layout(lead, self._example if slots else {})
+        given = _layout((), fields)
+        if (state["num_slots"], given) != (self.buffer_size, need):
+            text = f"got {state['num_slots']} slots, {given}, need {self.buffer_size}, {need}"
+            raise ValueError(f"replay buffer: {text}")
         self._random.set_state(state["random"].cpu())
         if slots:
             self.allocate()
@@ -394,7 +406,9 @@ def _shaped(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) ->
     return value.reshape(-1, lead[-1], *example.shape)
 
 
-def _check(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) -> None:
-    given, need = (tuple(value.shape), value.dtype), ((*lead, *example.shape), example.dtype)
-    if given != need:
-        raise ValueError(f"replay buffer {name}: got {given}, need {need}")
+def _layout(lead: tuple[int, ...], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Shapes, which begin with `lead`, and dtypes."""
+    return {
+        name: each_entry(lambda x: ((*lead, *x.shape), x.dtype), value)
+        for name, value in fields.items()
+    }

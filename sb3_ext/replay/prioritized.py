@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from sb3_ext.config.checks import check_number
-from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.replay.samples import TensorReplayBufferSamples
+from sb3_ext.replay.buffers import TensorReplayBuffer, TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import parse_schedule
 
 _LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
@@ -73,10 +72,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         """As in `TensorReplayBuffer`."""
         if not self.is_allocated:
             super().allocate()
-            count = -(-self.buffer_size * self.n_envs // _WIDTH)
-            self._blocks = torch.zeros(count, _WIDTH, dtype=torch.float64, device=self.device)
-            self._sums = self._blocks[:, 0].clone()
-            self._largest = self._sums.new_ones(())
+            self._forget()
 
     def update_priorities(self, indices: Tensor, errors: Tensor) -> None:
         """Take over the errors `[B]` of a batch, at its `indices`. Never waits for the device."""
@@ -92,7 +88,8 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
     def reset(self) -> None:
         """As in `TensorReplayBuffer`; the priorities are forgotten too."""
         super().reset()
-        self._forget()
+        if self.is_allocated:
+            self._forget()
 
     def _put(self, slots: slice, given: Mapping[str, Any], steps: slice) -> None:
         super()._put(slots, given, steps)
@@ -133,17 +130,18 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         """As in `TensorReplayBuffer`; of a buffer without priorities it is a KeyError."""
         priorities = state["priorities"].flatten() if state["fields"] else None
         super().load_state_dict(state)
-        self._forget()
+        if self.is_allocated:
+            self._forget()
         if priorities is not None:
             self._blocks.view(-1)[: self.num_transitions] = priorities.to(self.device)
             self._add_up(slice(None))
             self._largest.copy_(state["largest_priority"])
 
     def _forget(self) -> None:
-        if self.is_allocated:
-            self._blocks.zero_()
-            self._sums.zero_()
-            self._largest.fill_(1.0)
+        count = -(-self.buffer_size * self.n_envs // _WIDTH)
+        self._blocks = torch.zeros(count, _WIDTH, dtype=torch.float64, device=self.device)
+        self._sums = self._blocks[:, 0].clone()
+        self._largest = self._sums.new_ones(())
 
 
 def _just_below(number: Tensor) -> Tensor:

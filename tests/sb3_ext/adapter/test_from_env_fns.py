@@ -119,13 +119,11 @@ def test_rl_zoo_makes_its_environments_of_this_class(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_batched_is_refused() -> None:
-    with pytest.raises(ValueError, match="env_fns: got an empty list"):
-        TensorVecEnv([])
     with pytest.raises(ValueError, match="is not registered with Gymnasium"):
         TensorVecEnv([ToyEnv])
     with pytest.raises(ValueError, match="Pendulum-v1 has no vector_entry_point"):
         TensorVecEnv([lambda: gymnasium.make("Pendulum-v1")])
-    with pytest.raises(ValueError, match="env_wrapper: TransformReward wraps single"):
+    with pytest.raises(ValueError, match="env_wrapper: TransformReward"):
         TensorVecEnv([lambda: TransformReward(gymnasium.make(TOY_ID), abs)])
 
 

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.samples import TensorReplayBufferSamples
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from tests.fakes import ToyEnv, ToyVectorEnv
 
 

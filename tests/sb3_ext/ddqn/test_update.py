@@ -11,7 +11,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import in_mode
-from sb3_ext.replay.samples import TensorReplayBufferSamples
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import FixedBatches, MaskedToy, make_model, random_batch

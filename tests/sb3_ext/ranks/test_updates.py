@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.samples import TensorReplayBufferSamples
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.runs.ranks import Ranks
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, weights
 from tests.sb3_ext.ranks.processes import on_ranks

@@ -187,7 +187,7 @@ def test_the_state_of_a_uniform_buffer_is_refused() -> None:
     [
         ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
         ({"beta": 2.0}, "beta: values must lie in"),
-        ({"beta": "lin_0.4_1"}, "beta: steps is missing: the number of updates"),
+        ({"beta": "lin_0.4_1"}, "beta: .*steps is missing"),
         (
             {"beta": {"schedule": "linear", "init": 0.4, "final": 1.0, "unit": "progress"}},
             "beta: got the unit",

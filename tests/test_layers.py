@@ -190,7 +190,7 @@ def test_checker_accepts_a_correct_tree(tmp_path):
         ("resgym/envs/__init__.py", "import stable_baselines3.dqn", "which resgym must not"),
         ("resgym/cli.py", "from sb3_ext.ddqn import DDQN", "which resgym must not"),
         ("sb3_ext/schedules/a.py", "from resgym.game import rules", "sb3_ext.schedules must not"),
-        ("sb3_ext/ddqn/targets.py", "import sb3_ext.two_player", "from floor 15 up to 18"),
+        ("sb3_ext/ddqn/legality.py", "import sb3_ext.two_player", "from floor 15 up to 18"),
         ("sb3_ext/callbacks/rho.py", "import resgym.envs", "which sb3_ext.callbacks must not"),
         ("resgym/extra/__init__.py", "", "resgym.extra has no floor"),
         ("resgym/cli.py", "import resgym.extra", "which has no floor"),

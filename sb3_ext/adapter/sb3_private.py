@@ -111,3 +111,9 @@ def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
     elif isinstance(callback, BaseCallback):
         yield callback
         yield from walk_callbacks(getattr(callback, "callback", None))
+
+
+def call_each(callback: Any, method: str) -> None:
+    """Calls a method of every callback inside of one that has it."""
+    for each in walk_callbacks(callback):
+        getattr(each, method, lambda: None)()

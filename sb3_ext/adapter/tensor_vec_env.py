@@ -122,7 +122,8 @@ class TensorVecEnv(VecEnv):
     def all_actions_legal(self) -> bool:
         """Whether the environment says that every action is legal in every position."""
         # The environment itself: a wrapper may have changed what it is about.
-        return bool(getattr(self.venv, "all_actions_legal", False))
+        own = hasattr(type(self.venv), "all_actions_legal")
+        return own and bool(self.venv.all_actions_legal)  # type: ignore[attr-defined]
 
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""

@@ -213,8 +213,8 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Any], dict[str, Any]
     ours: Any = model
     counters = {name: getattr(model, name) for name in _counters(model)}
     if hasattr(model, "random_streams"):
-        streams = ours.random_streams.state_dict()
-        tensors |= {f"random.{name}": value for name, value in streams.items()}
+        streams = ours.random_streams.items()
+        tensors |= {f"random.{name}": stream.get_state() for name, stream in streams}
         if ours.last_legal is not None:
             tensors["last_legal"] = ours.last_legal
     else:
@@ -236,8 +236,10 @@ def load_training_state(
     ours: Any = model
     set_last_observations(model, tensors)
     if hasattr(model, "random_streams"):
-        streams = {name: tensors[f"random.{name}"] for name in ours.random_streams.state_dict()}
-        ours.random_streams.load_state_dict(streams)
+        for name, stream in ours.random_streams.items():
+            state = tensors[f"random.{name}"]
+            if state.shape == stream.get_state().shape:  # on another device they begin anew
+                stream.set_state(state.cpu())
         legal = tensors.get("last_legal")
         ours.last_legal = None if legal is None else legal.to(model.device)
     else:

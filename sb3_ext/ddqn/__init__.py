@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from sb3_ext.ddqn.ddqn import DDQN, LossTerms, UpdateExtension
-from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy, QPolicy
+from sb3_ext.ddqn.ddqn import DDQN, LossTerms
+from sb3_ext.ddqn.policies import QPolicy
 
-__all__ = [
-    "DDQN",
-    "AgentPolicy",
-    "HostPolicy",
-    "LossTerms",
-    "MlpPolicy",
-    "MultiInputPolicy",
-    "QPolicy",
-    "UpdateExtension",
-]
+__all__ = ["DDQN", "LossTerms", "QPolicy"]

@@ -21,8 +21,7 @@ from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
-from sb3_ext.ddqn.legality import LegalActions
-from sb3_ext.ddqn.targets import STRATEGIES, legal_argmax
+from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.policy_scores import action_values
 
 
@@ -260,11 +259,6 @@ class Lazy(Sequence[Any]):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(self._made(), dtype)
         return array.copy() if copy else array
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # copy and pickle ask before the object is complete
-            raise AttributeError(name)
-        return getattr(self._made(), name)
 
     def __len__(self) -> int:
         return self._length

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -18,10 +18,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from stable_baselines3 import DQN
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.save_util import load_from_pkl
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn, TrainFreq
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
@@ -29,7 +27,7 @@ from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import to_arrays, to_device
-from sb3_ext.config.checks import check_count
+from sb3_ext.adapter.sb3_private import call_each
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,
@@ -38,13 +36,11 @@ from sb3_ext.ddqn.collector import (
     lazy_array,
     lazy_infos,
 )
-from sb3_ext.ddqn.logs import LoopClock, callback_hooks, episode_sums
-from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
+from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
+from sb3_ext.ddqn.policies import NAMES, QPolicy
 from sb3_ext.ddqn.state import DDQNState, Settings
-from sb3_ext.ddqn.targets import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
 from sb3_ext.networks.optimizers import clip_gradients, forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
-from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import Ranks
 from sb3_ext.schedules.schedules import set_learning_rate
 
@@ -68,24 +64,6 @@ class LossTerms(NamedTuple):
     loss: Tensor
     predicted: Tensor
     target: Tensor
-
-
-class UpdateExtension:
-    """Takes part in every update; put objects of subclasses into ``model.extensions``.
-
-    An update calls `change_batch` of every extension, in turn, before the loss and `extra_loss` of
-    every one after it. Both may draw random numbers, but a run that is resumed has to draw the
-    same ones: take them from a generator that is seeded by ``model.num_updates``, which counts the
-    finished ones. Models are saved without extensions.
-    """
-
-    def change_batch(self, model: Any, batch: Any) -> Any:
-        """The batch to learn from; tensors of the one that was sampled must not be written to."""
-        return batch
-
-    def extra_loss(self, model: Any) -> Tensor | None:
-        """A scalar with gradients that is added to the loss, or None."""
-        return None
 
 
 class DDQN(DDQNState):
@@ -118,9 +96,9 @@ class DDQN(DDQNState):
             replaces `gradient_steps`.
         autocast: The networks calculate with bfloat16 numbers while collecting and in updates;
             weights, gradients, loss and optimiser are float32, and so is `predict`.
-        compile_networks: True, or a mode of `torch.compile`, which then translates the networks
-            that updates use; the first update takes a minute. `"reduce-overhead"` makes CUDA graphs
-            of them.
+        compile_networks: A mode of `torch.compile`, which then translates the networks that updates
+            use, such as `"default"`; the first update takes a minute. `"reduce-overhead"` makes
+            CUDA graphs of them.
         log_interval_seconds: Log when so many have passed, unless None.
         log_interval_updates: Likewise.
         **sb3: Further arguments of SB3's `DQN` by name. Other defaults: `batch_size` 256,
@@ -128,7 +106,9 @@ class DDQN(DDQNState):
             `train_freq` 1. `max_grad_norm=None` never clips.
 
     Attributes:
-        extensions: What takes part in every update beside the loss; not saved.
+        extra_losses: Functions of the model that give a scalar with gradients, which every update
+            adds to the loss; not saved. They may draw random numbers, but a run that is resumed has
+            to draw the same ones: from a generator that is seeded by `num_updates`.
 
     Raises:
         ValueError, TypeError: An argument out of its range or of another type, in one line.
@@ -137,9 +117,7 @@ class DDQN(DDQNState):
     stop_requested: bool = False  # whether the running `learn` or `fit` is to end
     _infos: Any = None  # of the last step, where an environment of arrays gave them
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        each.__name__: each for each in (AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy)
-    }
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = dict.fromkeys(NAMES, QPolicy)
 
     def __init__(
         self,
@@ -158,7 +136,7 @@ class DDQN(DDQNState):
         target_update_unit: str = "updates",
         replay_ratio: float | None = None,
         autocast: bool = False,
-        compile_networks: bool | str = False,
+        compile_networks: str | None = None,
         log_interval_seconds: float | None = 10.0,
         log_interval_updates: int | None = None,
         _init_setup_model: bool = True,
@@ -166,7 +144,7 @@ class DDQN(DDQNState):
     ) -> None:
         given = locals()
         vars(self).update({name: given[name] for name in Settings.__annotations__})
-        self.extensions: list[UpdateExtension] = []
+        self.extra_losses: list[Callable[[DDQN], Tensor]] = []
         sb3 = {**_DEFAULTS, **sb3}
         if dueling:
             sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": True}
@@ -231,53 +209,45 @@ class DDQN(DDQNState):
 
     def fit(
         self,
-        buffer: ReplayBuffer | str | Path | None = None,
+        buffer: str | Path | None = None,
         *,
         updates: int,
         callback: MaybeCallback = None,
         log_interval: int | None = None,
-        tb_log_name: str = "fit",
-        reset_num_timesteps: bool = True,
-        progress_bar: bool = False,
     ) -> Self:
-        """Make updates from a replay buffer; no environment is asked for anything.
+        """Make updates from the replay buffer; no environment is asked for anything.
 
         Callbacks see every update as a step: `on_step` is called after it, one that counts its
         calls (SB3's `EvalCallback`) counts updates, and False ends the fit. Schedules of the
         progress go from 0 to 1 in this call. Logs are written with the number of updates.
 
         Args:
-            buffer: To learn from, or the file that `save_replay_buffer` wrote, which becomes the
-                model's own; None: the one that the model has.
-            updates: How many, at least 1.
+            buffer: The file that `save_replay_buffer` wrote, which becomes the model's own; None:
+                what the model has.
+            updates: How many.
             callback: As in `learn`.
             log_interval: Updates between two logs; None: the constructor's intervals.
-            tb_log_name: Of the run in TensorBoard.
-            reset_num_timesteps: Whether a new run in TensorBoard begins.
-            progress_bar: Show one, as in `learn`.
 
         Raises:
-            TypeError: The buffer is none.
             ValueError: The buffer is empty or of other spaces, or the target network follows
                 transitions, of which there are none.
             FloatingPointError: A loss or gradient became NaN or infinite.
         """
-        updates = check_count("updates", updates)
-        if self.ranks.size > 1:
-            raise ValueError("fit: learns in one process, not on several ranks")
         if self.target_update_unit != "updates":
             raise ValueError("target_update_unit: must be 'updates' for fit, got 'transitions'")
-        self._take_buffer(buffer)
+        if buffer is not None:
+            self.load_replay_buffer(buffer)
+        for name in ("observation_space", "action_space"):
+            if getattr(self.replay_buffer, name) != getattr(self, name):
+                raise ValueError(f"buffer: has another {name} than the model")
         self.stop_requested, self.start_time = False, time.time_ns()
         self._num_timesteps_at_start = self.num_timesteps
         if not self._custom_logger:
-            place = (self.verbose, self.tensorboard_log, tb_log_name, reset_num_timesteps)
-            self._logger = configure_logger(*place)
-        total = self._total_timesteps = self.num_timesteps + updates  # for SB3's progress bar
-        callbacks = self._init_callback(callback, progress_bar)
+            self._logger = configure_logger(self.verbose, self.tensorboard_log, "fit")
+        callbacks = self._init_callback(callback)
         self._fitting = True
         try:
-            with self._session(callbacks, log_interval, total) as update:
+            with self._session(callbacks, log_interval, updates) as update:
                 for done in range(updates):
                     self._update_current_progress_remaining(done, updates)
                     update(1)
@@ -326,13 +296,8 @@ class DDQN(DDQNState):
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
             buffer.cut()
-        self._start_clock(None)
+        self.start_clock()
         return total_timesteps, callback
-
-    def _start_clock(self, log_interval: int | None) -> None:
-        intervals = (self.log_interval_seconds, self.log_interval_updates)
-        intervals = intervals if log_interval is None else (None, log_interval)
-        self.clock = LoopClock(self.num_timesteps, self.num_updates, *intervals)
 
     @contextmanager
     def _session(
@@ -343,17 +308,14 @@ class DDQN(DDQNState):
         collector: Any = None,
     ) -> Iterator[Any]:
         """What surrounds a loop; gives a function that makes so many updates."""
-        self._start_clock(log_interval)
-        before_train, after_train, after_learn = callback_hooks(
-            callback, "before_train", "after_train", "after_learn"
-        )
+        self.start_clock(log_interval)
 
         def update(number: int) -> None:
             if number > 0:
-                before_train()
-                with self.clock.seconds.timed("update"):
+                call_each(callback, "before_train")
+                with self.seconds.timed("update"):
                     self.train(gradient_steps=number, batch_size=self.batch_size)
-                after_train()
+                call_each(callback, "after_train")
 
         session = getattr(collector, "session", None)
         try:
@@ -367,28 +329,8 @@ class DDQN(DDQNState):
                 self.dump_logs()
                 callback.on_training_end()
         finally:
-            after_learn()
+            call_each(callback, "after_learn")
             self._collector = None
-
-    def _log_if_due(self) -> None:
-        if self.clock.is_due(self.num_updates - self._logged_updates):
-            self.dump_logs()
-
-    def _take_buffer(self, buffer: ReplayBuffer | str | Path | None) -> None:
-        """Make a buffer, or that in a file, the model's own after a look at it."""
-        taken: Any = self.replay_buffer if buffer is None else buffer
-        if isinstance(taken, (str, Path)):
-            taken = load_from_pkl(taken, self.verbose)
-        if not isinstance(taken, TensorReplayBuffer):
-            raise TypeError(f"buffer must be a TensorReplayBuffer or its path, got {buffer!r}")
-        if taken.size() == 0:
-            raise ValueError("buffer: is empty")
-        for name in ("observation_space", "action_space"):
-            theirs, own = getattr(taken, name), getattr(self, name)
-            if theirs != own:
-                raise ValueError(f"buffer: has {name} {theirs}, the model {own}")
-        taken.device = self.device  # type: ignore[assignment]
-        self.replay_buffer = taken
 
     def _updates_due(self, transitions: int) -> int:
         """Gradient steps to make after so many new transitions; carries fractions over."""
@@ -445,10 +387,12 @@ class DDQN(DDQNState):
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to go on."""
         if step.episode is not None:
-            self._episode_sums += episode_sums(step.episode)
+            ended = step.episode["ended"].float()
+            results = torch.stack([ended, *(step.episode[key].float() for key in ("r", "l"))])
+            self._sums["episode"] += results @ ended
             if self.evaluation_rows:
                 first = self.n_envs - self.evaluation_rows
-                self._evaluation_sums += episode_sums(step.episode, first)
+                self._sums["evaluation"] += results[:, first:] @ ended[first:]
         before = self.num_timesteps
         self.num_timesteps += len(step.rewards) * self.ranks.size
         callback.update_locals(
@@ -485,11 +429,11 @@ class DDQN(DDQNState):
         if self._collector is not None:
             rate = self.explorer().exploration_rate
             self._collector.publish(self.num_updates, self.playing_weights(), rate)
-            with self.clock.seconds.timed("environment"):
+            with self.seconds.timed("environment"):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return
-        source = self.random_streams.explore
+        source = self.random_streams["explore"]
         own = TensorCollector(env, self.explorer(), self.legal_actions, source)
         own.observation = to_device(self._last_obs, self.device)
         if self._vec_normalize_env is not None:
@@ -500,12 +444,9 @@ class DDQN(DDQNState):
                 own.explorer = self.explorer()
             before = own.seconds
             step = own.step()
-            self.clock.seconds["environment"] += own.seconds - before
+            self.seconds["environment"] += own.seconds - before
             self._last_obs, self._last_original_obs = own.observation, own.original
             self.last_legal, self._infos = own.legal, own.infos
-            if own.infos is not None:
-                dones = (step.terminated | step.truncated).cpu().numpy()
-                self._update_info_buffer(own.infos, dones)
             yield step
 
     # Acting
@@ -546,26 +487,17 @@ class DDQN(DDQNState):
         actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
         `state` is returned as it is.
         """
-        if isinstance(observation, tuple):
-            raise ValueError(
-                "observation: got a tuple; reset() and step() of Gymnasium return the observation"
-                " first, pass that alone"
-            )
         tensors, many = self.policy.obs_to_tensor(to_arrays(observation))
         with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
         legal = self.legal_actions.of_observation(tensors)
         if action_masks is not None:
-            legal = torch.as_tensor(action_masks, device=self.device).bool()
-            if legal.shape not in (values.shape, values.shape[1:] if not many else values.shape):
-                need = f"need {tuple(values.shape)}"
-                raise ValueError(f"action_masks: got shape {tuple(legal.shape)}, {need}")
-            legal = legal.reshape(values.shape)
+            legal = torch.as_tensor(action_masks, device=self.device).bool().expand_as(values)
         if deterministic:
             actions = legal_argmax(values, legal)
         else:
             choose = STRATEGIES[self.exploration_strategy]
-            actions = choose(values, legal, self.exploration_rate, self.random_streams.predict)
+            actions = choose(values, legal, self.exploration_rate, self.random_streams["predict"])
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
@@ -578,14 +510,11 @@ class DDQN(DDQNState):
         with in_mode(self.policy, training=self._has_modes):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
-                for extension in self.extensions:
-                    batch = extension.change_batch(self, batch)
                 rate = float(self.lr_schedule(self._current_progress_remaining))
                 set_learning_rate(optimizer, rate)
                 loss, predicted, target = self.compute_loss(batch)
-                for extension in self.extensions:
-                    extra = extension.extra_loss(self)
-                    loss = loss if extra is None else loss + extra
+                for extra_loss in self.extra_losses:
+                    loss = loss + extra_loss(self)
                 for parameter in parameters:
                     parameter.grad = None
                 loss.backward()

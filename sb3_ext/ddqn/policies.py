@@ -4,7 +4,8 @@
 
     net_arch            layers after the features, in the language of `sb3_ext.networks`
     extractor           features extractor by name: `"flatten"` or `"point_set"`
-    features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
+    features_extractor_class, features_extractor_kwargs   as in SB3; the class if `extractor` is not
+                        given
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     mirror              {axes, actions}: games that are each other's mirror image are one to the
@@ -21,17 +22,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from gymnasium import spaces
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
-from sb3_ext.ddqn.legality import mask_key
-from sb3_ext.ddqn.targets import legal_argmax
+from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
@@ -106,15 +106,12 @@ class LegalQNetwork(QNetwork):
         return {**super()._get_constructor_parameters(), **own}
 
 
-@POLICIES.register("QPolicy")
 class QPolicy(DQNPolicy):
     """SB3's `DQNPolicy` with the arguments of this module; further ones are SB3's.
 
     Raises:
-        ValueError: An unknown name, or both an extractor's name and its class.
+        ValueError: An unknown name.
     """
-
-    default_extractor: ClassVar[type[BaseFeaturesExtractor]] = FlattenExtractor
 
     def __init__(
         self,
@@ -123,7 +120,7 @@ class QPolicy(DQNPolicy):
         lr_schedule: Any,
         *,
         extractor: str | None = None,
-        features_extractor_class: type[BaseFeaturesExtractor] | None = None,
+        features_extractor_class: type[BaseFeaturesExtractor] = FlattenExtractor,
         optimizer_class: str | type[Optimizer] = "adam",
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
@@ -132,35 +129,22 @@ class QPolicy(DQNPolicy):
         **arguments: Any,
     ) -> None:
         if extractor is not None:
-            if features_extractor_class is not None:
-                raise ValueError(
-                    f"extractor: got {extractor!r} together with features_extractor_class="
-                    f"{features_extractor_class.__name__}; give only one of them"
-                )
             features_extractor_class = EXTRACTORS.resolve(extractor)
         kind = optimizer_class
         if isinstance(kind, str):
             kind = OPTIMIZERS.resolve(kind)
-        if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
-            raise TypeError(f"optimizer_class: got {kind!r}, need a name or an Optimizer class")
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
         if kind is Adam and settings.get("fused"):
             kind = FusedAdam
-        self.dueling = dueling
-        if not isinstance(learning_rate_factors, (Mapping, type(None))):
-            raise TypeError(
-                "learning_rate_factors must map parts of the network to factors, got "
-                f"{learning_rate_factors!r}"
-            )
+        self.dueling, self.mirror = dueling, mirror
         self.learning_rate_factors = dict(learning_rate_factors or {})
-        self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
             action_space,
             lr_schedule,
-            features_extractor_class=features_extractor_class or self.default_extractor,
+            features_extractor_class=features_extractor_class,
             optimizer_class=kind,
             optimizer_kwargs=settings,
             **arguments,
@@ -187,23 +171,7 @@ class QPolicy(DQNPolicy):
         }
 
 
-@POLICIES.register("HostPolicy")
-class HostPolicy(QPolicy):
-    """For the host: a box of points `[P, D]`, flattened unless another extractor is named."""
-
-
-@POLICIES.register("AgentPolicy")
-class AgentPolicy(QPolicy):
-    """For the agent: points and the host's axes, which are the legal actions too."""
-
-
-@POLICIES.register("MlpPolicy")
-class MlpPolicy(QPolicy):
-    """SB3's name for a policy of box observations."""
-
-
-@POLICIES.register("MultiInputPolicy")
-class MultiInputPolicy(QPolicy):
-    """SB3's name for a policy of dictionary observations."""
-
-    default_extractor = CombinedExtractor
+NAMES = ("HostPolicy", "AgentPolicy", "MlpPolicy", "MultiInputPolicy")
+"""What configurations call the policy: by the seat that it plays, or as SB3 does."""
+for _name in (QPolicy.__name__, *NAMES):
+    POLICIES.register(_name, QPolicy)

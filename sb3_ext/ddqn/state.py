@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import pathlib
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
-from stable_baselines3.common.utils import safe_mean
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
@@ -20,9 +21,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from sb3_ext.adapter.sb3_private import OBSERVATIONS
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.ddqn.legality import LegalActions
-from sb3_ext.ddqn.logs import LoopClock
-from sb3_ext.ddqn.targets import LOSSES, STRATEGIES
+from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
@@ -56,9 +55,12 @@ _WORDS: dict[str, Iterable[str]] = {
     "warmup": ("uniform_legal", "policy"),
     "exploration_strategy": STRATEGIES,
     "loss": LOSSES,
+    "compile_networks": ("default", "reduce-overhead", "max-autotune"),  # of `torch.compile`
 }
-_MODES = ("default", "reduce-overhead", "max-autotune")  # of `torch.compile`
-_OPTIONAL = ("max_grad_norm", "replay_ratio", "log_interval_seconds", "log_interval_updates")
+_OPTIONAL = (
+    *("compile_networks", "max_grad_norm", "replay_ratio"),
+    *("log_interval_seconds", "log_interval_updates"),
+)
 
 
 def _has_modes(module: nn.Module) -> bool:
@@ -67,36 +69,24 @@ def _has_modes(module: nn.Module) -> bool:
     return not known or isinstance(module, (_NormBase, _DropoutNd))
 
 
-class RandomStreams:
-    """Generators for exploration and for `predict`, and a seed for replay sampling.
+class Stopwatch(dict[str, float]):
+    """Seconds spent on each kind of work."""
 
-    They are independent of each other and of the global generators. Without a seed, a non-negative
-    integer, they take fresh entropy.
-    """
-
-    def __init__(self, seed: int | None, device: torch.device) -> None:
-        words = np.random.SeedSequence(seed).generate_state(3, np.uint64) >> np.uint64(1)
-        self.explore = torch.Generator(device).manual_seed(int(words[0]))
-        self.predict = torch.Generator(device).manual_seed(int(words[1]))
-        self.replay_seed = int(words[2])
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The generators' states as byte tensors on the CPU."""
-        return {"explore": self.explore.get_state(), "predict": self.predict.get_state()}
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where `state_dict` was taken; on another kind of device the streams begin anew."""
-        for name in ("explore", "predict"):
-            generator: torch.Generator = getattr(self, name)
-            if state[name].shape == generator.get_state().shape:
-                generator.set_state(state[name].cpu())
+    @contextmanager
+    def timed(self, work: str) -> Iterator[None]:
+        """Add the time spent inside, also when it fails."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self[work] = self.get(work, 0.0) + time.perf_counter() - began
 
 
 class Settings:
     """Arguments of `DDQN` that are attributes of the same name."""
 
     autocast: bool
-    compile_networks: bool | str
+    compile_networks: str | None
     double_q: bool
     evaluation_rows: int
     exploration_strategy: str
@@ -122,8 +112,8 @@ class DDQNState(Settings, DQN):
             transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
     """
 
-    random_streams: RandomStreams
-    clock: LoopClock
+    random_streams: dict[str, torch.Generator]  # of exploration and of `predict`
+    seconds: Stopwatch
     exploration: Any
     replay_buffer: Any
     train_freq: TrainFreq  # type: ignore[assignment]
@@ -171,12 +161,9 @@ class DDQNState(Settings, DQN):
             if value != torch.inf and (value is not None or name not in _OPTIONAL):
                 check_number(name, value, least, most, above=above)
         for name, choices in _WORDS.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(unknown_word(name, getattr(self, name), choices))
-        if not isinstance(self.autocast, bool):
-            raise TypeError(f"autocast: got {self.autocast!r}, need True or False")
-        if not isinstance(mode := self.compile_networks, bool) and mode not in _MODES:
-            raise ValueError(unknown_word("compile_networks", mode, _MODES))
+            value = getattr(self, name)
+            if value not in choices and (value is not None or name not in _OPTIONAL):
+                raise ValueError(unknown_word(name, value, choices))
         if self.replay_ratio is not None and self.gradient_steps != 1:
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")
@@ -184,13 +171,7 @@ class DDQNState(Settings, DQN):
     def _setup_model(self) -> None:
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
-        if not issubclass(self.replay_buffer_class, TensorReplayBuffer):
-            name = self.replay_buffer_class.__name__
-            raise ValueError(f"replay_buffer_class: got {name}, need a TensorReplayBuffer")
         self._find_legal_actions()
-        if self.env is not None and self.evaluation_rows > self.n_envs:
-            rows = f"{self.evaluation_rows}, the environment has {self.n_envs} rows"
-            raise ValueError(f"evaluation_rows: got {rows}")
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about
             # a buffer that was not told of `n_steps`.
@@ -199,8 +180,8 @@ class DDQNState(Settings, DQN):
         if self.train_freq.unit != TrainFrequencyUnit.STEP:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
-        self._episode_sums, self._evaluation_sums = torch.zeros(2, 3, device=self.device)
-        self._update_sums = torch.zeros(len(MEASURED), device=self.device)
+        sizes = {"episode": 3, "evaluation": 3, "update": len(MEASURED)}
+        self._sums = {name: torch.zeros(size, device=self.device) for name, size in sizes.items()}
         # SB3 calls only functions of the progress; one that is given stays.
         rates = {"learning_rate": self.learning_rate, "exploration_rate": self.exploration}
         schedules = {name: rate for name, rate in rates.items() if isinstance(rate, Schedule)}
@@ -228,9 +209,8 @@ class DDQNState(Settings, DQN):
 
     def _as_called(self, network: Any) -> Callable[[Any], Tensor]:
         if self.compile_networks:
-            mode = None if self.compile_networks is True else self.compile_networks
             # Shapes are fixed: PyTorch would compile changing ones again for any shape.
-            network = torch.compile(network, dynamic=False, mode=mode)
+            network = torch.compile(network, dynamic=False, mode=self.compile_networks)
         return (lambda x: action_values(network, x, bfloat16=True)) if self.autocast else network
 
     def _find_legal_actions(self) -> None:
@@ -265,21 +245,25 @@ class DDQNState(Settings, DQN):
     def set_random_seed(self, seed: int | None = None) -> None:
         """Seed what SB3 seeds, and our exploration, `predict` and replay sampling; None: anew."""
         super().set_random_seed(seed)
-        self.random_streams = RandomStreams(seed, self.device)
+        words = np.random.SeedSequence(seed).generate_state(3, np.uint64) >> np.uint64(1)
+        self.random_streams = {
+            name: torch.Generator(self.device).manual_seed(int(word))
+            for name, word in zip(("explore", "predict"), words, strict=False)
+        }
         if self.replay_buffer is not None:
-            self.replay_buffer.set_seed(self.random_streams.replay_seed)
+            self.replay_buffer.set_seed(int(words[2]))
 
     def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
         """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
         errors = (predicted - target).abs()
         measured = (predicted.mean(), target.mean(), errors.mean(), errors.max())
-        self._update_sums = self._update_sums + torch.stack([loss, norm, *measured])
+        self._sums["update"] = self._sums["update"] + torch.stack([loss, norm, *measured])
         return errors
 
     def check_finite(self) -> None:
         """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
         self.replay_buffer.check_finite("rewards")
-        if not bool(self._update_sums.isfinite().all()):
+        if not bool(self._sums["update"].isfinite().all()):
             raise FloatingPointError(
                 "train/loss or its gradient became NaN or infinite in updates"
                 f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
@@ -290,26 +274,23 @@ class DDQNState(Settings, DQN):
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""
         self.check_finite()
-        record = self.logger.record
+        record, sums = self.logger.record, self._sums
         if updates := self.num_updates - self._logged_updates:
-            for name, value in zip(MEASURED, (self._update_sums / updates).tolist(), strict=True):
+            for name, value in zip(MEASURED, (sums["update"] / updates).tolist(), strict=True):
                 record(f"train/{name}", value)
-        self._update_sums = torch.zeros_like(self._update_sums)
         self._logged_updates = self.num_updates
         record("train/n_updates", self.num_updates, exclude="tensorboard")
         record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
         record("train/target_updates", self.num_target_updates)
         record("rollout/exploration_rate", self.exploration_rate)
-        for prefix, sums in (("", self._episode_sums), ("evaluation_", self._evaluation_sums)):
-            count, returns, lengths = sums.tolist()
+        self._episode_num += int(sums["episode"][0])
+        record("rollout/episodes", self._episode_num)
+        for prefix, name in (("", "episode"), ("evaluation_", "evaluation")):
+            count, returns, lengths = sums[name].tolist()
             if count:
                 record(f"rollout/{prefix}ep_rew_mean", returns / count)
                 record(f"rollout/{prefix}ep_len_mean", lengths / count)
-            self._episode_num += 0 if prefix else int(count)
-            sums.zero_()
-        record("rollout/episodes", self._episode_num)
-        if self.ep_success_buffer:
-            record("rollout/success_rate", safe_mean(self.ep_success_buffer))
+        self._sums = {name: torch.zeros_like(each) for name, each in sums.items()}
         counted = dict(getattr(self._collector, "statistics", {}))
         for number, actor in enumerate(counted.pop("actors", ())):  # too many for people
             for name, value in actor.items():
@@ -318,18 +299,44 @@ class DDQNState(Settings, DQN):
         for name, value in counted.items():
             if isinstance(value, (int, float)):
                 record(f"collector/{name}", value)
-        self.clock.record(self.logger, self.num_timesteps, self.num_updates)
+        self._record_times()
         self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
+
+    def start_clock(self, log_interval: int | None = None) -> None:
+        """Begin to count the time until the next log, which may be due by updates alone."""
+        intervals = (self.log_interval_seconds, self.log_interval_updates)
+        self._log_every = intervals if log_interval is None else (None, log_interval)
+        self.seconds = Stopwatch(environment=0.0, update=0.0)
+        self._began = self._logged_at = time.perf_counter()
+        self._counted_before = (self.num_timesteps, self.num_updates)
+
+    def _log_if_due(self) -> None:
+        seconds, updates = self._log_every
+        late = seconds is not None and time.perf_counter() - self._logged_at >= seconds
+        if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
+            self.dump_logs()
+
+    def _record_times(self) -> None:
+        """On a device that works by itself they say when work was handed over, not when done."""
+        record, now = self.logger.record, time.perf_counter()
+        total, interval = (max(now - then, 1e-9) for then in (self._began, self._logged_at))
+        transitions, updates = self._counted_before
+        record("time/fps", int((self.num_timesteps - transitions) / total))
+        record("time/updates_per_second", (self.num_updates - updates) / total)
+        record("time/time_elapsed", int(total), exclude="tensorboard")
+        record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+        for work, spent in self.seconds.items():
+            record(f"time/{work}_share", spent / interval)
+            self.seconds[work] = 0.0
+        self._logged_at = now
 
     def log_state(self) -> dict[str, Tensor]:
         """The sums for the next log, for a checkpoint."""
-        names = ("episode", "evaluation", "update")
-        return {name: getattr(self, f"_{name}_sums") for name in names}
+        return self._sums
 
     def load_log_state(self, state: Mapping[str, Tensor]) -> None:
         """Go on where `log_state` was taken."""
-        for name, sums in self.log_state().items():
-            setattr(self, f"_{name}_sums", state[name].reshape(sums.shape).to(sums, copy=True))
+        self._sums = {name: state[name].to(each, copy=True) for name, each in self._sums.items()}
 
     def current_collector_state(self) -> dict[str, Any] | None:
         """That of the collector in use, or else `collector_state`, for a checkpoint."""
@@ -348,7 +355,15 @@ class DDQNState(Settings, DQN):
         super().save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = ["clock", "collector_state", "extensions", "last_legal", "legal_actions", "ranks"]
-        ours += ["random_streams", "_collector", "_episode_sums", "_evaluation_sums", "_fitting"]
-        ours += ["_infos", *OBSERVATIONS, "_online", "_target", "_update_sums"]
+        ours = ["collector_state", "extra_losses", "last_legal", "legal_actions", "ranks"]
+        ours += [
+            "random_streams",
+            "seconds",
+            "_collector",
+            "_fitting",
+            "_infos",
+            "_online",
+            "_sums",
+        ]
+        ours += ["_target", *OBSERVATIONS]
         return [*super()._excluded_save_params(), *ours]

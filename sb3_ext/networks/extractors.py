@@ -16,6 +16,7 @@ from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
+from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import Registry
 from sb3_ext.networks.features import (
     axis_sums,
@@ -47,18 +48,11 @@ def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[s
 
 @EXTRACTORS.register("flatten")
 class FlattenExtractor(BaseFeaturesExtractor):
-    """The observation as one vector; the entries of a Dict space in alphabetical order.
-
-    Raises:
-        ValueError: the space is a Dict inside a Dict.
-    """
+    """The observation as one vector; the entries of a Dict space in alphabetical order."""
 
     def __init__(self, observation_space: spaces.Space[Any]) -> None:
-        entries = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
-        if any(isinstance(entry, spaces.Dict) for entry in entries.values()):
-            raise ValueError(f"a Dict inside a Dict cannot be flattened: {observation_space}")
         super().__init__(observation_space, int(get_flattened_obs_dim(observation_space)))
-        self.keys = tuple(sorted(entries))
+        self.keys = tuple(sorted(getattr(observation_space, "spaces", ())))
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations [N, ...] to features [N, features_dim]."""
@@ -76,10 +70,7 @@ class _PointExtractor(BaseFeaturesExtractor):
         entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
         points = entries.pop("points", None)
         if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-            raise ValueError(
-                f"{name} needs a Box of shape (points, dimension), or a Dict with such an entry"
-                f" 'points', got {space}"
-            )
+            raise ValueError(f"{name} needs a Box [P, D] of points, got {space}")
         super().__init__(space, 1)  # the number of features is set when it is known
         self.most, self.dimension = points.shape
         self.others = tuple(sorted(entries))
@@ -143,19 +134,16 @@ class OrderedPointsExtractor(_PointExtractor):
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
-        rows: how many rows are read; None for all.
+        rows: how many rows are read at most; None for all.
 
     Raises:
-        ValueError: the space has no points, or ``rows`` is not in 1..P.
+        ValueError: the space has no points, or ``rows`` is not at least 1.
     """
 
     def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
         super().__init__("ordered_points", observation_space)
-        rows = self.most if rows is None else rows
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= self.most:
-            raise ValueError(f"rows must be in 1..{self.most}, got {rows!r}")
-        self.rows = rows
-        self._features_dim = rows * (4 * self.dimension + 1) + self.other_size
+        self.rows = check_count("rows", self.most if rows is None else rows)
+        self._features_dim = min(self.rows, self.most) * (4 * self.dimension + 1) + self.other_size
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""

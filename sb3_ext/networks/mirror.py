@@ -63,11 +63,12 @@ def parse_mirror(value: Mapping[str, Sequence[int]], dimension: int, num_actions
     Raises:
         ValueError: another form, or permutations that do not undo themselves.
     """
-    if not isinstance(value, Mapping) or set(value) != {"axes", "actions"}:
+    if set(value) != {"axes", "actions"}:
         raise ValueError(f"mirror must be {{axes: [...], actions: [...]}}, got {value!r}")
-    for name, size in (("axes", dimension), ("actions", num_actions)):
-        order, identity = list(value[name]), list(range(size))
-        swaps = sorted(order) == identity and [order[old] for old in order] == identity
-        if not swaps or (name == "axes" and order == identity):
+    axes, actions = value["axes"], value["actions"]
+    for name, order, size in (("axes", axes, dimension), ("actions", actions, num_actions)):
+        identity = list(range(size))
+        undone = sorted(order) == identity and [order[old] for old in order] == identity
+        if not undone or list(axes) == identity:
             raise ValueError(f"mirror: {name} must exchange pairs of 0..{size - 1}, got {order!r}")
-    return Mirror(tuple(value["axes"]), tuple(value["actions"]))
+    return Mirror(tuple(axes), tuple(actions))

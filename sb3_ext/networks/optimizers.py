@@ -69,7 +69,7 @@ def parameter_groups(network: nn.Module, factors: Mapping[str, float]) -> list[d
     Args:
         network: the network.
         factors: by the beginning of parameters' names, up to a dot, what the learning rate is
-            multiplied with, at least 0. The longest beginning counts.
+            multiplied with, at least 0. The first that fits counts.
 
     Returns:
         The group of those that no name stands for, then one for each name.
@@ -77,17 +77,17 @@ def parameter_groups(network: nn.Module, factors: Mapping[str, float]) -> list[d
     Raises:
         TypeError, ValueError: a factor is no number of at least 0, or no parameter has the name.
     """
-    groups: dict[str, dict[str, Any]] = {"": {"params": [], "rate_factor": 1.0}}
+    groups: dict[str, dict[str, Any]] = {}
     for name, factor in factors.items():
         where = f"learning_rate_factors.{name}"
         groups[name] = {"params": [], "rate_factor": check_number(where, factor, low=0)}
-    parts: set[str] = set()
-    for name, parameter in network.named_parameters():
-        steps = name.split(".")
-        beginnings = [".".join(steps[:count]) for count in range(len(steps) + 1)]
-        parts.update(beginnings[1:])
-        groups[max(groups.keys() & beginnings, key=len)]["params"].append(parameter)
-    for name in factors.keys() - parts:
-        known = sorted(each for each in parts if each.count(".") < 2)
-        raise ValueError(f"learning_rate_factors: {unknown_word('part', name, known)}")
-    return list(groups.values())
+    rest: dict[str, Any] = {"params": [], "rate_factor": 1.0}
+    parameters = dict(network.named_parameters())
+    for name, parameter in parameters.items():
+        fitting = (groups[each] for each in groups if f"{name}.".startswith(f"{each}."))
+        next(fitting, rest)["params"].append(parameter)
+    for name in groups:
+        if not groups[name]["params"]:
+            known = {each.split(".")[0] for each in parameters}
+            raise ValueError(f"learning_rate_factors: {unknown_word('part', name, known)}")
+    return [rest, *groups.values()]

@@ -19,7 +19,7 @@ from sb3_ext.attack.strength import strength
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.ddqn import DDQN, UpdateExtension
+from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.solved import Solved, joined
@@ -28,7 +28,7 @@ MAX_DEPTH = 25
 """Trees with a longer branch are given up: that is no question of a move or two."""
 
 
-class Teacher(BaseCallback, UpdateExtension):
+class Teacher(BaseCallback):
     """Adds the choice loss on solved positions to every update of DDQN.
 
     The taught moves are best against the worst opponent. Against known opponents others may be
@@ -79,11 +79,11 @@ class Teacher(BaseCallback, UpdateExtension):
                 f"at most {rows} in {axes} for the {seat}, as the policy has"
             )
         self._on_training_end()  # an earlier call of learn may have ended with an error
-        model.extensions.append(self)
+        model.extra_losses.append(self.extra_loss)
 
     def _on_training_end(self) -> None:
-        extensions = self.model.extensions  # type: ignore[attr-defined]
-        extensions[:] = [each for each in extensions if each is not self]
+        losses = self.model.extra_losses  # type: ignore[attr-defined]
+        losses[:] = [each for each in losses if each != self.extra_loss]
 
     def _on_step(self) -> bool:
         return True

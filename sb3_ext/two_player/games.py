@@ -18,8 +18,7 @@ from torch import Tensor
 
 from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.config.sections import Section
-from sb3_ext.ddqn.legality import mask_key
-from sb3_ext.ddqn.targets import legal_argmax
+from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.policy_scores import action_scores
 
 

@@ -24,6 +24,7 @@ from torch import nn
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import (
     begin_learning,
+    call_each,
     cut_windows,
     has_observation,
     num_updates,
@@ -46,7 +47,6 @@ from sb3_ext.config.sections import (
     errors_of,
 )
 from sb3_ext.ddqn.algorithms import ALGORITHMS
-from sb3_ext.ddqn.logs import callback_hooks
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
@@ -270,11 +270,10 @@ class Learner(ABC):
 
     def update(self) -> None:
         """One update from the experience collected, with whatever is due before it."""
-        before_train, after_train = callback_hooks(self.callback, "before_train", "after_train")
-        before_train()
+        call_each(self.callback, "before_train")
         with in_mode(self.policy, False):
             self.gradient_step()
-        after_train()
+        call_each(self.callback, "after_train")
 
     @abstractmethod
     def gradient_step(self) -> None:

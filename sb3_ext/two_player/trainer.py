@@ -14,7 +14,7 @@ from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.ddqn.logs import Stopwatch
+from sb3_ext.ddqn.state import Stopwatch
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.numerics import SWITCHES, numerics

@@ -77,7 +77,7 @@ def test_no_actors_are_this_process() -> None:
     assert same(weights(inside), weights(outside))
     assert none.statistics["received"] == 0
     assert torch.equal(
-        inside.random_streams.explore.get_state(), outside.random_streams.explore.get_state()
+        inside.random_streams["explore"].get_state(), outside.random_streams["explore"].get_state()
     )
 
 

@@ -38,7 +38,7 @@ def test_collecting_outside_is_collecting_inside(dict_obs: bool) -> None:
     inside.learn(800)
     env = TensorVecEnv(ToyVectorEnv(8, dict_obs=dict_obs))
     env.seed(outside.seed)
-    collector = collector_of(outside, env, outside.random_streams.explore)
+    collector = collector_of(outside, env, outside.random_streams["explore"])
     outside.learn(800, collector=collector)
     assert outside.num_updates == inside.num_updates > 50
     assert outside.num_timesteps == inside.num_timesteps
@@ -91,7 +91,7 @@ def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one() -> None:
     for model, callback in seen.items():
         env = TensorVecEnv(ToyVectorEnv(8))
         env.seed(model.seed)
-        collector: Any = collector_of(model, env, model.random_streams.explore)
+        collector: Any = collector_of(model, env, model.random_streams["explore"])
         collector = Blocks(collector) if model is at_once else collector
         model.learn(800, callback, collector=collector)
     assert seen[at_once].steps == seen[one_by_one].steps[:95]

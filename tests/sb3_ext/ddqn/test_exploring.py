@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN, targets
+from sb3_ext.ddqn import DDQN, legality
 from sb3_ext.schedules.schedules import Linear
 from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
@@ -23,7 +23,7 @@ def test_actions_are_drawn_by_their_values(temperature: float) -> None:
     """Shares of 100,000 draws against exp(value / temperature) over the legal actions' sum."""
     values = torch.tensor([1.0, 0.0, 3.0, 0.5]).repeat(100_000, 1)
     legal = torch.tensor([True, True, False, True])
-    drawn = targets.boltzmann(values, legal.repeat(100_000, 1), temperature, generator())
+    drawn = legality.boltzmann(values, legal.repeat(100_000, 1), temperature, generator())
     shares = torch.bincount(drawn, minlength=4) / 100_000
     expected = torch.exp(values[0] / temperature) * legal
     torch.testing.assert_close(shares, expected / expected.sum(), atol=0.006, rtol=0)
@@ -33,9 +33,9 @@ def test_actions_are_drawn_by_their_values(temperature: float) -> None:
 def test_a_temperature_of_0_takes_the_best_legal_action() -> None:
     values = torch.randn((500, 6), generator=generator())
     legal = torch.rand((500, 6), generator=generator(1)) < 0.5
-    drawn = targets.boltzmann(values, legal, 0.0, generator(2))
-    assert torch.equal(drawn, targets.legal_argmax(values, legal))
-    assert not torch.equal(drawn, targets.boltzmann(values, legal, 1.0, generator(2)))
+    drawn = legality.boltzmann(values, legal, 0.0, generator(2))
+    assert torch.equal(drawn, legality.legal_argmax(values, legal))
+    assert not torch.equal(drawn, legality.boltzmann(values, legal, 1.0, generator(2)))
 
 
 def test_the_temperature_follows_its_schedule() -> None:

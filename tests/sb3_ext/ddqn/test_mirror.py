@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.ddqn import HostPolicy
+from sb3_ext.ddqn import QPolicy
 from sb3_ext.networks.mirror import Mirror, parse_mirror, rows_in_order
 
 MIRROR = {"axes": [2, 1, 0], "actions": [2, 1, 0, 3]}
@@ -18,7 +18,7 @@ SPACE = spaces.Box(-1.0, 1.0, (5, 3))
 
 def policy(mirror: Any = MIRROR, space: Any = SPACE, actions: int = 4) -> Any:
     torch.manual_seed(3)
-    return HostPolicy(
+    return QPolicy(
         space,
         spaces.Discrete(actions),
         lambda _: 1e-3,
@@ -107,4 +107,4 @@ def test_what_is_no_mirror_is_refused(mirror: Any, message: str) -> None:
 
 def test_only_boxes_of_points_have_one() -> None:
     with pytest.raises(ValueError, match=r"^mirror: needs a box of points"):
-        HostPolicy(spaces.Box(0, 1, (6,)), spaces.Discrete(4), lambda _: 1e-3, mirror=MIRROR)
+        QPolicy(spaces.Box(0, 1, (6,)), spaces.Discrete(4), lambda _: 1e-3, mirror=MIRROR)

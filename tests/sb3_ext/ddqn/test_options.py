@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN, UpdateExtension
+from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
 
 
@@ -59,7 +59,7 @@ def test_autocast_is_the_same_update_with_fewer_digits() -> None:
     assert (best - values.gather(1, chosen[:, None])[:, 0]).max() < 0.05
 
 
-FACTORS = {"q_net": 0.5, "q_net.0": 0.0, "q_net.1.bias": 3.0}
+FACTORS = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
 
 
 def test_parts_have_rates_of_their_own() -> None:
@@ -107,7 +107,9 @@ def test_compiled_networks_learn_the_same_and_compile_once() -> None:
 
     torch._dynamo.reset()
     counters.clear()
-    eager, model = (make_model(gradient_steps=2, compile_networks=each) for each in (False, True))
+    eager, model = (
+        make_model(gradient_steps=2, compile_networks=each) for each in (None, "default")
+    )
     eager.learn(240)
     model.learn(80)
     graphs = counters["stats"]["unique_graphs"]
@@ -118,46 +120,29 @@ def test_compiled_networks_learn_the_same_and_compile_once() -> None:
         torch.testing.assert_close(weights(model)[name], value, atol=1e-5, rtol=1e-4)
 
 
-class Decay(UpdateExtension):
+def decay(factor: float) -> Any:
     """Half of the squared weights, times a factor: its gradient is known."""
 
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def extra_loss(self, model: Any) -> torch.Tensor:
+    def loss(model: Any) -> torch.Tensor:
         parts = [parameter.square().sum() for parameter in model.q_net.parameters()]
-        return self.factor * 0.5 * torch.stack(parts).sum()
+        return factor * 0.5 * torch.stack(parts).sum()
+
+    return loss
 
 
-class FirstRows(UpdateExtension):
-    def change_batch(self, model: Any, batch: Any) -> Any:
-        fields = batch._asdict().items()
-        return batch._replace(**{name: value[:8] for name, value in fields if value is not None})
+def test_the_gradient_of_an_extra_loss_is_added(tmp_path: Any) -> None:
+    """After one plain step of gradient descent on a fixed batch; a saved model has none."""
 
+    def after(rate: float, *losses: Any) -> dict[str, torch.Tensor]:
+        kwargs = {"net_arch": [8], "optimizer_class": "sgd"}
+        model = make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
+        model.extra_losses.extend(losses)
+        model.save(tmp_path / "model.zip")
+        assert DDQN.load(tmp_path / "model.zip").extra_losses == []
+        return weights(updated(model))
 
-def extended(*extensions: UpdateExtension, rate: float = 0.1) -> dict[str, torch.Tensor]:
-    """Weights after one plain step of gradient descent on a fixed batch."""
-    kwargs = {"net_arch": [8], "optimizer_class": "sgd"}
-    model = make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
-    model.extensions.extend(extensions)
-    return weights(updated(model))
-
-
-def test_the_gradient_of_an_extra_loss_is_added() -> None:
-    before, plain, decayed = extended(rate=0.0), extended(), extended(Decay(0.1), Decay(0.2))
+    before, plain, decayed = after(0.0), after(0.1), after(0.1, decay(0.1), decay(0.2))
     for name, value in before.items():
         if name.startswith("q_net."):
             torch.testing.assert_close(decayed[name], plain[name] - 0.1 * 0.3 * value)
     assert not same(plain, decayed)
-
-
-def test_a_changed_batch_is_what_is_learned_from() -> None:
-    assert same(extended(FirstRows()), extended(FirstRows(), FirstRows()))
-    assert not same(extended(), extended(FirstRows()))
-
-
-def test_extensions_are_not_saved(tmp_path: Any) -> None:
-    model = make_model()
-    model.extensions.append(Decay(0.3))
-    model.save(tmp_path / "model.zip")
-    assert DDQN.load(tmp_path / "model.zip").extensions == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sb3_ext.ddqn import targets
+from sb3_ext.ddqn import legality as targets
 
 
 def generator(seed: int = 0) -> torch.Generator:

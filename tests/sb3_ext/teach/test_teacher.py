@@ -52,7 +52,7 @@ def test_the_moves_are_learned_while_it_plays(files):
     def share(*callbacks: Any) -> float:
         model = make(learning_rate=3e-3, gradient_steps=2, policy_kwargs={"net_arch": [64, 64]})
         model.learn(64 + 8 * 150, list(callbacks))
-        assert model.extensions == []
+        assert model.extra_losses == []
         return float(data.right(player_of(model)).double().mean())
 
     assert share(Teacher(files["host"], 1.0, batch_size=64)) > 0.9

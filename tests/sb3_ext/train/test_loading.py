@@ -25,7 +25,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import save_run
-from sb3_ext.ddqn import DDQN, HostPolicy
+from sb3_ext.ddqn import DDQN, QPolicy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player, load_policy
@@ -164,7 +164,7 @@ def test_hostile_descriptions(change, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-class OwnPolicy(HostPolicy):
+class OwnPolicy(QPolicy):
     pass
 
 

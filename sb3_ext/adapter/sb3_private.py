@@ -52,14 +52,18 @@ def begin_learning(
     return model._setup_learn(total_timesteps, callback, reset_num_timesteps)[1]  # type: ignore[no-any-return]
 
 
-def cut_windows(model: Any) -> None:
-    """Tell a tensor replay buffer that its next transitions are of other games."""
-    getattr(getattr(model, "replay_buffer", None), "cut", lambda: None)()
+def tell_buffer(model: Any, method: str) -> None:
+    """Calls a method of a model's replay buffer that has it.
+
+    ``cut`` before transitions of other games; ``allocate`` takes the memory, or raises a
+    ValueError if there is too little.
+    """
+    getattr(getattr(model, "replay_buffer", None), method, lambda: None)()
 
 
 def restart_episodes(model: Any) -> None:
     """Start new episodes in every row of the model's environment."""
-    cut_windows(model)
+    tell_buffer(model, "cut")
     if getattr(model, "collects_tensors", False):
         model._last_obs = to_device(model.env.reset_tensors(), model.device)
         model.last_legal = None
@@ -70,7 +74,7 @@ def restart_episodes(model: Any) -> None:
 
 def forget_observation(model: Any) -> None:
     """Makes the next `learn` reset the environment."""
-    cut_windows(model)
+    tell_buffer(model, "cut")
     model._last_obs = None
 
 

@@ -70,7 +70,7 @@ class _PointExtractor(BaseFeaturesExtractor):
         entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
         points = entries.pop("points", None)
         if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-            raise ValueError(f"{name} needs a Box [P, D] of points, got {space}")
+            raise ValueError(f"{name} needs a Box 'points' [P, D], got {space}")
         super().__init__(space, 1)  # the number of features is set when it is known
         self.most, self.dimension = points.shape
         self.others = tuple(sorted(entries))

@@ -1,7 +1,6 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
-It takes the place of SB3's `ReplayBuffer`, `DictReplayBuffer` and `NStepReplayBuffer` (2.9.2) in
-any off-policy algorithm. Its tensor door `add_batch` never waits for the device.
+It takes the place of SB3's buffers (2.9.2) in any off-policy algorithm.
 """
 
 from __future__ import annotations
@@ -55,12 +54,11 @@ class TensorReplayBufferSamples(NamedTuple):
 class TensorReplayBuffer(ReplayBuffer):
     """Ring of transitions `[T, N, ...]` on a device: T time slots for N parallel rows.
 
-    As in SB3 the argument `buffer_size` counts transitions, held as T = buffer_size // n_envs slots
-    (at least one) of N = n_envs, and the *attribute* `buffer_size` and `size()` count slots.
+    The argument `buffer_size` counts transitions, held as T = buffer_size // n_envs slots (at least
+    one) of N = n_envs, and the *attribute* `buffer_size` and `size()` count slots, as in SB3.
 
-    Nothing is allocated before the first transition arrives (or `allocate()`), so a model that is
-    loaded to play costs no memory. Sampling is uniform with replacement, from a generator of the
-    buffer's own, which lies on the CPU: the same batches are drawn on every device.
+    Nothing is allocated before the first transition arrives (or `allocate()`). Sampling is uniform
+    with replacement, from a generator on the CPU: the same batches are drawn on every device.
 
     n-step windows stop at the end of an episode, at the newest slot, and where `cut` was called. A
     truncated episode is bootstrapped from its final observation, a terminated one not at all.
@@ -71,15 +69,11 @@ class TensorReplayBuffer(ReplayBuffer):
         action_space: Of one row.
         device: Where transitions are kept and samples returned.
         n_envs: Rows N that are added at a time.
-        optimize_memory_usage: False; SB3 passes it.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
         store_next_legal: Keep a mask `[T, N, A]` of the actions legal at the next observation.
         seed: Of the sampling, see `set_seed`.
-
-    Raises:
-        ValueError: An argument is out of its range.
     """
 
     handle_timeout_termination = True  # SB3 asks a buffer from a file
@@ -104,7 +98,7 @@ class TensorReplayBuffer(ReplayBuffer):
             check_number("gamma", gamma, 0.0, 1.0)
         if optimize_memory_usage:
             raise ValueError("optimize_memory_usage: got True; this buffer keeps what it is given")
-        # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces.
+        # ReplayBuffer's own constructor allocates numpy arrays.
         super(ReplayBuffer, self).__init__(
             buffer_size, observation_space, action_space, device, n_envs=n_envs
         )
@@ -124,9 +118,8 @@ class TensorReplayBuffer(ReplayBuffer):
             "ended": flag,
         }
         if store_next_legal:
-            if not isinstance(action_space, spaces.Discrete):
-                raise ValueError(f"store_next_legal: got {action_space}; expected Discrete actions")
-            self._example["next_legal"] = torch.empty(int(action_space.n), dtype=torch.bool)
+            actions = int(action_space.n)  # type: ignore[attr-defined]
+            self._example["next_legal"] = torch.empty(actions, dtype=torch.bool)
         self._fields: dict[str, Any] = {}
         self.set_seed(seed)
 
@@ -145,7 +138,7 @@ class TensorReplayBuffer(ReplayBuffer):
     @property
     def num_transitions(self) -> int:
         """Transitions that can be sampled now."""
-        return int(self.size()) * self.n_envs
+        return self.size() * self.n_envs
 
     @property
     def bytes_per_transition(self) -> int:
@@ -176,10 +169,10 @@ class TensorReplayBuffer(ReplayBuffer):
         check_memory(what, self.memory_bytes(), size, self._device)
 
         # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
-        def make(each: Tensor) -> Tensor:
-            return torch.empty((slots, rows, *each.shape), dtype=each.dtype, device=self._device)
-
-        self._fields = {name: each_entry(make, each) for name, each in self._example.items()}
+        self._fields = {
+            name: each_entry(lambda x: x.new_empty((slots, rows, *x.shape), device=self._device), e)
+            for name, e in self._example.items()
+        }
 
     def add_batch(
         self,
@@ -328,10 +321,7 @@ class TensorReplayBuffer(ReplayBuffer):
         return to_device(env.normalize_obs(to_arrays(found)), self._device)
 
     def check_finite(self, field: str = "") -> None:
-        """Raises FloatingPointError if what the environment gave was not finite. Waits.
-
-        `field` is ``rewards`` and so on; by default all that hold numbers are looked at.
-        """
+        """Raises FloatingPointError if what the environment gave, or a field, is not finite."""
         for name, values in self._used().items():
             for value in entries_of(values).values() if name.startswith(field) else ():
                 if value.is_floating_point() and not bool(value.isfinite().all()):
@@ -380,11 +370,6 @@ class TensorReplayBuffer(ReplayBuffer):
         saved = state.pop("_saved")
         vars(self).update(state, _device=torch.device("cpu"), _random=torch.Generator())
         self.load_state_dict(saved)
-
-
-def reserve_memory(model: Any) -> None:
-    """Reserves the replay buffer of a model now; ValueError if there is too little memory."""
-    getattr(getattr(model, "replay_buffer", None), "allocate", lambda: None)()
 
 
 def _example(shape: Any, space: spaces.Space) -> Tensor:

@@ -35,6 +35,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
+from sb3_ext.adapter.sb3_private import tell_buffer
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
 from sb3_ext.callbacks.base import Every
@@ -47,7 +48,6 @@ from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
-from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -228,7 +228,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
-        reserve_memory(model)
+        tell_buffer(model, "allocate")
 
     def _attach_checkpoints(self, model: DDQN) -> None:
         """Adds what writes them, and puts the one that was asked for into model and callbacks."""

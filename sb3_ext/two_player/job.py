@@ -15,11 +15,11 @@ import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 from tqdm import tqdm
 
+from sb3_ext.adapter.sb3_private import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.best import save_model, save_player
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
-from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
 from sb3_ext.runs.files import write_text_durably
@@ -55,7 +55,7 @@ class TwoPlayer(Job[TrainerConfig]):
         for role, learner in self.trainer.roles.items():
             with errors_of(f"roles.{role}.replay_buffer.size"):
                 if not self.given.get("dry_run"):
-                    reserve_memory(learner.model)
+                    tell_buffer(learner.model, "allocate")
         self._files: Any = None
         self._tensorboard: KVWriter | None = None
 

@@ -25,10 +25,10 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import (
     begin_learning,
     call_each,
-    cut_windows,
     has_observation,
     num_updates,
     restart_episodes,
+    tell_buffer,
 )
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.stopping import LastLogged
@@ -296,7 +296,10 @@ class Learner(ABC):
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
-                (restart_episodes if self.crew is None else cut_windows)(self.model)
+                if self.crew is None:
+                    restart_episodes(self.model)
+                else:
+                    tell_buffer(self.model, "cut")
             with torch.no_grad():
                 if not (self.play(steps) if self.crew is None else self.crew.play(self, steps)):
                     self.model.stop_requested = True

@@ -144,7 +144,8 @@ def test_b5_the_learning_rate_advances_at_every_update() -> None:
             asked.append(count)
             return super().__call__(count)
 
-    model = make_model(learning_rate=Counted(3, Exponential(1e-2, 1e-4, 0.5), init=0.0))
+    rates = Counted(3, Exponential(1e-2, 1e-4, 0.5), init=0.0)
+    model = make_model(learning_rate=rates, policy_kwargs={"optimizer_class": "sgd"})
     model.learn(72)  # 8 rows: the only block of updates comes after the warm-up
     begin, used = model.num_updates, []
     model.policy.optimizer.register_step_pre_hook(

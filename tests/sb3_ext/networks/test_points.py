@@ -330,7 +330,7 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
         (PointSetExtractor, box(), {"point_net": (8, "b")}, r"point_net: net_arch\[1\] 'b'"),
         (PointSetExtractor, box(), {"context_net": ("r8",)}, "context_net: .* 'r8'"),
         (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
-        *((OrderedPointsExtractor, box(), {"rows": rows}, r"1\.\.6") for rows in (0, 7, True, 1.5)),
+        *((OrderedPointsExtractor, box(), {"rows": rows}, "rows must") for rows in (0, 1.5)),
     ],
 )
 def test_bad_arguments(make, space, arguments, named):

@@ -544,7 +544,6 @@ def test_sb3_trains_saves_and_loads_with_it(tmp_path: Path) -> None:
         ({"n_steps": 2}, "gamma must be a number, got None"),
         ({"n_steps": 2, "gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
         ({"optimize_memory_usage": True}, "optimize_memory_usage: got True"),
-        ({"action_space": spaces.MultiBinary(3), "store_next_legal": True}, "store_next_legal"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:

@@ -107,8 +107,10 @@ class DDQN(DDQNState):
 
     Attributes:
         extra_losses: Functions of the model that give a scalar with gradients, which every update
-            adds to the loss; not saved. They may draw random numbers, but a run that is resumed has
-            to draw the same ones: from a generator that is seeded by `num_updates`.
+            adds to the loss; not saved.
+        batch_changes: Functions of the model and a batch that give the batch to learn from, without
+            writing to its tensors; not saved. Both may draw random numbers, but a run that is
+            resumed has to draw the same ones: from a generator that is seeded by `num_updates`.
 
     Raises:
         ValueError, TypeError: An argument out of its range or of another type, in one line.
@@ -144,6 +146,7 @@ class DDQN(DDQNState):
     ) -> None:
         given = locals()
         vars(self).update({name: given[name] for name in Settings.__annotations__})
+        self.batch_changes: list[Callable[[DDQN, Any], Any]] = []
         self.extra_losses: list[Callable[[DDQN], Tensor]] = []
         sb3 = {**_DEFAULTS, **sb3}
         if dueling:
@@ -510,6 +513,8 @@ class DDQN(DDQNState):
         with in_mode(self.policy, training=self._has_modes):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                for change in self.batch_changes:
+                    batch = change(self, batch)
                 rate = float(self.lr_schedule(self._current_progress_remaining))
                 set_learning_rate(optimizer, rate)
                 loss, predicted, target = self.compute_loss(batch)

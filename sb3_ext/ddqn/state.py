@@ -355,7 +355,14 @@ class DDQNState(Settings, DQN):
         super().save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = ["collector_state", "extra_losses", "last_legal", "legal_actions", "ranks"]
+        ours = [
+            "batch_changes",
+            "collector_state",
+            "extra_losses",
+            "last_legal",
+            "legal_actions",
+            "ranks",
+        ]
         ours += [
             "random_streams",
             "seconds",

@@ -16,7 +16,7 @@ from resgym import functional
 from resgym.game.state import GameState
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
-from sb3_ext.ddqn.targets import LOSSES
+from sb3_ext.ddqn.legality import LOSSES
 
 
 def positions_of(observations: Tensor) -> GameState:

@@ -16,12 +16,11 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.ddqn import UpdateExtension
 from sb3_ext.minimax.algorithm import MinimaxDQN
 
 
 @CALLBACKS.register("worst_case_positions")
-class WorstCasePositions(PeriodicCallback, UpdateExtension):
+class WorstCasePositions(PeriodicCallback):
     """Takes a part of each batch from the games in which the host's best opponent holds it up.
 
     Every so often all answers to the present host are followed from fresh starts, as its exact
@@ -66,11 +65,11 @@ class WorstCasePositions(PeriodicCallback, UpdateExtension):
         if not isinstance(model, MinimaxDQN):
             raise TypeError(f"model: need MinimaxDQN, got {type(model).__name__}")
         self._on_training_end()  # an earlier call of learn may have ended with an error
-        model.extensions.append(self)
+        model.batch_changes.append(self.change_batch)
 
     def _on_training_end(self) -> None:
-        extensions = self.model.extensions  # type: ignore[attr-defined]
-        extensions[:] = [each for each in extensions if each is not self]
+        changes = self.model.batch_changes  # type: ignore[attr-defined]
+        changes[:] = [each for each in changes if each != self.change_batch]
 
     def act(self) -> None:
         """Walks, and replaces the positions of the last walk."""

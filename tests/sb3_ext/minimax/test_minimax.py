@@ -66,7 +66,7 @@ def test_positions_of_the_worst_case_enter_the_batch_and_come_back_with_the_stat
     model = host()
     model.learn(32 * 30, callback=walk)
     assert walk.positions is not None
-    assert model.extensions == []
+    assert model.batch_changes == []
     assert len(walk.positions) <= 7 * 10
     batch = model.replay_buffer.sample(64)
     mixed = walk.change_batch(model, batch).observations

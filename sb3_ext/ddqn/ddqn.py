@@ -198,9 +198,7 @@ class DDQN(DDQNState):
             *(tb_log_name or type(self).__name__, progress_bar),
         )
         with self._session(callback, log_interval, total_timesteps, collector) as update:
-            while self.num_timesteps < total_timesteps and not self.ranks.any(
-                self.stop_requested or self.ranks.deserted
-            ):
+            while self.num_timesteps < total_timesteps and not self.ranks.any(self.stop_requested):
                 rollout = self.collect_rollouts(
                     self.env, callback, self.train_freq, self.replay_buffer
                 )
@@ -325,7 +323,6 @@ class DDQN(DDQNState):
             # Before the session, which may take its time, so that callbacks hear of signals.
             shown = {"callback": callback, "self": self, "total_timesteps": total_timesteps}
             callback.on_training_start(shown, {})
-            self.ranks.ready()
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):
                     yield update

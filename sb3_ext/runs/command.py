@@ -81,8 +81,6 @@ def start(name: str, module: str, function: str = "main", ranks: bool = False) -
 
     def run(given: Sequence[str]) -> int:
         if not ranks and (number := os.environ.get("WORLD_SIZE") or "1") != "1":
-            if os.environ.get("RANK", "0") != "0":
-                raise SystemExit(2)  # the first one says it
             raise ValueError(f"WORLD_SIZE: torchrun can start only train, got {number} ranks")
         with while_importing(f"{name}: interrupted"):
             main: Main = getattr(importlib.import_module(module), function)

@@ -25,21 +25,18 @@ class Condition(ABC):
     Args:
         field: name of the metric, such as ``rho/choose_first`` or ``updates``.
         size: how many of the newest values decide.
-        warmup: values that are left out at the beginning.
     """
 
-    def __init__(self, field: str, size: int, warmup: int = 0) -> None:
-        if not isinstance(field, str) or not field:
-            raise ValueError(f"field must be the name of a metric, got {field!r}")
-        self.field, self.window, self._warmup = field, size, warmup
-        self._seen, self._values = 0, list[float]()
+    def __init__(self, field: str, size: int) -> None:
+        if not field:
+            raise ValueError("field must be the name of a metric, got ''")
+        self.field, self.window = field, size
+        self._values: list[float] = []
 
     def observe(self, values: Mapping[str, float]) -> None:
         """Takes note of new values; metrics that are not there have none."""
         if self.field in values:
-            self._seen += 1
-            if self._seen > self._warmup:
-                self._values = [*self._values, float(values[self.field])][-self.window :]
+            self._values = [*self._values, float(values[self.field])][-self.window :]
 
     @property
     def met(self) -> bool:
@@ -51,11 +48,11 @@ class Condition(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """What has been noted, as plain data."""
-        return {"seen": self._seen, "values": self._values}
+        return {"values": self._values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what `state_dict` gave."""
-        self._seen, self._values = state["seen"], list(state["values"])
+        self._values = list(state["values"])
 
 
 CONDITIONS: Registry[type[Condition]] = Registry("condition", Condition)
@@ -99,7 +96,6 @@ class Converged(Condition):
         window: how many of the newest values are looked at, at least 2.
         tolerance: largest distance from their mean, in the metric's own unit.
         confidence: share of them that must keep to it, above 0 and at most 1.
-        warmup: values that are left out at the beginning.
 
     Raises:
         ValueError, TypeError: a number out of its range.
@@ -111,10 +107,8 @@ class Converged(Condition):
         window: int = 10,
         tolerance: float = 0.01,
         confidence: float = 0.9,
-        warmup: int = 0,
     ) -> None:
-        counts = check_count("window", window, low=2), check_count("warmup", warmup, low=0)
-        super().__init__(field, *counts)
+        super().__init__(field, check_count("window", window, low=2))
         self.tolerance = check_number("tolerance", tolerance, low=0)
         self.confidence = check_number("confidence", confidence, low=0, high=1, above=True)
 
@@ -176,18 +170,20 @@ class StopRules:
         max_seconds: float | None = None,
         until: Any = None,
     ) -> None:
-        counts = (max_updates, max_timesteps, max_episodes)
+        counts = {
+            "max_updates": max_updates,
+            "max_timesteps": max_timesteps,
+            "max_episodes": max_episodes,
+        }
         self.budgets: dict[str, float] = {
-            name: check_count(name, count)
-            for name, count in zip(RULES, counts, strict=False)
-            if count is not None
+            name: check_count(name, count) for name, count in counts.items() if count is not None
         }
         if max_seconds is not None:
             seconds = check_number("max_seconds", max_seconds, low=0, above=True)
             self.budgets["max_seconds"] = seconds
         self.conditions = [] if until is None else parse_conditions(until)
         if not self.budgets and not self.conditions:
-            raise ValueError(f"give at least one of {', '.join(RULES[:-1])} and {RULES[-1]}")
+            raise ValueError(f"give at least one of {', '.join(RULES)}")
         self.reason: str | None = None
         self.earlier_seconds = 0.0
         self._began: float | None = None
@@ -253,8 +249,6 @@ def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> Sto
             raise ConfigError(f"--stop: {unknown_word('rule', name, known)}")
         if name == "until":
             value = [*values.get(name, []), *(value if isinstance(value, list) else [value])]
-        elif name in values:
-            raise ConfigError(f"--stop: {name} is given twice")
         values[name] = value
     with errors_of("--stop"):
         rules = StopRules(**values)

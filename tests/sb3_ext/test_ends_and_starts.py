@@ -190,8 +190,6 @@ def test_rules_of_a_command() -> None:
     rules.observe({"b": 1.0})
     assert rules.ended()
     assert rules.reason == "goal reached: a, b"
-    with pytest.raises(ConfigError, match="--stop: max_updates is given twice"):
-        read_stop_rules(["max_updates=9", "max_updates=8"])
     with pytest.raises(ConfigError, match="--stop: unknown rule 'max_episodes'"):
         read_stop_rules(["max_episodes=9"], ("max_updates", "max_seconds"))
     half = StopRules(max_updates=10, max_timesteps=100)

@@ -46,7 +46,6 @@ NEAR = {"condition": "converged", "field": "x"}
         (NEAR | {"window": 3, "tolerance": 0.5, "confidence": 1.0}, [0, 9, 9.2, 8.9, 20], "00010"),
         (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.75}, [10, 10.1, 10, 13], "0001"),
         (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.76}, [10, 10.1, 10, 13], "0000"),
-        (NEAR | {"window": 2, "tolerance": 0.1, "warmup": 3}, [1, 1, 1, 1, 1], "00001"),
     ],
 )
 def test_conditions_follow_the_newest_values_also_through_json(condition, values, expected):

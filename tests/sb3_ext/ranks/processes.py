@@ -76,7 +76,6 @@ def on_ranks(work: Callable[[Ranks], Any], size: int = 2) -> list[Any]:
     def connected(_: int) -> Any:
         try:
             with torchrun() as ranks:
-                ranks.ready()
                 return work(ranks)
         except Exception as error:
             return f"{type(error).__name__}: {error}"

@@ -60,11 +60,7 @@ def refused(model: Any) -> bool:
     return False
 
 
-def deserted(model: Any) -> None:
-    model.ranks._launcher = 1 if os.getppid() != 1 else 2
-
-
-@pytest.mark.parametrize("act", [stopped, refused, deserted])
+@pytest.mark.parametrize("act", [stopped, refused])
 def test_all_stop_where_one_does(act: Any) -> None:
     """In the middle of a rollout, whose updates all of them make first."""
 
@@ -172,8 +168,7 @@ def test_weights_that_are_no_longer_the_same_are_an_error(tmp_path: Path) -> Non
         toy(ranks).learn(400, [AtStep(1, 21, spoil), Checkpoints(tmp_path, Every(updates=10))])
 
     results = on_ranks(work)
-    assert all("the weights of rank 1 are no longer those of rank 0" in each for each in results)
-    assert results[0].startswith("FloatingPointError")
+    assert all(each.startswith("FloatingPointError: the ranks no longer") for each in results)
 
 
 def test_a_rank_that_ends_ends_the_others() -> None:
@@ -183,16 +178,3 @@ def test_a_rank_that_ends_ends_the_others() -> None:
     first, second = on_ranks(work)
     assert first.startswith("ConnectionError: rank 0: another rank has ended")
     assert second is None
-
-
-def test_an_error_of_one_rank_is_one_of_all() -> None:
-    def work(ranks: Ranks) -> None:
-        with ranks.together():
-            if ranks.rank == 1:
-                raise ValueError("batch_size: too large here")
-
-    assert on_ranks(work, size=3) == [
-        "ValueError: rank 1: batch_size: too large here",
-        "ValueError: batch_size: too large here",
-        "ValueError: rank 1: batch_size: too large here",
-    ]

@@ -9,25 +9,27 @@ import copy
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
 from sb3_ext.config.arguments import check_arguments, check_policy
-from sb3_ext.config.checks import (
-    LARGEST_COUNT,
-    check_count,
-    check_number,
-    numeric_string_hint,
-    shown,
-)
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError, read_section
+from sb3_ext.config.sections import (
+    ConfigError,
+    PositiveCount,
+    Section,
+    Size,
+    Transitions,
+    accepted_by,
+    read_section,
+)
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
@@ -42,9 +44,6 @@ ZOO_KEYS = (
 )
 """Keys that are no argument of the algorithm."""
 
-MAPPINGS = (
-    *("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs"),
-)
 BUFFERS: Mapping[str, type] = {
     each.__name__: each
     for each in (
@@ -53,16 +52,38 @@ BUFFERS: Mapping[str, type] = {
     )
 }
 """Replay buffers that a file may name."""
-COUNTS = {
-    "batch_size": 2**20,
-    "buffer_size": 2**36,  # more are terabytes
-    "frame_stack": 2**10,
-    "n_envs": 2**20,
-    "n_epochs": LARGEST_COUNT,
-    "n_steps": 2**20,
-    "n_timesteps": LARGEST_COUNT,
-}
-"""The greatest of what is counted; sizes of what is held in memory at once end at 2^20."""
+
+
+def _with_net_arch(given: dict[str, Any]) -> dict[str, Any]:
+    check_net_arch(given.get("net_arch", []))
+    return given
+
+
+class ZooKeys(Section):
+    """Keys of every algorithm; sizes of what is held in memory at once are bounded."""
+
+    policy: str
+    n_timesteps: PositiveCount
+    batch_size: Size | None = None
+    buffer_size: Transitions | None = None
+    collector: CollectorSettings = CollectorSettings()
+    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    frame_stack: Size | None = None
+    monitor_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    n_envs: Size = 1
+    n_epochs: PositiveCount | None = None
+    n_steps: Size | None = None
+    normalize: bool | dict[str, Any] = False
+    policy_kwargs: Annotated[dict[str, Any], AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
+    replay_buffer_class: Annotated[str | None, accepted_by(lambda name: buffer_class(name))] = None
+    replay_buffer_kwargs: dict[str, Any] = {}  # noqa: RUF012
+
+
+def buffer_class(name: str | None) -> type | None:
+    """The class of a name that a file may give; ValueError for another one."""
+    if name is not None and name not in BUFFERS:
+        raise ValueError(f": {unknown_word('replay buffer', name, BUFFERS)}")
+    return None if name is None else BUFFERS[name]
 
 
 def read_sections(path: Path) -> dict[str, Any]:
@@ -90,16 +111,11 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
     """
     with errors_named(where, ConfigError):
         check_arguments(algorithm, values, ZOO_KEYS)
-        for key in ("policy", "n_timesteps"):
-            if key not in values:
-                raise ConfigError(f"the key {key} is missing")
-        for key, value in values.items():
-            _check_value(key, value)
+        read_section(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}", ConfigError):
                 _check_callback(name, arguments)
-        read_section(CollectorSettings, values.get("collector", {}), "collector")
 
 
 def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -122,31 +138,6 @@ def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
         check_arguments(kind, arguments)
 
 
-def _check_value(key: str, value: Any) -> None:
-    hint = numeric_string_hint(value)
-    if hint:
-        raise ConfigError(f"{key} must be a number, got the text {shown(value)}{hint}")
-    if key in MAPPINGS and not isinstance(value, Mapping):
-        raise ConfigError(f"{key} must be a mapping, got {shown(value)}")
-    if key == "policy" and not isinstance(value, str):
-        raise ConfigError(f"policy must be text, got {shown(value)}")
-    if key == "replay_buffer_class" and value is not None and value not in BUFFERS:
-        raise ConfigError(unknown_word("replay_buffer_class", value, BUFFERS))
-    if key in ("gae_lambda", "gamma", "tau"):
-        check_number(key, value, 0, 1)
-    if key == "normalize" and not isinstance(value, (bool, Mapping)):
-        raise ConfigError(f"normalize must be true, false or a mapping, got {shown(value)}")
-    if key in COUNTS and check_count(key, value) > COUNTS[key]:
-        raise ConfigError(f"{key} must be at most {COUNTS[key]}, got {value}")
-    if key == "train_freq":
-        steps, unit = value if isinstance(value, list) and len(value) == 2 else (value, "step")
-        check_count(key, steps)
-        if unit not in ("step", "episode"):
-            raise ConfigError(f"train_freq: {unknown_word('unit', unit, ('step', 'episode'))}")
-    if key == "policy_kwargs":
-        check_net_arch(value.get("net_arch", []))
-
-
 def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     """A copy of a section with classes for names, where rl_zoo3 would evaluate or not find them.
 
@@ -154,8 +145,8 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     read the names of extractor and activation_fn themselves.
     """
     result = copy.deepcopy(dict(values))
-    if result.get("replay_buffer_class") is not None:
-        result["replay_buffer_class"] = BUFFERS[result["replay_buffer_class"]]
+    if "replay_buffer_class" in result:
+        result["replay_buffer_class"] = buffer_class(result["replay_buffer_class"])
     kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
     if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))

@@ -2,7 +2,7 @@
 
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
-each evaluation over its starts, where the run kept it, or with ``--mean`` the range of the runs.
+each evaluation over its starts, where the run kept it.
 Rewards in monitor files are drawn by ``rl_zoo3 plot_train``.
 """
 
@@ -77,42 +77,20 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     return curves
 
 
-def curves_of(runs: Sequence[Path], share: bool = False, mean: bool = False) -> list[Curve]:
+def curves_of(runs: Sequence[Path], share: bool = False) -> list[Curve]:
     """Those of several runs, whose labels begin with what tells their paths apart.
 
-    Args:
-        runs: folders.
-        share: as of `read_curves`.
-        mean: the mean of the runs by name, where all were measured, with the band from least to
-            largest; they differ in their seeds.
-
     Raises:
-        ValueError: a folder has no measurements, or for the mean they have none in common.
+        ValueError: a folder has no measurements.
     """
-    found = {run: read_curves(run, share) for run in runs}
-    if mean:
-        return _means([{curve.label: curve for curve in curves} for curves in found.values()])
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
         replace(curve, label=f"{run.resolve().relative_to(above).as_posix()}: {curve.label}")
         if len(runs) > 1
         else curve
-        for run, curves in found.items()
-        for curve in curves
+        for run in runs
+        for curve in read_curves(run, share)
     ]
-
-
-def _means(found: Sequence[Mapping[str, Curve]]) -> list[Curve]:
-    means = []
-    for name in [each for each in found[0] if all(each in curves for curves in found)]:
-        own = [dict(zip(curves[name].x, curves[name].y, strict=True)) for curves in found]
-        if places := sorted(set.intersection(*map(set, own))):
-            y = np.array([[values[place] for place in places] for values in own])
-            band = list(zip(y.min(0).tolist(), y.max(0).tolist(), strict=True))
-            means.append(Curve(name, places, y.mean(0).tolist(), band))
-    if not means:
-        raise ValueError("mean: the runs have no measurement of the same name at the same update")
-    return means
 
 
 @command("curves")
@@ -127,15 +105,11 @@ def main(arguments: Sequence[str]) -> int:
     add("--title", default="Games finished per move", help="above the plot")
     text = "rho as a part of what no host can surpass, where the run has measured that"
     add("--share", action="store_true", help=text)
-    text = "runs that differ in their seeds: their mean, with a band from the least to the largest"
-    add("--mean", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
     about: dict[str, Any] = {}
     if args.share:
         about = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
-    if args.mean:
-        about["band"] = f"mean of {len(args.runs)} runs; bands: least to largest"
-    plot_curves(curves_of(args.runs, args.share, args.mean), target, title=args.title, **about)
+    plot_curves(curves_of(args.runs, args.share), target, title=args.title, **about)
     print(f"written to {target}")
     return 0

@@ -20,7 +20,7 @@ import rl_zoo3.hyperparams_opt
 from resgym.cli import OneLineParser
 from resgym.game.devices import resolve_device
 from resgym.trust import add_trust, import_modules
-from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
+from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
@@ -146,11 +146,11 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     ours = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
-    add = ours.add_argument
+    earlier, add = ours.add_mutually_exclusive_group(), ours.add_argument
     text = "ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1"
-    add("--resume", type=Path, metavar="RUN", help=text)
+    earlier.add_argument("--resume", type=Path, metavar="RUN", help=text)
     text = "ddqn: start a new run from the networks of another: its folder or a checkpoint"
-    add("--init-from", type=Path, metavar="RUN", help=text)
+    earlier.add_argument("--init-from", type=Path, metavar="RUN", help=text)
     text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s, or as before)"
     kind = whole(0)
     add("--checkpoint-updates", type=kind, default=CHECKPOINT_UPDATES, metavar="N", help=text)
@@ -185,16 +185,11 @@ def _flags() -> Iterator[tuple[str, dict[str, Any]]]:
         yield names, {"action": "store_true", "help": text}
 
 
-NUMBERS = (
-    *("algo", "checkpoint_updates", "device", "env", "eval_episodes", "eval_freq"),
-    *("log_interval", "n_eval_envs", "n_timesteps", "num_threads", "save_freq", "seed"),
-    *("tensorboard_log", "verbose"),
+KEPT = (
+    *("algo", "checkpoint_updates", "device", "env", "env_kwargs", "eval_env_kwargs"),
+    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
+    *("save_freq", "save_replay_buffer", "seed", "tensorboard_log", "verbose", *SWITCHES),
 )
-KEPT: Mapping[str, Any] = {
-    **dict.fromkeys(NUMBERS, (int, str)),
-    **dict.fromkeys(("env_kwargs", "eval_env_kwargs"), Mapping),
-    **dict.fromkeys(("save_replay_buffer", *SWITCHES), bool),
-}
 """What a run that goes on keeps of its command line, where that says nothing else."""
 
 
@@ -214,16 +209,13 @@ def saved_arguments(run: Path) -> dict[str, Any]:
     """
     with errors_of("resume", ValueError):
         saved = read_mapping(arguments_of(run))
-        kept = {name: saved[name] for name in KEPT if saved.get(name) is not None}
-        for name in ("algo", "env"):
-            if name not in kept:
-                raise ValueError(f"{run}: {name}: is missing in args.yml")
-        for name, value in kept.items():
-            if not isinstance(value, KEPT[name]):
-                raise ValueError(f"{run}: {name}: got {shown(value)}; expected what --help says")
-            if name in NUMBERS:  # read as if it stood on the command line
-                kept[name] = str(value)
-    return kept
+        if missing := {"algo", "env"} - saved.keys():
+            raise ValueError(f"{run}: {min(missing)}: is missing in args.yml")
+    return {  # texts are read as if they stood on the command line
+        name: saved[name] if isinstance(saved[name], (bool, Mapping)) else str(saved[name])
+        for name in KEPT
+        if saved.get(name) is not None
+    }
 
 
 def known_algorithms(*classes: str) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, torch_threads
-from sb3_ext.runs.files import write_text_durably
+from sb3_ext.runs.files import write_json, write_text_durably
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.train.config_files import section_of
@@ -91,9 +89,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         f"training a host against {OPPONENT}: dimension 3, 20 points, values 0..20, "
         f"{updates} updates"
     )
-    begin = time.perf_counter()
     model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
-    wall = time.perf_counter() - begin
     save_player(out / "host", model, {"updates": updates, "opponent": OPPONENT})
 
     print(
@@ -102,40 +98,30 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     )
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
     table = cross_play(hosts, list(AGENTS), games=games, seed=2, optimum=True)
-    training_seconds = evaluation.history[-1]["training_seconds"]
-    print(f"{table}\n\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
-    rho = {
-        host: {agent: result.rho for agent, result in results.items()}
-        for host, results in table.results.items()
-    }
+    seconds = evaluation.history[-1]["training_seconds"]
+    print(f"{table}\n\ntrained for {seconds:.0f} s, without the evaluations")
     summary = {
         "opponent": OPPONENT,
         "updates": model.num_updates,
         "transitions": model.num_timesteps,
-        "training_seconds": round(training_seconds, 1),
-        "rho": rho,
+        "training_seconds": round(seconds, 1),
         "table": table.to_dict(),
-        "curve": evaluation.history,
         **provenance(seed),
     }
-    write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    _plot(out / "curve.png", evaluation, rho)
-    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=seed)
-    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
-    print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")
-    return summary
-
-
-def _plot(file: Path, evaluation: RhoEvaluation, rho: dict[str, dict[str, float]]) -> None:
+    write_json(out / "summary.json", summary)
     best = evaluation.optima[OPPONENT]  # from the starts of the curve
-    levels = {name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")}
+    levels = {name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")}
     try:
         plot_curves(
             history_curves(evaluation.history),
-            file,
+            out / "curve.png",
             levels={**({"optimum": best[1]} if best else {}), **levels},
             ylabel=f"rho against {OPPONENT}",
             title="Games finished per move while the host learns",
         )
     except ValueError as error:  # without matplotlib
-        print(f"no {file.name}: {error}", file=sys.stderr)
+        print(f"no curve.png: {error}", file=sys.stderr)
+    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=seed)
+    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
+    print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")
+    return summary

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 import time
@@ -89,15 +88,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line, checked, with what a run that goes on keeps of its own."""
     parser = make_parser()
     args = parser.parse_args(arguments)
-    if args.resume is not None and args.init_from is not None:
-        raise ValueError("resume and init-from exclude each other: give only one of them")
-    if args.resume is not None and args.starts is not None:
-        raise ValueError("starts: a run that goes on keeps its own, leave the option out")
-    for option in ("resume", "init_from"):
-        path = getattr(args, option)
-        if path is not None and not path.is_dir():
-            raise ValueError(f"{option.replace('_', '-')}: no such folder {path}")
     if args.resume is not None:
+        if args.starts is not None:
+            raise ValueError("starts: a run that goes on keeps its own, leave the option out")
         parser.set_defaults(**saved_arguments(args.resume))
         args = parser.parse_args(arguments)
     with errors_of("gym-packages", ValueError):
@@ -105,10 +98,6 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     args.algo = check_algorithm(args.algo)
     if args.env not in gymnasium.registry:
         raise ValueError(f"env: {unknown_word('environment', args.env, gymnasium.registry)}")
-    if args.track:
-        found = importlib.util.find_spec("wandb")
-        if found is None or found.origin is None:  # its own folder of runs looks like a package
-            raise ValueError("track: needs wandb, which is not installed: pip install wandb")
     if args.seed < 0:
         args.seed = int.from_bytes(os.urandom(4), "little")
     return args
@@ -143,12 +132,12 @@ def _run(args: argparse.Namespace, ranks: Ranks, watching: Sequence[BaseCallback
 
 def _track(args: argparse.Namespace) -> Any:
     """A run of Weights & Biases, as rl_zoo3 begins it."""
-    import wandb  # type: ignore[import-not-found, unused-ignore]
+    from wandb import init  # type: ignore[import-not-found, unused-ignore]
 
     args.command = " ".join(sys.orig_argv)
     name = f"{args.env}__{args.algo}__{args.seed}__{int(time.time())}"
     args.tensorboard_log = f"runs/{name}"
-    return wandb.init(
+    return init(
         name=name,
         project=args.wandb_project_name,
         entity=args.wandb_entity,

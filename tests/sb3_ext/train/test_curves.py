@@ -80,21 +80,6 @@ def test_runs_of_one_name_are_told_apart(runs):
     assert (named[0].label, named[-1].label) == ("a/run: random", "b/run: host-random")
 
 
-def test_the_mean_of_runs_has_the_band_of_all(runs, capsys):
-    for name, factor in (("a", 1), ("b", 2), ("c", 6)):
-        (runs / name).mkdir()
-        places = [0, 50] if name == "c" else [0, 50, 70]
-        history = [{"updates": x, "rho": {"random": factor * (x + 1), name: 1}} for x in places]
-        (runs / name / "rho.json").write_text(json.dumps(history))
-    (curve,) = curves_of([runs / name for name in "abc"], mean=True)
-    assert (curve.label, curve.x) == ("random", [0, 50])
-    assert (curve.y, curve.band) == ([3, 153], [(1, 6), (51, 306)])
-    assert main([*(str(runs / name) for name in "abc"), "--mean", "-o", str(runs / "m.svg")]) == 0
-    assert main([str(runs / "a"), str(runs / "two"), "--mean", "-o", str(runs / "x.svg")]) == 2
-    assert "no measurement of the same name" in capsys.readouterr().err
-    assert not (runs / "x.svg").exists()
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

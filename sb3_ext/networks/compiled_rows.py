@@ -81,3 +81,28 @@ def pool_backward(x, count, pooled, gradient, result):  # type: ignore[no-untype
                 won = np.float32(x[row, unit] == pooled[group, unit])
                 result[row, unit] = won * share[unit] + part * gradient[group, size + unit]
         begin = end
+
+
+@compiled
+def quotient_features(sums, left, right, features):  # type: ignore[no-untyped-def]
+    """`features.quotient_features` of [Q, S], for K pairs of columns, to `features` [Q, 2 K]."""
+    number = left.shape[0]
+    for row in range(sums.shape[0]):
+        for pair in range(number):
+            a, b = sums[row, left[pair]], sums[row, right[pair]]
+            first = total = _ZERO
+            if a * b < np.float32(-1e-9):
+                larger, smaller = max(abs(a), abs(b)), min(abs(a), abs(b))
+                zero = np.float32(2e-5) * larger + np.float32(1e-7)
+                for step in range(7):
+                    if not smaller > zero:
+                        break
+                    quotient = np.floor(larger / max(smaller, np.float32(1e-9)) + np.float32(4e-3))
+                    quotient = min(quotient, np.float32(40.0))
+                    total += quotient
+                    if step == 0:
+                        first = quotient
+                    rest = max(larger - quotient * smaller, _ZERO)
+                    larger, smaller = smaller, rest
+            features[row, pair] = total / np.float32(10.0)
+            features[row, number + pair] = first / np.float32(5.0)

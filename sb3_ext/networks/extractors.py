@@ -24,10 +24,9 @@ from sb3_ext.networks.features import (
     pair_features,
     point_features,
     points_of,
-    quotient_features,
 )
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
-from sb3_ext.networks.rows import Rows, pool
+from sb3_ext.networks.rows import Rows, pool, quotients
 
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
 # What SB3's policies take when none is named.
@@ -260,5 +259,5 @@ class PointPairsExtractor(_PoolingExtractor):
     def _of_pairs(self, differences: Tensor) -> Tensor:
         """What the network is told of pairs, [Q, F] of one point minus another [Q, D]."""
         sums = axis_sums(differences)
-        quotients = [quotient_features(sums)] if self.quotients else []
-        return torch.cat([pair_features(sums), *quotients], 1)
+        told = [pair_features(sums)] + ([quotients(sums)] if self.quotients else [])
+        return torch.cat(told, 1)

@@ -87,7 +87,7 @@ def quotient_features(sums: Tensor) -> Tensor:
     they are exact for whole coordinates up to about 100, divided by the largest one, and beyond
     that as good as float32.
     """
-    left, right = _sums_and_axes(sums.shape[-1])
+    left, right = sums_and_axes(sums.shape[-1])
     a, b = sums[:, left], sums[:, right]
     larger, smaller = a.abs(), b.abs()
     larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)
@@ -105,7 +105,7 @@ def quotient_features(sums: Tensor) -> Tensor:
 
 
 @cache
-def _sums_and_axes(num_sums: int) -> tuple[list[int], list[int]]:
+def sums_and_axes(num_sums: int) -> tuple[list[int], list[int]]:
     """Numbers of sums of axes, and of one axis for each: two axes once, larger sums with all."""
     dimension = (num_sums + 1).bit_length() - 1
     pairs = [

@@ -10,11 +10,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sb3_ext.networks.features import canonical_points
+from sb3_ext.networks.features import canonical_points, quotient_features, sums_and_axes
 
 PATIENCE = 2**20
 """Numbers that torch packs and pools before the compiled loops are loaded, which takes longer; a
@@ -115,6 +116,16 @@ def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
         zeros = x.new_zeros(highest.shape)
         parts.append(zeros.scatter_reduce(0, index, x, "mean", include_self=False))
     return torch.cat(parts, 1)
+
+
+def quotients(sums: Tensor) -> Tensor:
+    """`quotient_features`, by compiled loops where they suit, with the same bits."""
+    if shapes_are_fixed(sums) or not _suits_loops(sums):
+        return quotient_features(sums)
+    left, right = map(np.array, sums_and_axes(sums.shape[1]))
+    features = sums.new_empty(len(sums), 2 * len(left))
+    _loops().quotient_features(sums.numpy(), left, right, features.numpy())
+    return features
 
 
 @cache

@@ -22,6 +22,7 @@ from sb3_ext.networks.features import (
     pair_features,
     point_features,
     quotient_features,
+    sums_and_axes,
 )
 from sb3_ext.networks.rows import Rows
 
@@ -119,6 +120,19 @@ def test_quotients_are_those_of_euclids_algorithm(difference, scale):
         if all(each <= 40 for each in exact):
             assert moves == pytest.approx(sum(exact[:7]), abs=1e-3)
             assert first == pytest.approx(exact[0] if exact else 0, abs=1e-3)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_compiled_quotients_have_the_same_bits(dimension):
+    compiled_rows = pytest.importorskip("sb3_ext.networks.compiled_rows")
+    generator = torch.Generator().manual_seed(dimension)
+    for scale in (1, 20, 97, 100_000):
+        points = torch.randint(scale + 1, (2, 500, dimension), generator=generator) / scale
+        sums = axis_sums(points[0] - points[1])
+        left, right = map(np.array, sums_and_axes(sums.shape[1]))
+        found = torch.empty(len(sums), 2 * len(left))
+        compiled_rows.quotient_features(sums.numpy(), left, right, found.numpy())
+        assert torch.equal(found, quotient_features(sums))
 
 
 @pooling

@@ -1,8 +1,8 @@
 """Callbacks for SB3's `learn`.
 
-All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
-after a resume as if nothing had happened (`sb3_ext.checkpoints.resume`). A configuration
-gives them by name, with plain data as arguments (`docs/two_player.md`).
+They work with our algorithms and with those of SB3. An `Every` sets their period, and a resumed run
+continues exactly (`sb3_ext.checkpoints.resume`). Configurations name them, with plain data as
+arguments (`docs/two_player.md`).
 """
 
 from __future__ import annotations

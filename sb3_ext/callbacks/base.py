@@ -1,4 +1,4 @@
-"""What callbacks share: a rhythm and a memory that survive a resume, and a way to end training."""
+"""The base of callbacks: a period and a state that survive a resume, and a way to end training."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sb3_ext.config.checks import check_number
 
 @dataclass(kw_only=True)
 class Every:
-    """Is due each time a counter passes another multiple of its period.
+    """A trigger that is due each time a counter passes a multiple of its period.
 
-    Counters are the algorithm's own, so the rhythm goes on unbroken after a resume; seconds count
-    from construction, and afresh after a resume. Exactly one period is given, above 0.
+    Counters are the algorithm's own, so a resume does not disturb them. Seconds count from
+    construction, and start again after a resume. Exactly one period is given, above 0.
     """
 
     updates: int | None = None
@@ -37,24 +37,24 @@ class Every:
         self._period = check_number(f"every.{self._unit}", period, low=0, above=True)
         self._began = time.monotonic()
         self.last = 0
-        """How many periods had passed when it was asked last."""
+        """Number of periods that had passed at the last call."""
 
     def due(self, **counters: float) -> bool:
-        """Whether it is time again, after so many in all; asking counts as having acted."""
+        """Return whether the trigger is due at these counts; asking counts as having acted."""
         counters["seconds"] = time.monotonic() - self._began
         # A counter that went back belongs to a new run of the same object.
         before, self.last = self.last, int(counters[self._unit] // self._period)
         return self.last > before
 
     def go_on_after(self, last: int) -> None:
-        """Goes on where `last` was taken."""
+        """Continue from a saved `last`."""
         self.last, self._began = last, time.monotonic() - last * self._period
 
 
 class PeriodicCallback(BaseCallback):
-    """Does something every so often; a resumed run goes on in the same rhythm.
+    """A callback that acts periodically; a resumed run keeps the same period.
 
-    A subclass writes `act`, and names in `remembered` the attributes that a checkpoint needs.
+    A subclass defines `act`, and lists in `remembered` the attributes that a checkpoint needs.
 
     Args:
         every: how often, an `Every` or ``{"updates": 1000}``.
@@ -73,7 +73,7 @@ class PeriodicCallback(BaseCallback):
 
     @abstractmethod
     def act(self) -> None:
-        """What is done each time it is due."""
+        """Act; called each time the period ends."""
 
     def _is_due(self) -> bool:
         model = self.model
@@ -101,15 +101,15 @@ class PeriodicCallback(BaseCallback):
 
 
 def as_tensor(value: Any) -> Tensor:
-    """What a callback finds in its locals, as a tensor where it is."""
+    """Return a value from a callback's locals, as a tensor on its device."""
     return torch.as_tensor(getattr(value, "tensor", value))
 
 
 def stop_training(model: Any) -> bool:
-    """Asks a model to end the running `learn`; returns what `_on_step` has to return.
+    """Ask a model to end `learn`; return the value that `_on_step` must return.
 
-    Our algorithms make the updates for what was collected first, so that a checkpoint written at
-    the end continues exactly. Those of SB3 know only the end in the middle of a rollout.
+    Our algorithms first make the updates for the collected data, so that a final checkpoint
+    continues exactly. SB3's own stop in the middle of a rollout.
     """
     if hasattr(model, "request_stop"):
         model.request_stop()

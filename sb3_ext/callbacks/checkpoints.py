@@ -1,4 +1,4 @@
-"""Writes checkpoints that training can go on from exactly; also for time limits and Ctrl-C."""
+"""Checkpoints from which training resumes exactly, also for time limits and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sb3_ext.runs.signals import RunSignals
 
 
 class Checkpoints(PeriodicCallback):
-    """Saves the whole run every so often and at the end, see `sb3_ext.checkpoints.resume`.
+    """Save the whole run periodically and at the end, see `sb3_ext.checkpoints.resume`.
 
-    It saves when a rollout begins, after the updates of the one before: only there is a run in a
-    state that `learn` can start from. Put it last in the list, so that the other callbacks have
-    seen the same as the model.
+    It saves before a rollout, after the updates of the one before: only then can `learn` start from
+    the state. Put it last in the list, so that the other callbacks have seen the same data as the
+    model.
 
-    If a loss has become NaN nothing is written and training ends with a FloatingPointError. If the
-    disk is full a `CheckpointWarning` says so and training goes on, except at the end.
+    If a loss is NaN, nothing is written and training ends with a FloatingPointError. If the disk is
+    full, a `CheckpointWarning` appears and training continues, except at the end.
 
     Args:
         run_dir: the folder of the run.
         every: how often to save.
-        keep_last: how many checkpoints stay, at least 1.
-        buffer: False leaves out the experience: small files, but no exact resume.
+        keep_last: number of checkpoints to keep, at least 1.
+        buffer: False leaves out the replay buffer: small files, but no exact resume.
     """
 
     between_rollouts = True
@@ -52,7 +52,7 @@ class Checkpoints(PeriodicCallback):
         self._requested = False
 
     def request(self) -> None:
-        """Save at the next opportunity, whatever is due. Safe to call from a signal handler."""
+        """Save at the next opportunity. Safe to call from a signal handler."""
         self._requested = True
 
     def _is_due(self) -> bool:
@@ -80,11 +80,11 @@ class Checkpoints(PeriodicCallback):
 
 
 class Signals(BaseCallback):
-    """SIGTERM and SIGINT end training with a checkpoint, SIGUSR1 writes one and goes on.
+    """Save a checkpoint on signals: SIGTERM and SIGINT then end training, SIGUSR1 does not.
 
-    They are written by the `Checkpoints` among the callbacks, if there are any, when the rollout of
-    the next step and its updates are done. See `RunSignals` for a second signal and for threads.
-    After an error in `learn` the handlers of before are back, except with SB3's own algorithms.
+    The `Checkpoints` among the callbacks, if any, writes it after the current rollout and its
+    updates. See `RunSignals` for a second signal and for threads. After an error in `learn` the
+    previous handlers are restored, except with SB3's own algorithms.
 
     Attributes:
         received: the signal that ended training, for the exit code; None if there was none.
@@ -122,5 +122,5 @@ class Signals(BaseCallback):
             self.after_learn()
 
     def after_learn(self) -> None:
-        """Puts the handlers of before back."""
+        """Restore the previous handlers."""
         self._handlers.__exit__()

@@ -1,4 +1,4 @@
-"""SB3's evaluation callback, made to be interrupted: by a kill, a time limit, a full disk."""
+"""SB3's evaluation callback, safe against kills, time limits and full disks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _REMEMBERED = (
 
 
 class Evaluation(EvalCallback):
-    """Plays episodes every so often; writes ``evaluations.npz`` and ``best_model.zip``.
+    """Play episodes periodically; write ``evaluations.npz`` and ``best_model.zip``.
 
-    As `EvalCallback`, but a resumed run goes on with its measurements, its best value and the
-    episodes that it would have played, and files are replaced as a whole.
+    As `EvalCallback`, but a resumed run continues with its measurements, best value and episodes,
+    and files are replaced as a whole.
 
     Args:
-        eval_env: what is played; its state is saved where it has one.
+        eval_env: the environment; its state is saved if it has one.
         folder: for the files.
         **arguments: of `EvalCallback`, without its paths.
     """
@@ -54,13 +54,13 @@ class Evaluation(EvalCallback):
         return goes_on
 
     def state_dict(self) -> dict[str, Any]:
-        """What was measured so far, and where the environment stands."""
+        """Return the measurements so far, and the state of the environment."""
         values = {name: torch.from_numpy(np.array(getattr(self, name))) for name in _REMEMBERED}
         played = bool(self.evaluations_timesteps)
         return {"environment": vec_env_state(self.eval_env) if played else None, **values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken."""
+        """Continue from a saved `state_dict`."""
         for name in _REMEMBERED:
             setattr(self, name, state[name].tolist())
         if state["environment"] is not None:

@@ -1,4 +1,4 @@
-"""The model against fixed opponents while it trains: its rho, and games to read."""
+"""Evaluate a model against fixed opponents during training: rho, and games to read."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of an SB3 model or policy, which follows it as it trains.
+    """Return the greedy player of an SB3 model or policy; it follows the model's training.
 
     Raises:
-        ValueError: its observations are not those of a one-seat environment.
+        ValueError: the observations are not those of a one-seat environment.
     """
     policy = getattr(model, "policy", model)
     role, points = seat_of(policy)
@@ -50,9 +50,9 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
 
 
 class GamesAgainst(PeriodicCallback):
-    """Has the model play fixed opponents on the same starts every time, without exploring.
+    """Let the model play fixed opponents from the same starts every time, without exploring.
 
-    It acts at the end too, unless that version has played already.
+    It also acts at the end, unless that version has been played already.
 
     Args:
         opponents: players of the other seat, by name or as objects.
@@ -97,20 +97,19 @@ class GamesAgainst(PeriodicCallback):
 
 
 class RhoEvaluation(GamesAgainst):
-    """Scores one frozen version of the model on the same starts every time, at the end too.
+    """Measure the model's rho from the same starts every time, also at the end.
 
-    Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the part of the games that
-    the host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for
-    the model, a host's longest or an agent's shortest. Of a host also ``rho_share/<opponent>``,
-    rho as a part of what no host can surpass, against the scripted agents that draw nothing; where
-    the search for that was given up, the least that it can be.
+    Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the share of games that the
+    host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for the
+    model (a host's longest, an agent's shortest). For a host also ``rho_share/<opponent>``, rho as
+    a share of the optimum against deterministic scripted agents; a lower bound if the search was
+    given up.
 
-    The best model is the one whose score is highest for a host and lowest for an agent, where the
-    score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against the
-    one that is named.
+    The score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against
+    a named opponent. The best model has the highest score for a host, the lowest for an agent.
 
-    The starts are drawn from a seed of their own, and neither the games nor the players use a
-    generator that training uses: a run with evaluations learns the same as one without.
+    Starts, games and players use random numbers of their own, so a run with evaluations learns the
+    same as one without.
 
     Arguments that are not told here are those of `GamesAgainst`.
 
@@ -118,15 +117,14 @@ class RhoEvaluation(GamesAgainst):
         best: ``worst``, ``mean`` or the name of an opponent.
         save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
             policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
-        at_start: evaluate the untrained model too.
+        at_start: also evaluate the untrained model.
 
     Attributes:
         history: one dict per evaluation: updates, transitions, seconds, rho and its 95 % interval
-            by opponent, score; of a host also ``share`` by opponent, from the least to the greatest
-            that it can be.
+            by opponent, score; for a host also ``share`` by opponent, as lower and upper bound.
         best_score: the best score so far, None before the first evaluation.
-        optima: of a host, since the first evaluation: the rho by opponent that no host can surpass
-            from these starts, from the least to the greatest that it can be, or None.
+        optima: for a host, after the first evaluation: the optimal rho by opponent from these
+        starts, as lower and upper bound, or None.
     """
 
     remembered = (*GamesAgainst.remembered, "best_score", "history")
@@ -225,7 +223,7 @@ class RhoEvaluation(GamesAgainst):
 
 
 def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecord]) -> None:
-    """Writes games into a folder, made if needed: ``<name>.txt`` to read and ``<name>.json``."""
+    """Write games into a folder, which is made if needed: ``<name>.txt`` and ``<name>.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
     data = json.dumps([record.to_dict() for record in records])
@@ -235,11 +233,11 @@ def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecor
 
 
 class SampleGames(GamesAgainst):
-    """Plays whole games without exploring and writes them as text and JSON, at the end too.
+    """Play whole games without exploring and write them as text and JSON, also at the end.
 
-    Into ``<run_dir>/games/<updates>/``: ``<opponent>.txt`` to read and ``<opponent>.json``, a list
-    of games with positions, the host's sets and the agent's axes. The starts are the same each
-    time, so that versions of the learner can be compared.
+    The folder ``<run_dir>/games/<updates>/`` gets ``<opponent>.txt`` to read and
+    ``<opponent>.json``, a list of games with positions, the host's sets and the agent's axes. The
+    starts are the same each time, so that versions can be compared.
 
     Arguments that are not told here are those of `GamesAgainst`; by default there are 3 games.
 

@@ -1,4 +1,4 @@
-"""Callbacks that decide by numbers: end training, or go to the next stage of a curriculum."""
+"""Callbacks that act on metrics: end training, or start the next stage of a curriculum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sb3_ext.runs.stopping import Condition, StopRules, load_states, parse_condi
 
 
 class LastLogged(KVWriter):
-    """Keeps the numbers that a logger wrote last, by name."""
+    """Keep the latest logged numbers, by name."""
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
@@ -30,12 +30,12 @@ class LastLogged(KVWriter):
 
 
 class ByConditions(BaseCallback, KVWriter):
-    """Shows every new value to its `conditions`, once.
+    """Pass every new value to its `conditions` once.
 
-    ``rho/...`` come from the evaluations among the callbacks, as soon as they are measured;
-    ``updates`` and ``transitions`` at every step; everything else under its name in the log, when
-    that is written. When logs are written by time, as is the default, what is decided by them is
-    not repeatable: use ``log_interval_updates`` then.
+    Values ``rho/...`` come from the evaluations among the callbacks when they are measured,
+    ``updates`` and ``transitions`` at every step, and everything else from the log when it is
+    written. By default logs are written by time, so decisions on logged values are not repeatable;
+    use ``log_interval_updates`` for that.
     """
 
     conditions: Sequence[Condition]
@@ -69,9 +69,9 @@ class ByConditions(BaseCallback, KVWriter):
 
 
 class StopBy(ByConditions):
-    """Ends `learn` by rules of a command line, which count from its beginning, also in a resume.
+    """End `learn` by the rules of a command line, which count from the command's start.
 
-    What was collected is still learnt from, so the numbers are lower bounds.
+    The model still learns from what was collected, so the numbers are lower bounds.
 
     Args:
         rules: the rules.
@@ -85,7 +85,7 @@ class StopBy(ByConditions):
 
     @property
     def reason(self) -> str | None:
-        """What ended training, None if nothing did."""
+        """The rule that ended training, or None."""
         return self.rules.reason
 
     def _on_training_start(self) -> None:
@@ -119,10 +119,9 @@ class StopBy(ByConditions):
 
 
 class StopConditions(StopBy):
-    """As `StopBy`, with rules of its own that count from the beginning of the run.
+    """End `learn` by rules that count from the beginning of the run.
 
-    The arguments are those of `StopRules`; seconds are those of training, whatever was resumed in
-    between.
+    The arguments are those of `StopRules`. Seconds count training time over all resumes.
     """
 
     __signature__ = inspect.signature(StopRules)
@@ -135,7 +134,7 @@ class StopConditions(StopBy):
         self.rules.pause()
 
     def state_dict(self) -> dict[str, Any]:
-        """What was used of the budgets that the model does not count itself, and of conditions."""
+        """Return the used budgets that the model does not count, and the state of conditions."""
         used = {"episodes": self._episodes, "seconds": self.rules.seconds}
         return {"conditions": self._states(), **used}
 
@@ -148,11 +147,11 @@ class StopConditions(StopBy):
 
 
 class Curriculum(ByConditions):
-    """Calls `set_stage` of the environment, and goes to the next stage when all conditions hold.
+    """Call `set_stage` of the environment, and start the next stage when all conditions hold.
 
-    A row changes over when its next episode begins. The environments of `resgym` take
-    ``num_points`` and ``max_value``, the sizes of random starts, up to those that they were made
-    with; shapes stay. So one learner can begin with few points and small numbers::
+    A row changes when its next episode begins. The environments of `resgym` accept ``num_points``
+    and ``max_value``, the sizes of random starts, up to their own; shapes do not change. So a
+    learner can begin with few points and small numbers::
 
         Curriculum([
             {"num_points": 5, "max_value": 5, "until": Bound("rho/choose_first", lower=0.2)},
@@ -160,17 +159,17 @@ class Curriculum(ByConditions):
             {},
         ])
 
-    Metrics that conditions can name are those of `ByConditions`. `RhoEvaluation` measures on
-    full-sized starts unless it is told other sizes; put it before this in the list. Logs
-    ``curriculum/stage``, from 0.
+    Conditions can name the metrics of `ByConditions`. `RhoEvaluation` measures full-sized starts
+    unless it has other sizes; put it before this callback in the list. Logs ``curriculum/stage``,
+    from 0.
 
     Args:
-        stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
-            to go on (one condition or a list). The last one has no ``until``.
+        stages: for each, the keyword arguments of `set_stage`, and ``until``, the condition or
+        conditions to start the next stage. The last stage has no ``until``.
         verbose: 1 prints a line for each change.
 
     Attributes:
-        stage: number of the stage now.
+        stage: number of the current stage.
         changes: one dict per change: stage, updates, transitions.
     """
 
@@ -193,7 +192,7 @@ class Curriculum(ByConditions):
 
     @property
     def conditions(self) -> Sequence[Condition]:  # type: ignore[override]
-        """Those of the stage now: what was measured in one says nothing about the next."""
+        """The conditions of the current stage; each stage measures anew."""
         return self.until[self.stage]
 
     def _on_training_start(self) -> None:
@@ -216,7 +215,7 @@ class Curriculum(ByConditions):
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """The stage, the changes so far, and what its conditions have noted."""
+        """Return the stage, the changes so far, and the state of its conditions."""
         own = {"changes": copy.deepcopy(self.changes), "stage": self.stage}
         return {"conditions": self._states(), **own}
 

@@ -1,4 +1,4 @@
-"""Callbacks that log how a run is doing: actions, layers, times, and what it costs the machine."""
+"""Callbacks that log actions, layers, times, and the load of the machine."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
 
 
 class ActionCounts(PeriodicCallback):
-    """Counts the actions of the rollouts, exploration included, and the greedy ones.
+    """Count the actions of the rollouts, including exploration, and the greedy actions.
 
-    A policy that has collapsed chooses one. Logs, each time it is due: ``actions/<k>``, the share
-    of action k since the last time (up to 32 actions); ``actions/entropy``, see
-    `entropy_of_counts`; ``actions/most_common_share``; and the last two for what the policy would
-    choose without exploring in the rows' present states, as ``actions/greedy_entropy`` and
-    ``actions/greedy_most_common_share``.
+    A collapsed policy chooses one action only. Each period logs ``actions/<k>``, the share of
+    action k in the period (up to 32 actions), ``actions/entropy`` (see `entropy_of_counts`) and
+    ``actions/most_common_share``; and ``actions/greedy_entropy`` and
+    ``actions/greedy_most_common_share`` for the choices without exploration in the current states.
 
-    Counts stay on the device between two logs. Training is not touched: no random number is drawn.
+    Counts stay on the device between two logs. No random numbers are drawn, so training is
+    unaffected.
 
     Attributes:
         last: the counts of the last log, by ``rollout`` and ``greedy``; lists of A integers.
@@ -60,7 +60,7 @@ class ActionCounts(PeriodicCallback):
         return zeros.index_add(0, index, torch.ones_like(index))
 
     def act(self) -> None:
-        """Logs the counts since the last time and asks the policy for its greedy choices."""
+        """Log the counts of the period and the policy's greedy choices."""
         assert self.counts is not None
         model, env = self.model, self.training_env
         legal = getattr(model, "legal_actions", None)
@@ -108,7 +108,7 @@ class LayerStatistics(PeriodicCallback):
 
 
 class SystemStatistics(PeriodicCallback):
-    """Logs what a long run costs its machine, under ``system/``.
+    """Log the load of the machine, under ``system/``.
 
     ``processors``: how many this process has kept busy since the last time, on average. In MiB
     ``peak_memory_mb``, what this process had at most so far, and ``gpu_peak_memory_mb`` of torch's
@@ -133,7 +133,7 @@ class SystemStatistics(PeriodicCallback):
 
 
 class Timers(PeriodicCallback):
-    """Measures rollouts and what lies between them.
+    """Measure the time of rollouts and of updates.
 
     Logs, each time it is due, means since the last time: ``time/rollout_ms`` of a rollout, with the
     environment, the choice of actions and callbacks; ``time/update_ms`` from the end of a rollout

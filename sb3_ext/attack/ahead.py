@@ -1,4 +1,4 @@
-"""A player that looks ahead against an opponent that it knows."""
+"""A player that looks ahead against a known opponent."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ _ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that i
 
 
 class Ahead:
-    """One step of policy improvement by games to the end (Tesauro and Galperin 1996).
+    """One step of policy improvement by simulated games (Tesauro and Galperin 1996).
 
-    For every legal answer the game is simulated with the opponent itself and a policy for the
-    player's own later moves, and the answer with the longest game (an agent) or the shortest (a
-    host) is given; of several equally good ones that of the policy, or else the first. Against an
-    opponent that draws random numbers the rollouts draw their own.
+    For every legal answer the game is simulated with the opponent and a policy for the player's own
+    later moves. An agent takes the answer with the longest game, a host the shortest; ties go to
+    the policy's answer, or else to the first. Simulations draw random numbers of their own.
 
     Args:
         policy: plays the later moves; a player of the same seat.
         opponent: the player of the other seat.
         spec: the game.
-        moves: games are cut after so many moves.
+        moves: number of moves after which games are cut.
     """
 
     def __init__(self, policy: Player, opponent: Player, spec: GameSpec, moves: int) -> None:

@@ -1,7 +1,7 @@
-"""An attack: trainings against a frozen player, scripted opponents, and the exact answer.
+"""An attack: trained and scripted opponents of a frozen player, and the exact worst case.
 
-The figure is the worst rho over all of them, so a training that fails makes no player look strong.
-Every finished part is a sealed file of the run's folder, and is not done again.
+The result is the worst rho over all of them, so a failed training cannot make a player look strong.
+Every finished part is a sealed file in the run's folder, and is not repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PROBES = 256
 
 
 class Attack(Job[AttackConfig]):
-    """Attacks one player; ``player`` and ``role`` come with the command line."""
+    """Attack one player; the command line gives ``player`` and ``role``."""
 
     name = "attack"
     about = __doc__ or ""
@@ -57,7 +57,7 @@ class Attack(Job[AttackConfig]):
 examples:
   python -m sb3_ext.attack zeillinger                   trained agents against a host
   python -m sb3_ext.attack choose_first                 trained hosts against an agent
-  python -m sb3_ext.attack random --role host           a name that both seats know
+  python -m sb3_ext.attack random --role host a name that both seats have
   python -m sb3_ext.attack taught --role host --parts exact --actors 8
 """
     Config = AttackConfig
@@ -73,7 +73,7 @@ examples:
         self._draws = self._print != _fingerprint(self._player, self._spec, 1)
         if self._draws and parts == ["exact"]:
             raise ConfigError(
-                f"player: got {player_name(run.given.player)}; expected one that draws no numbers"
+                f"player: got {player_name(run.given.player)}; expected a deterministic player"
             )
         self._stops = UNLESS_PROVED in parts
         self._parts = PARTS if self._stops else parts
@@ -85,12 +85,12 @@ examples:
         """Adds the player and what is done to it."""
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
-        add("--role", choices=("host", "agent"), help="its seat, if it is not clear")
+        add("--role", choices=("host", "agent"), help="seat of the player, if both have the name")
         known = f"a YAML file, or one of {', '.join(shipped_configs('attack'))} (default points5)"
         add("--budget", dest="config", default="points5", metavar="FILE", help=known)
         parts = (
-            "what is done (default: the first three); the last leaves out scripts and trainings "
-            "where the search settles every start"
+            "parts of the attack (default: the first three); the last skips scripts and trainings "
+            "if the search proves every start"
         )
         add("--parts", nargs="+", default=PARTS, choices=(*PARTS, UNLESS_PROVED), help=parts)
         add_options(parser, "--starts", "--actors")
@@ -112,8 +112,8 @@ examples:
         who = {"role": self._player.role, "fingerprint": self._print}
         if self._part("player", lambda: who) != who:
             raise ConfigError(
-                f"out: got {self.run_of.folder}, which holds an attack on a player that answers "
-                "differently; expected another folder"
+                f"out: got {self.run_of.folder}, which belongs to an attack on another "
+                "player; expected another folder"
             )
         found = self.found
         with spreading(self.run_of.given.actors, lambda: beat(pulse, self.used)) as spread:
@@ -133,13 +133,13 @@ examples:
         file = self.run_of.folder / f"{name}.json"
         if not file.is_file():
             write_json(file, sealed(make()))
-        with errors_named(f"out: {file} is damaged, delete it", ConfigError):
+        with errors_named(f"out: {file} is damaged: delete it", ConfigError):
             return check_seal(json.loads(file.read_text(encoding="utf-8")))
 
     def _exact(self, spread: Spread, section: Exact) -> Any:
         """What a perfect responder reaches; None against a player that draws numbers."""
         if self._draws:
-            self.run_of.say("no exact figure: the player draws numbers")
+            self.run_of.say("no exact worst case: the player draws random numbers")
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
@@ -360,12 +360,12 @@ def exploit(
     parts: Sequence[str] = PARTS,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Attacks a player from Python; nothing is kept.
+    """Attack a player from Python; no files are kept.
 
     Args:
         player: a name, a `Player`, a function or the path of a saved model.
         budget: the name of a budget of this package, a YAML file, a dictionary or a config.
-        role: the player's seat where that is not clear.
+        role: seat of the player, if both seats have its name.
         settings: changes of the budget, ``key=value`` each.
         parts: ``exact``, ``scripted``, ``trained``, ``unless-proved``; default: the first three.
         say: called with lines of progress.

@@ -1,4 +1,4 @@
-"""What an attack may spend; every key has to be in its file, so that a file shows all of it."""
+"""The budget of an attack; a file must set every key, so that it shows the whole budget."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Game(Section):
     max_num_points: Annotated[int, Whole, Ge(2)]
     """points of a random start"""
     max_value: Count
-    """starts are uniform on 0..max_value"""
+    """largest value of a random start"""
     polytope: Literal["dominance", "newton"]
     """which points a move keeps"""
     reposition: bool
     """subtract the least coordinate of each axis after a move"""
     max_moves: PositiveCount
-    """games are cut after so many moves"""
+    """moves after which a game is cut"""
     starts: str | None = None
-    """file of starts; may be left out"""
+    """file of starts; optional"""
 
     @model_validator(mode="after")
     def _is_a_game(self) -> Game:
@@ -54,7 +54,7 @@ class Game(Section):
 
 
 class Starts(Section):
-    """Starts that something is measured on."""
+    """The starts of a measurement."""
 
     games: Size
     """how many"""
@@ -63,12 +63,12 @@ class Starts(Section):
 
 
 class Exact(Section):
-    """The truth by search, for players that draw no numbers."""
+    """The exact worst case by search, for deterministic players."""
 
     starts: PositiveCount
-    """starts that are searched, the first are the test's"""
+    """number of starts to search, beginning with those of the test"""
     positions: PositiveCount
-    """positions after which a search is given up"""
+    """positions before a search is given up"""
 
 
 def _learner(values: Any) -> None:
@@ -77,7 +77,7 @@ def _learner(values: Any) -> None:
 
 
 class AttackConfig(ConfigFile):
-    """A whole budget; give all players that are to be compared the same."""
+    """A whole budget; compare players only under the same budget."""
 
     folder: ClassVar[str] = "attack"
     field: ClassVar[str] = "budget"
@@ -89,32 +89,31 @@ class AttackConfig(ConfigFile):
     learner: Annotated[dict[str, Any], accepted_by(_learner)]
     """arguments of DDQN and n_envs, as in configs/ddqn.yml without policy and n_timesteps"""
     reward: Literal["step", "survival", "terminal", "points"]
-    """what the learner learns from; step is the length of the game"""
+    """reward of the learner; step is the length of the game"""
     seeds: list[Count]
-    """one training for each, from nothing"""
+    """seeds; one training from random weights for each"""
     updates: Count
     """gradient updates of each training"""
     every: PositiveCount
-    """updates between two looks at it"""
+    """updates between two validations"""
     validation: Starts
-    """starts that the best version is chosen on"""
+    """starts that select the best version"""
     test: Starts
-    """starts of everything that is reported"""
+    """starts of the reported figures"""
     agents: list[Annotated[str, accepted_by(make_agent)]]
     """scripted agents that attack a host"""
     hosts: list[Annotated[str, accepted_by(make_host)]]
     """scripted hosts that attack an agent"""
     lookahead: Count
-    """responders also play with games in the head before every move, cut after so many moves; 0:
-    not"""
+    """moves to simulate before every move, as a second form of each responder; 0: none"""
     exact: Exact | None
-    """search for the truth too, or null"""
+    """the exact worst case, or null"""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> AttackConfig:
         if self.validation.seed == self.test.seed:
             raise ValueError(
-                f".validation.seed: got {self.test.seed}, the seed of test; expected another, or "
-                "the version would be chosen on the starts that it is judged by"
+                f".validation.seed: got {self.test.seed}, the seed of test; expected another: "
+                "the test starts must not select the version"
             )
         return self

@@ -1,4 +1,4 @@
-"""The strength of a player: what it keeps against the best opponent, beside the optimum."""
+"""The strength of a player: its worst case, compared with the optimum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Strength(NamedTuple):
             than ``limit``: it goes on.
         open: bool [N]: the search was given up, the game has at least ``moves``.
         least: int64 [N]: the least depth, what a perfect host and agent play.
-        proved: bool [N]: ``least`` is no mere lower bound.
+        proved: bool [N]: ``least`` is exact, not just a lower bound.
     """
 
     role: Role
@@ -88,7 +88,7 @@ def strength(
     positions: int = 20_000,
     spread: Callable[..., Iterable[Any]] = map,
 ) -> Strength:
-    """The worst case of a player that draws no numbers, by search.
+    """Return the worst case of a deterministic player, by search.
 
     Args:
         player: its seat is ``player.role``.
@@ -99,12 +99,12 @@ def strength(
         spread: `map`, or the like in other processes.
 
     Raises:
-        ValueError: the game has other rules than the solver knows.
+        ValueError: the solver does not know the rules of the game.
     """
     if spec.polytope != "dominance" or spec.reposition:
         raise ValueError(
             f"polytope, reposition: got {spec.polytope}, {spec.reposition}; expected dominance, "
-            "False, as the solver plays"
+            "False, the solver's rules"
         )
     rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
     search = partial(_searched, player, spec, limit, positions)

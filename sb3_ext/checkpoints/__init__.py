@@ -1,1 +1,1 @@
-"""Checkpoints that training goes on from exactly, and how they are stored."""
+"""Checkpoints from which training resumes exactly, and their files."""

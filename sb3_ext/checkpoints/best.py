@@ -1,4 +1,4 @@
-"""Versions of a model that are kept to play with."""
+"""Saved versions of a model, for playing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sb3_ext.runs.files import rename_durably
 
 
 def save_model(path: Path, model: Any) -> None:
-    """Writes SB3's file of a model; the old one stays until the new one is complete.
+    """Write a model's SB3 file; the old file stays until the new one is complete.
 
-    ``path`` ends in ``.zip``. A model that a NaN has spoiled refuses to be saved.
+    ``path`` ends in ``.zip``. A model with NaN weights is refused.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".new.zip")
@@ -26,14 +26,14 @@ def save_model(path: Path, model: Any) -> None:
 
 
 def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True) -> None:
-    """Writes a version of a model as a checkpoint that needs no pickle.
+    """Write a version of a model as a checkpoint without pickles.
 
     Args:
         path: the checkpoint's directory.
-        model: its policy is what plays; without ``archive`` it may be the policy itself.
-        evaluation: why it is kept, as plain data.
-        archive: write SB3's file too, as ``<path>_model.zip`` for a path ``best`` and as
-            ``<path>.zip`` for others.
+        model: the model whose policy plays; without ``archive`` it may be the policy itself.
+        evaluation: the measurements of this version, as plain data.
+        archive: also write SB3's file, as ``<path>_model.zip`` for a path ``best``, otherwise as
+        ``<path>.zip``.
     """
     if archive:  # first, since it refuses a model that a NaN has spoiled
         name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"

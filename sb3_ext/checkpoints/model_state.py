@@ -1,7 +1,7 @@
-"""Everything that a model is made of while it learns, as the parts of a checkpoint.
+"""The state of a model in training, as the parts of a checkpoint.
 
-docs/checkpoints.md lists the parts and what is promised. SB3's own algorithms draw from the global
-generators, which `global_random_state` gives.
+docs/checkpoints.md lists the parts and the guarantees. SB3's own algorithms use the global
+generators; `global_random_state` saves them.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ _REMEMBERED: dict[type[VecEnv], tuple[str, ...]] = {
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
-    """The state of a model between two blocks of updates, see the module.
+    """Return the state of a model between two blocks of updates.
 
-    Tensors are the model's own: write them out before it goes on.
+    Tensors belong to the model: write them before it continues.
 
     Args:
         model: DDQN, or SB3's and sb3-contrib's DQN, QRDQN, PPO, A2C and MaskablePPO, set up with an
             environment.
         prefix: put before the name of every part, such as ``"host."``.
-        buffer: False leaves out the experience, the bulk of the state.
+        buffer: False leaves out the replay buffer, the largest part.
 
     Raises:
-        FloatingPointError: a loss or a weight is NaN or infinite, so that there is nothing to keep.
-        TypeError: the model is of another kind, or its policy has a memory.
+        FloatingPointError: a loss or a weight is NaN or infinite.
+        TypeError: the model has another type, or its policy is recurrent.
         ValueError: its replay buffer cannot be saved.
     """
     ours: Any = model
@@ -90,7 +90,7 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
 
 
 def check_finite(model: Any) -> None:
-    """Raises a FloatingPointError if a loss or a weight of a model is NaN or infinite. Waits."""
+    """Raise FloatingPointError if a loss or weight is NaN or infinite. Waits for the device."""
     getattr(model, "check_finite", lambda: None)()
     for name, value in model.policy.state_dict().items():
         if value.is_floating_point() and not bool(value.isfinite().all()):
@@ -101,9 +101,9 @@ def check_finite(model: Any) -> None:
 
 
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
-    """Puts a state back into a model that was made from the same arguments.
+    """Restore a state in a model made from the same arguments.
 
-    Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is of no use.
+    Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is unusable.
 
     Raises:
         CheckpointError: a part is missing, or belongs to another algorithm, network, game or
@@ -149,13 +149,13 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
-    """Loads weights into a policy; an error names ``field`` and what does not fit."""
+    """Load weights into a policy; errors name ``field`` and the mismatch."""
     with errors_named(field):
         policy.load_state_dict(weights)
 
 
 def network_description(policy: Any) -> dict[str, Any]:
-    """How to build a policy, as ``policy``; or why that cannot be said, as ``not_described``."""
+    """Describe how to build a policy (``policy``), or why one cannot (``not_described``)."""
     try:
         return {"policy": describe_policy(policy)}
     except ValueError as error:
@@ -163,7 +163,7 @@ def network_description(policy: Any) -> dict[str, Any]:
 
 
 def _identity(model: Any) -> dict[str, Any]:
-    """What has to be the same in a model that takes over a state."""
+    """Return what must be equal in a model that takes over a state."""
     known = isinstance(model, (OffPolicyAlgorithm, OnPolicyAlgorithm))
     if not known or hasattr(model, "_last_lstm_states"):
         raise TypeError(f"model: got {type(model).__name__}; expected an algorithm without memory")
@@ -225,9 +225,9 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Any], dict[str, Any]
 def load_training_state(
     model: BaseAlgorithm, tensors: Mapping[str, Any], counters: Mapping[str, Any]
 ) -> None:
-    """Puts back what `training_state` gave, into a model of the same arguments.
+    """Restore a `training_state` in a model made from the same arguments.
 
-    The environment's own state is put back by whoever saved it. Continue with
+    The environment's state is restored separately. Continue with
     `learn(..., reset_num_timesteps=False)`.
 
     Raises:
@@ -249,7 +249,7 @@ def load_training_state(
 
 
 def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
-    """Puts a state into an optimiser of the same parameters.
+    """Restore the state of an optimiser with the same parameters.
 
     Raises:
         ValueError, KeyError: it had other groups of parameters or settings.
@@ -271,7 +271,7 @@ def global_random_state() -> dict[str, Any]:
 
 
 def load_global_random_state(state: Mapping[str, Any]) -> None:
-    """Puts back what `global_random_state` gave; CUDA's where there are as many devices."""
+    """Restore a `global_random_state`; CUDA's only with the same number of devices."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
     torch.set_rng_state(state["torch"].cpu())
@@ -301,8 +301,8 @@ def vec_env_state(env: VecEnv) -> list[Any] | None:
     """The state of every layer, outermost first, as tensors, arrays and plain data.
 
     Returns:
-        None if it cannot be had: the environment offers no `state_dict` (SB3's own, of single
-        environments, do not), or a wrapper is of an unknown kind.
+        None if that is impossible: the environment has no `state_dict` (SB3's own do not), or a
+        wrapper is of an unknown type.
     """
     states: list[Any] = []
     for layer in _layers(env):
@@ -319,8 +319,7 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
     """Puts back what `vec_env_state` gave.
 
     Raises:
-        ValueError, KeyError: there are other layers, or the environment says that its state does
-            not fit.
+        ValueError, KeyError: the layers differ, or the environment refuses the state.
     """
     # Innermost first: it is the one that checks the most.
     for layer, state in zip(reversed(_layers(env)), reversed(states), strict=True):

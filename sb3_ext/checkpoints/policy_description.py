@@ -1,11 +1,11 @@
-"""What a policy is made of as plain data, so that a checkpoint can be played without its program.
+"""A policy's description as plain data, so that a checkpoint can play without its program.
 
-Classes are written as names of registries. A policy of your own becomes loadable with
+Classes are names in registries. Register a policy of your own to make it loadable:
 
     from sb3_ext.checkpoints.policy_description import POLICIES
     POLICIES.register("mine", MyPolicy)
 
-if its constructor takes what its ``_get_constructor_parameters`` returns, as SB3's policies do.
+Its constructor must accept what its ``_get_constructor_parameters`` returns, as in SB3.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _NoOptimizer(torch.optim.Optimizer):
 
 
 def build_policy(description: Mapping[str, Any], device: torch.device | str = "cpu") -> BasePolicy:
-    """A policy with fresh weights, as `describe_policy` described it, that only plays.
+    """Build a policy with fresh weights from a `describe_policy`; it can only play.
 
     Raises:
         ValueError: a name is not registered, or the description is malformed.

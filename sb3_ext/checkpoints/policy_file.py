@@ -1,7 +1,7 @@
-"""One policy as one file ``.safetensors``: its weights, and as metadata what it is made of.
+"""One policy as one ``.safetensors`` file: its weights, and its description as metadata.
 
-So are the players that come with the package, and ``model.safetensors`` of a model card's folder,
-see docs/scoreboard.md. Reading one executes nothing.
+The shipped players are such files, and so is ``model.safetensors`` of a model card
+(docs/scoreboard.md). Reading one runs no code.
 """
 
 from __future__ import annotations

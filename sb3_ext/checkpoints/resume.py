@@ -1,7 +1,7 @@
-"""Going on with a run, and starting a new one from the networks of another.
+"""Resume a run, or start a new one with the networks of another.
 
-docs/checkpoints.md has an example. The key of a callback's state is the name of its class; several
-of one class are numbered in order.
+docs/checkpoints.md has an example. A callback's state is stored under the name of its class;
+several of one class are numbered in order.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def save_run(
     keep_last: int = 2,
     buffer: bool = True,
 ) -> Path:
-    """Writes a checkpoint of a run and removes old ones; returns its directory.
+    """Write a checkpoint of a run and delete old ones; return its directory.
 
     Args:
         model: between two blocks of updates, as after `learn` or where `Checkpoints` saves.
         run_dir: the folder of the run; the checkpoint is named after the transitions collected.
-        callbacks: those whose memory is saved with it.
-        keep_last: how many checkpoints stay.
-        buffer: False leaves out the experience. Going on is then not exact: it is collected anew.
+        callbacks: callbacks whose state is saved too.
+        keep_last: number of checkpoints to keep.
+        buffer: False leaves out the replay buffer. Resuming is then not exact.
 
     Raises:
         FloatingPointError: a loss was NaN or infinite, or the weights of several ranks are no
             longer the same; nothing is written.
-        OSError: it could not be written; the earlier ones are as they were.
+        OSError: the checkpoint could not be written; earlier ones are intact.
     """
     ranks = ranks_of(model)
     with ranks.together():
@@ -60,17 +60,17 @@ def save_run(
 
 
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
-    """Puts a run's newest valid checkpoint into a model of the same arguments.
+    """Restore a run's newest valid checkpoint in a model made from the same arguments.
 
     Continue with `learn(remaining, callbacks, reset_num_timesteps=False)`.
 
     Args:
         model: a new model, with its environment.
         run_dir: the folder of the run, or one checkpoint.
-        callbacks: those that `learn` will be given, made as before; None begins with new ones.
+        callbacks: the callbacks for `learn`, made as before; None: they start afresh.
 
     Returns:
-        The checkpoint taken. Damaged newer ones are passed over with a `CheckpointWarning`.
+        The checkpoint. Damaged newer ones are skipped with a `CheckpointWarning`.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
@@ -95,12 +95,12 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
 
 
 def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
-    """Takes over the networks of another run and nothing else; returns the checkpoint taken.
+    """Take over only the networks of another run; return the checkpoint.
 
     Args:
         model: a new model with networks of the same shapes.
         path: a checkpoint, or the folder of a run.
-        role: which one, for a checkpoint of two players.
+        role: the role, for a checkpoint of two players.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or its networks have other shapes.
@@ -122,15 +122,15 @@ def _with_state(callback: Any) -> dict[str, Any]:
 
 
 def callback_states(callback: Any) -> dict[str, Any]:
-    """The states of all callbacks that have one, by name."""
+    """Return the states of all callbacks that have one, by name."""
     return {name: each.state_dict() for name, each in _with_state(callback).items()}
 
 
 def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
-    """Puts back what `callback_states` gave; call it before `learn`.
+    """Restore `callback_states`; call this before `learn`.
 
-    A callback that the checkpoint does not know begins anew, and one that is not there any more is
-    left out, each with a `CheckpointWarning`.
+    A callback without a saved state starts afresh, and the state of a missing callback is ignored,
+    each with a `CheckpointWarning`.
 
     Raises:
         CheckpointError: a callback does not accept its state.

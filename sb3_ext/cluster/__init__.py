@@ -1,4 +1,4 @@
-"""From one machine to many: actors in other processes that collect, one learner; on Ray."""
+"""Actors in other processes or machines that collect for one learner, on Ray."""
 
 from sb3_ext.cluster.collector import RayCollector
 

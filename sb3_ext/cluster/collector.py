@@ -1,6 +1,6 @@
-"""Many actors, one learner: a `Collector` whose chunks come from processes of a Ray cluster.
+"""A `Collector` whose chunks come from actors in processes of a Ray cluster.
 
-docs/cluster.md says what is promised.
+docs/cluster.md lists the guarantees.
 """
 
 from __future__ import annotations
@@ -50,34 +50,33 @@ class CollectorSettings(Section):
     env_kwargs: dict[str, Any] = {}  # noqa: RUF012
     """arguments of the environment"""
     actors: Count = 1
-    """how many; 0 collects in the learner's own process, as without a collector"""
+    """number of actors; 0 plays in the learner's process, as without a collector"""
     games: PositiveCount | None = None
-    """rows of each actor, a multiple of the model's; null: as many as the model's"""
+    """games of each actor, a multiple of the model's rows; null: as many as the model"""
     chunk: PositiveCount = 64
     """parallel steps that are sent together"""
     in_flight: PositiveCount = 2
     """chunks that each actor may be asked for ahead"""
     sync_updates: PositiveCount = 100
-    """new weights are published when so many updates were made since the last"""
+    """updates between two versions of the weights"""
     max_staleness: Count = 400
-    """a chunk is dropped if more updates than that were made since its weights, and not asked for
-    if it would be; at least sync_updates"""
+    """largest age of a chunk's weights in updates, at least sync_updates; older ones are dropped"""
     epsilons: Annotated[tuple[Fraction, Annotated[float, Number, Ge(0)]], checked(_pair)] | None = (
         None
     )
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.
     2018) once learning has begun; null: all at the model's rate"""
     opponents: list[str] = []  # noqa: RUF012
-    """players by name: actor i plays against the i-th, beginning again at the end"""
+    """names of players: actor i plays against entry i, cyclically"""
     max_restarts: Annotated[int, Whole, Ge(-1)] = -1
-    """how many processes may be lost by one chunk before the run ends; -1: without limit"""
+    """processes that one chunk may lose before the run ends; -1: no limit"""
     timeout_s: Annotated[PositiveNumber, Le(86_400)] = 120.0
     """seconds without any chunk after which the run ends with an error"""
     deterministic: bool = False
-    """take chunks in the order in which they were asked for: the run is the same bit for bit each
-    time, also after a resume"""
+    """use chunks in the order of their requests: the run is then the same bit for bit each time,
+    also after a resume"""
     actor_cpus: Annotated[float, Number, Ge(1e-4)] = 1.0
-    """processors that Ray reserves for each actor; a part of one is allowed"""
+    """processors that Ray reserves for each actor; fractions are allowed"""
     address: str | None = None
     """of a cluster; null: the one in use, that of RAY_ADDRESS, or a new one"""
 

@@ -1,6 +1,6 @@
 """Independent pieces of work, done by processes of a Ray cluster: `map`, elsewhere.
 
-docs/cluster.md says what is promised.
+docs/cluster.md lists the guarantees.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Configuration: sections, files, command-line changes, checks and registries."""
+"""Configuration: sections, files, changes on the command line, checks and registries."""

@@ -1,4 +1,4 @@
-"""Keyword arguments in configuration files, checked against the function that will get them."""
+"""Check keyword arguments of configuration files against the function that receives them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSALS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(RuntimeError, TypeError, ValueError),
 )
-"""How constructors of torch and stable-baselines3 refuse what a configuration asks for."""
+"""Errors by which constructors of torch and stable-baselines3 refuse arguments."""
 
 _WORDS = {
     "bool": "true or false",
@@ -31,12 +31,12 @@ _WORDS = {
 def check_arguments(
     function: Callable[..., Any], values: Mapping[str, Any], besides: Collection[str] = ()
 ) -> None:
-    """Checks the names, and the values of those arguments that are plain numbers, words or flags.
+    """Check the names of arguments, and the values that are plain numbers, words or flags.
 
     Args:
         function: a function, or a class for its constructor.
         values: from a configuration.
-        besides: keys that are allowed too.
+        besides: further allowed keys.
 
     Raises:
         ConfigError: an unknown key, or a value of another type than its annotation says.
@@ -52,7 +52,7 @@ def check_arguments(
 
 
 def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -> T:
-    """An object from the name of its class, under the key ``word``, and its arguments.
+    """Build an object from the name of its class (key ``word``) and its arguments.
 
     Raises:
         TypeError, ValueError: no such name, an unknown or missing key, or a wrong value.
@@ -70,7 +70,7 @@ def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -
 
 
 def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None:
-    """Checks the name of an algorithm's policy, and the names of its arguments in all its bases.
+    """Check the name of an algorithm's policy, and its argument names in all base classes.
 
     A name with a dot is a class, which is left to who imports it.
     """

@@ -1,4 +1,4 @@
-"""Checks of plain numbers from configuration files, and errors in one line."""
+"""Checks of numbers from configuration files, with one-line errors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any
 
 LARGEST_COUNT = 2**62
-"""Greater whole numbers do not fit into tensors."""
+"""Larger whole numbers do not fit into tensors."""
 
 
 def shown(value: object) -> str:
-    """A value as errors show it: its beginning, if it is long."""
+    """Format a value for an error, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
@@ -23,7 +23,7 @@ def one_line(error: BaseException) -> str:
 
 
 def numeric_string_hint(value: Any) -> str:
-    """Why a number may have arrived as a string; empty when the value is no such string."""
+    """Explain why a number may have arrived as a string; empty for other values."""
     try:
         number = float(value) if isinstance(value, str) and len(value) <= 40 else math.nan
     except ValueError:

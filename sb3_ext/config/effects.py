@@ -1,12 +1,11 @@
-"""What a value from a file may do: choose a registered name, set a number, a text or a shape.
+"""Values from files: they may choose registered names and set numbers, text and shapes.
 
-Four effects are never a file's to choose. Each needs the command line: an option with that very
-value, or ``--trust`` for the one file named beside it. Models are an exception to ``--trust``, and
-paths too: a file that is trusted may still name neither pickles nor a path outside its run.
+Four effects need the command line: an option with the same value, or ``--trust`` for a file named
+there. Even a trusted file may not name pickles or a path outside its run.
 
-`KEYS` declares every key that can have an effect, whichever schema it belongs to, and `judge` is
-called by the readers of files. tests/sb3_ext/config/test_effects.py walks over all schemas and
-fails on a key of text that stands neither in `KEYS` nor in its own list of those without an effect.
+`KEYS` declares every key of any schema that can have an effect; the readers of files call `judge`.
+tests/sb3_ext/config/test_effects.py fails on every key of text that is neither in `KEYS` nor in its
+own list of keys without an effect.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sb3_ext.config.yaml_files import parse_yaml
 
 
 class Effect(Enum):
-    """What a value can do, and what is expected instead of a value that may not."""
+    """The effect of a value, and what is expected instead."""
 
     CONNECT = "connects to an address; expected the option of the command line, or --trust"
     IMPORT = "imports code; expected a registered name, --import MODULE, or --trust"
@@ -80,7 +79,7 @@ _CODE = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 
 def judge(data: Any, file: str | os.PathLike[str]) -> None:
-    """Refuses values of a file that have an effect, unless the command line trusts the file.
+    """Refuse values with an effect, unless the command line trusts the file.
 
     Args:
         data: the file's content, plain data.

@@ -1,4 +1,4 @@
-"""Configurations from files, dictionaries and the command line: where they lie, how they change."""
+"""Configurations from files, dictionaries and the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "
 
 
 def shipped_configs(folder: str = "") -> list[str]:
-    """Names of the files that come with the package, below a folder of ``configs``, sorted."""
+    """Return the names of the shipped files in a folder of ``configs``, sorted."""
     roots = [root / folder for root in _CONFIGS]
     found = [(root, path) for root in roots for path in root.rglob("*.yml")]
     return sorted({path.relative_to(root).with_suffix("").as_posix() for root, path in found})
@@ -28,7 +28,7 @@ def shipped_configs(folder: str = "") -> list[str]:
 def find_config(
     name: str | Path, folder: str = "", field: str = "config", *, shipped: bool = False
 ) -> Path:
-    """The file of a path, or of the name of one that comes with the package.
+    """Return the file of a path, or of the name of a shipped file.
 
     Args:
         name: with or without ``.yml`` if it comes with the package.
@@ -92,7 +92,7 @@ class ConfigFile(Section):
 
     @classmethod
     def saved(cls, data: Mapping[str, Any], file: str | Path) -> Self:
-        """A configuration that a checkpoint holds, judged as one from a file of this path."""
+        """Return the configuration in a checkpoint, checked as one from a file of this path."""
         with errors_of(str(file)):
             judge(data, file)
             return cls.read(data)
@@ -132,7 +132,7 @@ def split_setting(text: str, separator: str = "=", option: str = "--set") -> tup
 
 
 def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """A copy of a configuration in which some keys have other values.
+    """Return a copy of a configuration with changed keys.
 
     Args:
         data: the configuration as plain data.
@@ -140,7 +140,7 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
             there already, if only as null.
 
     Raises:
-        ConfigError: a setting is of another form, or names a section that is not there.
+        ConfigError: a setting has another form, or names an unknown section.
     """
     return with_values(data, (split_setting(setting) for setting in settings))
 

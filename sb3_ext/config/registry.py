@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def unknown_word(what: str, given: object, choices: Iterable[str]) -> str:
-    """One line: which word was not understood, the nearest one that is, and all of these."""
+    """Format an error: the unknown word, the nearest known one, and all choices."""
     names = sorted(choices)
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(str(given).lower(), list(lowered), n=1, cutoff=0.5)
@@ -44,7 +44,7 @@ class Registry(dict[str, T]):
         self.kind, self.base = kind, base
 
     def register(self, name: str, entry: Any = None) -> Any:
-        """Adds an entry under a name that is not taken; ``@register(name)`` decorates one."""
+        """Add an entry under a free name; ``@register(name)`` is a decorator."""
         if not isinstance(name, str) or not name:
             raise ValueError(f"a {self.kind} needs a name that is not empty, got {name!r}")
         if entry is None:
@@ -54,7 +54,7 @@ class Registry(dict[str, T]):
         return entry
 
     def resolve(self, name: str) -> T:
-        """The entry of a name, or the class of a path; a TypeError or ValueError lists choices."""
+        """Return the entry of a name, or the class of a path; errors list the choices."""
         if not isinstance(name, str):
             choices = ", ".join(self)
             raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
@@ -65,7 +65,7 @@ class Registry(dict[str, T]):
         return self[name]
 
     def name_of(self, entry: T) -> str:
-        """The first name that an entry was registered under."""
+        """Return the first name of an entry."""
         try:
             return next(name for name, item in self.items() if item is entry)
         except StopIteration:

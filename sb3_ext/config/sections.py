@@ -1,4 +1,4 @@
-"""Parts that configurations are made of: strict sections, checked numbers, one-line errors."""
+"""Parts of configurations: strict sections, checked numbers, one-line errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ S = TypeVar("S", bound="Section")
 
 
 class ConfigError(ValueError):
-    """A configuration is not valid; the message is one line that names the field."""
+    """A configuration is invalid; the message is one line that names the field."""
 
 
 @contextmanager
@@ -68,7 +68,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_its_keys(cls, data: Any) -> Any:
-        """An unknown key explains a missing one, so it is told first."""
+        """An unknown key explains a missing one, so it is reported first."""
         if isinstance(data, Mapping):
             for key in data:
                 if key not in cls.model_fields:

@@ -86,10 +86,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse_yaml(text: str) -> Any:
-    """What a text holds, as plain data; nothing in it is evaluated.
+    """Read a text as plain data; nothing in it is evaluated.
 
     Raises:
-        ValueError: it is no YAML, not plain, too large, or has a key twice; continues a name.
+        ValueError: the text is not YAML, not plain, too large, or repeats a key.
     """
     if len(text) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} characters")

@@ -1,4 +1,4 @@
-"""The file of a study: what is tuned, in which ranges, by which sampler and pruner of Optuna."""
+"""The file of a study: target, ranges, and Optuna's sampler and pruner."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ PRUNERS.update(
 )
 
 _Bound = Annotated[Any, checked(lambda value: (check_number("", value), value)[1])]
-"""A number as it is written: whole ones stay whole."""
+"""A number; whole numbers stay whole."""
 
 
 class Range(Section):
-    """Numbers from ``low`` to ``high``, both included; whole ones if all that is given is whole."""
+    """Numbers from ``low`` to ``high``, inclusive; whole if all given numbers are whole."""
 
     low: _Bound
     high: _Bound
@@ -92,7 +92,7 @@ def _read_search(data: Any) -> Any:
 
 
 class Target(Section):
-    """A command, its configuration, and of its other options those that it needs."""
+    """A command, its configuration, and the other options that it needs."""
 
     command: str
     config: str
@@ -111,12 +111,14 @@ class StudyConfig(ConfigFile):
     name: Name = Field(description="name of the study in its storage")
     target: Target = Field(description="the command, its configuration and options")
     value: Annotated[list[str], Len(1)] = Field(
-        description="metrics of the command, of which the worst counts"
+        description="metrics of the command; the worst of them counts"
     )
     settings: dict[str, Any] = Field(
         {}, description="dotted keys of the configuration with the same value in every trial"
     )
-    direction: Literal["maximize", "minimize"] = Field(description="what is better")
+    direction: Literal["maximize", "minimize"] = Field(
+        description="larger or smaller values are better"
+    )
     search: Annotated[Any, checked(_read_search)] = Field(
         description="dotted keys of the configuration, each with a range or choices"
     )
@@ -127,7 +129,7 @@ class StudyConfig(ConfigFile):
     pruner: Annotated[
         dict[str, Any], accepted_by(lambda data: from_data(PRUNERS, "name", data))
     ] = Field(description="name of one of Optuna's pruners, with its arguments")
-    seed: Annotated[Count, Le(2**32 - 1)] = Field(description="fixes what is tried")
+    seed: Annotated[Count, Le(2**32 - 1)] = Field(description="seed of the sampled values")
 
     @model_validator(mode="after")
     def _parts_fit(self) -> StudyConfig:
@@ -162,7 +164,7 @@ class StudyConfig(ConfigFile):
 class _SeededByTrial:
     """A new sampler for every trial: workers draw different numbers.
 
-    A study that is taken up again goes on as if it had not been stopped.
+    A continued study gives the same trials as one that was not stopped.
     """
 
     def __init__(self, make: Callable[[int], BaseSampler], seed: int) -> None:

@@ -1,7 +1,7 @@
-"""Searches hyperparameters with Optuna, by one worker or many.
+"""Search hyperparameters with Optuna, with one worker or many.
 
-A trial is another command of this package with other values; it is told what that measures. The
-same command on another machine, with the same storage, is one more worker.
+A trial is a command of this package with sampled values; the study reads its metrics. The same
+command on another machine, with the same storage, adds a worker.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ examples:
         add = parser.add_argument
         shipped = ", ".join(shipped_configs("tune"))
         add("config", metavar="study", help=f"a YAML file, or one of {shipped}")
-        text = "a URL of Optuna, as postgresql://... (default: an SQLite file in the folder)"
+        text = "Optuna's storage, such as postgresql://... (default: an SQLite file in the folder)"
         add("--storage", help=text)
-        add("--trials", type=int, help="trials of all workers together, instead of the file's")
+        add("--trials", type=int, help="trials of all workers together (default: as in the file)")
         add("--workers", type=int, default=1, help="processes on this machine (default 1)")
-        text = "seconds between signs of life; who misses six is taken for dead (default 10)"
+        text = "seconds between heartbeats; a worker that misses six counts as dead (default 10)"
         add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
         add("--worker-of", type=int, help=argparse.SUPPRESS)
 
@@ -224,7 +224,7 @@ examples:
             trial = self.study.get_trials(deepcopy=False)[number[0]]
             if trial.state is TrialState.RUNNING:
                 raise
-            self.run_of.say(f"trial {number[0]}: was silent for too long; another worker tries it")
+            self.run_of.say(f"trial {number[0]}: its worker missed its heartbeats")
 
     def _try(self, pulse: Pulse, number: list[int], trial: optuna.Trial) -> float:
         """One trial: the worst of what its command measured last."""
@@ -248,7 +248,7 @@ examples:
             self._job(self.config.suggest(trial)).run(beat)
             if self._stopped:
                 self.study.enqueue_trial(trial.params)
-                result = "stopped; it waits for another worker"
+                result = "stopped; another worker repeats it"
                 raise _Left
             if pruned:
                 result = "pruned"
@@ -308,7 +308,7 @@ examples:
         try:
             import matplotlib
         except ImportError:
-            self.run_of.say("no plots: they need matplotlib, pip install 'resgym[plots]'")
+            self.run_of.say("no plots without matplotlib: pip install 'resgym[plots]'")
             return
         matplotlib.use("Agg")
         import matplotlib.pyplot

@@ -118,7 +118,7 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     ("player", "more", "message"),
     [
-        ("random_pair", [], "holds an attack on a player that answers differently"),
+        ("random_pair", [], "belongs to an attack on another player"),
         ("zeillinger", ["--set", "updates=2"], "another updates: got 2; expected 0"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_changed_file_is_one_line(finished, name, capsys):
 def test_nothing_is_trained_where_the_search_settles_everything():
     lines: list[str] = []
     assert attack("random", "updates=0", role="host", say=lines.append)["exact"] is None
-    assert any("no exact figure" in line for line in lines)
+    assert any("no exact worst case" in line for line in lines)
     proved = attack("zeillinger", parts=["unless-proved"])
     assert (proved["worst_responder"], proved["trained"]) == ("proof", {})
     open_ = attack("spivakovsky", *HARD, parts=["unless-proved"])

@@ -20,7 +20,7 @@ from sb3_ext.two_player.job import main as two_player
         (attack, "zeillinger --set game.sise=3", "unknown key of game 'sise'"),
         (attack, "zeillinger --set seeds=[-1]", "seeds[0] must be at least 0, got -1"),
         (attack, "zeillinger --threads 0", "threads must be between 1 and 1024"),
-        (attack, "random --role host --parts exact", "expected one that draws no numbers"),
+        (attack, "random --role host --parts exact", "expected a deterministic player"),
         (curves, "run --out curve.bmp", "out must end in one of .png, .svg, .pdf, got 'curve.bmp'"),
         (quickstart, "--updates 0", "updates must be a whole number of at least 1, got 0"),
         (quickstart, "--games -1", "games must be a whole number of at least 1, got -1"),

@@ -109,17 +109,10 @@ class RunFolder:
         write_text_durably(self.path / name, yaml.safe_dump(data, sort_keys=False))
 
     def append(self, name: str, entry: Mapping[str, Any]) -> None:
-        """Appends a line of JSON; one that cannot be written in full is taken back."""
+        """Appends a line of JSON."""
         file = self.path / name
-        with going_on_without("line", file):
-            length = file.stat().st_size if file.exists() else 0
-            try:
-                with file.open("a", encoding="utf-8") as opened:
-                    opened.write(json.dumps(entry) + "\n")
-            except OSError:
-                with suppress(OSError):
-                    os.truncate(file, length)
-                raise
+        with going_on_without("line", file), file.open("a", encoding="utf-8") as opened:
+            opened.write(json.dumps(entry) + "\n")
 
     def keep_lines_until(self, name: str, step: int) -> None:
         """Drops the lines of later steps, and what a crash left of a last line."""

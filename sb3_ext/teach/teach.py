@@ -215,7 +215,8 @@ def _learner(config: TeachConfig) -> DDQN:
         raise ConfigError(f"algorithm: {file} has no section {env_id} and no 'default'")
     check_hyperparameters(section, DDQN, f"{file}, {env_id}")
     game = {**section.get("env_kwargs", {}), "dimension": config.dimension}
-    left_out = (*ZOO_KEYS, "learning_rate")  # the reinforcement learning's, whose games never begin
+    # What is the reinforcement learning's, whose games never begin.
+    left_out = (*ZOO_KEYS, "exploration_rate", "learning_rate")
     arguments = {key: each for key, each in section.items() if key not in left_out}
     if config.value_weight and game.get("reward") != "step":
         raise ConfigError(

@@ -38,7 +38,7 @@ from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.runs.checkpoint_format import errors_named
 
 ZOO_KEYS = (
-    *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
+    *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack"),
     *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy"),
     "vec_env_wrapper",
 )

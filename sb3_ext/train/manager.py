@@ -25,13 +25,7 @@ import gymnasium
 import rl_zoo3
 import rl_zoo3.exp_manager
 import yaml
-from stable_baselines3.common.callbacks import (
-    BaseCallback,
-    CallbackList,
-    CheckpointCallback,
-)
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
@@ -52,19 +46,19 @@ from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
-from sb3_ext.schedules.schedules import Schedule, bind_schedules, of_progress, parse_schedule
+from sb3_ext.schedules.schedules import of_progress, parse_schedule
 from sb3_ext.train.config_files import (
     check_hyperparameters,
     named_with_arguments,
     section_of,
     with_classes,
 )
-from sb3_ext.train.runs import Progress, RunLines
+from sb3_ext.train.runs import RunLines
 
 SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
-SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std", "exploration_rate")
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 ALONE_ONLY = (
     *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
 )
@@ -106,7 +100,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
         self.vec_env_class: Any = partial(batched, self.vec_env_class)
         self.uuid = uuid
-        self._schedules: dict[str, Schedule] = {}
         self._named: dict[str, Any] = {}
         if args.resume is not None:
             self.save_path = str(args.resume)
@@ -129,8 +122,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Reads and checks the section of the environment, or ``default``."""
         path, args = Path(self.config), self.args
-        if path.suffix not in (".yml", ".yaml"):
-            raise ValueError(f"conf-file: must be a YAML file, got {path}")
         if args.resume is not None:  # the file of a run is the section of its environment alone
             where, section = str(path), dict(read_mapping(path))
         else:
@@ -156,23 +147,15 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.ours:  # reads every form of a schedule itself
             return hyperparams
         for key in (each for each in SCHEDULED if each in hyperparams):
-            value = hyperparams[key]
-            if isinstance(value, (int, float)) and key != "exploration_rate":
-                hyperparams[key] = value if value < 0 else ConstantSchedule(float(value))
+            if isinstance(hyperparams[key], (int, float)):
                 continue
-            schedule = parse_schedule(value, key)
-            late = issubclass(self.algorithm, OffPolicyAlgorithm)
-            if late and key in ("learning_rate", "exploration_rate"):
-                # Attached once there is a model to count by.
-                self._schedules[key] = schedule
-                del hyperparams[key]
-            elif schedule.unit == "progress":
-                hyperparams[key] = of_progress(schedule)
-            else:
+            schedule = parse_schedule(hyperparams[key], key)
+            if schedule.unit != "progress":
                 raise ValueError(
                     f"{self.config}: {key} of {self.algo} must be a schedule of the progress, "
                     f"got unit {schedule.unit!r}"
                 )
+            hyperparams[key] = of_progress(schedule)
         return hyperparams
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
@@ -218,8 +201,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _attach(self, model: Any) -> None:
         """Makes ready for `learn`."""
         args = self.args
-        if self._schedules:
-            bind_schedules(model, **self._schedules)
         self.callbacks += self.watching
         if self.ours:
             self._attach_checkpoints(model)
@@ -289,18 +270,15 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.ranks.rank > 0:
             self.callbacks = []
             return
-        if self.show_progress:
-            self.callbacks.append(Progress(self.ranks.size))
-        if self.save_freq > 0:
-            every = max(self.save_freq // self.n_envs, 1)
-            self.callbacks.append(CheckpointCallback(every, self.save_path, "rl_model", verbose=1))
-        if self.eval_freq > 0 and not self.optimize_hyperparameters:
+        eval_freq, self.eval_freq = self.eval_freq, -1
+        super().create_callbacks()
+        if eval_freq > 0 and not self.optimize_hyperparameters:
             self.callbacks.append(
                 Evaluation(
                     self.create_envs(self.n_eval_envs, eval_env=True),
                     Path(self.save_path),
                     n_eval_episodes=self.n_eval_episodes,
-                    eval_freq=max(self.eval_freq // self.n_envs, 1),
+                    eval_freq=max(eval_freq // self.n_envs, 1),
                     deterministic=self.deterministic_eval,
                 )
             )

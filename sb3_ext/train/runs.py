@@ -8,7 +8,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.callbacks import BaseCallback, ProgressBarCallback
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
 from sb3_ext.runs.folder import RunFolder
@@ -53,18 +53,6 @@ class RunLines(BaseCallback, KVWriter):
 
     def close(self) -> None:
         """Nothing is held open."""
-
-
-class Progress(ProgressBarCallback):
-    """Counts the transitions of all ranks."""
-
-    def __init__(self, ranks: int) -> None:
-        super().__init__()
-        self._ranks = ranks
-
-    def _on_step(self) -> bool:
-        self.pbar.update(self.training_env.num_envs * self._ranks)
-        return True
 
 
 def transitions_for(model: Any, updates: int) -> int:

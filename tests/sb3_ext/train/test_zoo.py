@@ -176,22 +176,21 @@ def test_a_file_is_read_once_and_each_environment_made_once(tmp_path, monkeypatc
     assert calls == ["read_mapping", "make_vec", "make_vec"]  # for training, for evaluations
 
 
-def test_schedules_of_the_file_reach_stock_algorithms(tmp_path):
+def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
     """What rl_zoo3 makes of any such text is linear in the progress, whatever the word."""
     config = tmp_path / "dqn.yml"
-    config.write_text(
-        "default:\n"
-        "  policy: MlpPolicy\n  n_timesteps: 400\n  n_envs: 4\n  learning_starts: 40\n"
-        "  train_freq: 1\n  gradient_steps: 1\n"
-        "  learning_rate: {schedule: linear, init: 1.0e-3, final: 1.0e-4, steps: 30}\n"
-        "  exploration_rate: {schedule: linear, init: 0.9, final: 0.1, steps: 30}\n"
-    )
+    values = {"policy": "MlpPolicy", "n_timesteps": 400, "n_envs": 4, "learning_starts": 40}
+    values |= {"train_freq": 1, "learning_rate": {"schedule": "exponential", "unit": "progress"}}
+    values["learning_rate"] |= {"init": 1.0e-3, "final": 1.0e-4, "rate": 1.0e-6}
     arguments = ["--algo", "dqn", "--env", HOST, "-conf", str(config), "--eval-freq", "-1"]
+    config.write_text(yaml.safe_dump({"default": values}))
     assert train_main([*arguments, "-f", str(tmp_path), "--verbose", "0"]) == 0
     model = DQN.load(run_folder(tmp_path, "dqn", HOST) / "resgym-HironakaHost-v0.zip")
-    assert model._n_updates > 30
-    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4)
-    assert model.exploration_rate == pytest.approx(0.1)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4, rel=0.01)
+    values["learning_rate"] |= {"unit": "updates"}
+    config.write_text(yaml.safe_dump({"default": values}))
+    assert train_main([*arguments, "-f", str(tmp_path)]) == 2
+    assert "must be a schedule of the progress" in capsys.readouterr().err
 
 
 def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path):

@@ -53,8 +53,8 @@ def table(
 
 def train(updates: int, seed: int, save: Path) -> Path:
     from sb3_ext.checkpoints.best import save_player
+    from sb3_ext.train.config_files import transitions_for
     from sb3_ext.train.quickstart import make_model
-    from sb3_ext.train.runs import transitions_for
 
     print(f"training a host against random: {updates} updates", file=sys.stderr)
     model = make_model(updates, seed, "random", n_steps=1)

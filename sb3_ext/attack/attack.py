@@ -41,7 +41,7 @@ from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import digest_of, write_json
-from sb3_ext.train.runs import transitions_for
+from sb3_ext.train.config_files import transitions_for
 
 PARTS = ("exact", "scripted", "trained")
 UNLESS_PROVED = "unless-proved"

@@ -17,8 +17,6 @@ from typing import Any
 TERMINATED = 143
 """The exit code of a program that SIGTERM ended, as in a shell."""
 
-_early_request = False
-
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
@@ -28,22 +26,13 @@ def _in_main_thread() -> bool:
 def before_training() -> Iterator[None]:
     """What a signal does until a run has its own handlers, and where it never has any.
 
-    A SIGUSR1 is kept until a checkpoint can be written, a SIGTERM is as in `blocks_are_left`.
+    A SIGUSR1 does nothing, a SIGTERM is as in `blocks_are_left`.
     """
-    global _early_request
-
-    def note(number: int, frame: FrameType | None) -> None:
-        global _early_request
-        _early_request = True
-
     if not _in_main_thread() or not hasattr(signal, "SIGUSR1"):  # not on Windows
         yield
         return
-    try:
-        with _handled(signal.SIGUSR1, note), blocks_are_left():
-            yield
-    finally:
-        _early_request = False
+    with _handled(signal.SIGUSR1, signal.SIG_IGN), blocks_are_left():
+        yield
 
 
 @contextmanager
@@ -87,7 +76,7 @@ def handle_again(number: int) -> None:
 
 
 @contextmanager
-def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def _handled(number: int, handler: Any) -> Iterator[None]:
     """A signal has this handler while the block lasts, and then the one of before."""
     before = signal.signal(number, handler)
     try:
@@ -114,8 +103,7 @@ class RunSignals:
         self._stopped = False
 
     def __enter__(self) -> RunSignals:
-        """Installs the handlers, and acts on a SIGUSR1 that came before."""
-        global _early_request
+        """Installs the handlers."""
         self.__exit__()
         self._stopped = False
         if not _in_main_thread():
@@ -123,9 +111,6 @@ class RunSignals:
         names = ("SIGTERM", "SIGINT", "SIGUSR1")
         for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
             self._before[number] = signal.signal(number, self._note)
-        if _early_request:
-            _early_request = False
-            self._checkpoint()
         return self
 
     def __exit__(self, *_: object) -> None:

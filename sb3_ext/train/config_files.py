@@ -153,3 +153,14 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return result
+
+
+def transitions_for(model: Any, updates: int) -> int:
+    """Transitions after which a model has made so many updates, rounded up to whole blocks."""
+    if model.replay_ratio is not None or model.gradient_steps < 1:
+        raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
+    if updates == 0:
+        return 0
+    rows = model.n_envs * model.train_freq.frequency
+    # Updates begin with the rollout that brings more transitions than learning_starts.
+    return int((model.learning_starts // rows - (-updates // model.gradient_steps)) * rows)

@@ -25,8 +25,7 @@ from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
-from sb3_ext.runs.command_line import add_options
-from sb3_ext.runs.numerics import SWITCHES
+from sb3_ext.runs.command_line import SWITCHES, add_options
 
 CHECKPOINT_UPDATES = 1000
 

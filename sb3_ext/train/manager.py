@@ -12,10 +12,11 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ import rl_zoo3
 import rl_zoo3.exp_manager
 import yaml
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
@@ -53,7 +55,6 @@ from sb3_ext.train.config_files import (
     section_of,
     with_classes,
 )
-from sb3_ext.train.runs import RunLines
 
 SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
@@ -68,6 +69,46 @@ NAMES = {
     **{"show_progress": "progress", "vec_env_type": "vec_env"},
 }
 """Arguments of rl_zoo3's class whose flags have other names."""
+
+
+class RunLines(BaseCallback, KVWriter):
+    """Keeps what is logged in `metrics.jsonl`, a line each time, and resumes in `resumed.jsonl`.
+
+    Args:
+        run_dir: folder of the run.
+        resumed: whether `learn` goes on with a run. What was logged after its checkpoint is
+            dropped, since it comes again.
+    """
+
+    def __init__(self, run_dir: Path, resumed: bool) -> None:
+        super().__init__()
+        self._folder, self._resumed = RunFolder(run_dir), resumed
+
+    def _on_rollout_start(self) -> None:  # a run that is refused never comes to it
+        formats = self.logger.output_formats
+        if self in formats:
+            return
+        if self._resumed:
+            origin = provenance(self.model.seed, sys.orig_argv)
+            self._folder.append("resumed.jsonl", {"step": self.num_timesteps, **origin})
+            self._folder.keep_lines_until("metrics.jsonl", self.num_timesteps)
+        formats.append(self)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def write(
+        self,
+        key_values: dict[str, Any],
+        key_excluded: Mapping[str, tuple[str, ...]],
+        step: int = 0,
+    ) -> None:
+        """Takes what is written to a log."""
+        numbers = {key: float(x) for key, x in key_values.items() if isinstance(x, Real)}
+        self._folder.append("metrics.jsonl", {"step": step, **numbers})
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):

@@ -25,9 +25,8 @@ from sb3_ext.runs.command_line import add_options, torch_threads
 from sb3_ext.runs.files import write_json, write_text_durably
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.train.config_files import section_of
+from sb3_ext.train.config_files import section_of, transitions_for
 from sb3_ext.train.curves import history_curves
-from sb3_ext.train.runs import transitions_for
 
 QUICKSTART_UPDATES = 2_000
 GAME = "resgym/HironakaHost-v0"

@@ -16,8 +16,7 @@ from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn.state import Stopwatch
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.runs.command_line import torch_threads
-from sb3_ext.runs.numerics import SWITCHES, numerics
+from sb3_ext.runs.command_line import SWITCHES, numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
 from sb3_ext.two_player.turns import Alternating

@@ -12,7 +12,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan
 from sb3_ext.cluster.chunk import blocks, side_by_side
-from sb3_ext.cluster.ledger import Ledger
+from sb3_ext.cluster.collector import Ledger
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.ddqn.legality import LegalActions

@@ -22,8 +22,8 @@ from resgym.measure.rho import cross_play
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.cluster import RayCollector
 from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.quickstart import QUICKSTART_UPDATES, make_model
-from sb3_ext.train.runs import transitions_for
 from sb3_ext.train.train import main as train
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.cluster.processes import (

@@ -9,8 +9,8 @@ import pytest
 import resgym
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.train import quickstart
+from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.loading import load_player
-from sb3_ext.train.runs import transitions_for
 
 make_model = quickstart.make_model
 

@@ -16,18 +16,12 @@ import pytest
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.runs.checkpoint import CheckpointWarning
-from sb3_ext.runs.signals import RunSignals
-from sb3_ext.train.curves import main as curves
 from sb3_ext.train.play import enjoy
-from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.train.train import main as train
-from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.runs.switches import switched_on
 from tests.sb3_ext.train.killed_runs import ARGUMENTS, GAME, run_of
-
-LONG = "9" * 5000
 
 
 @pytest.mark.long
@@ -40,15 +34,6 @@ def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path):
     found = np.load(run_of(tmp_path / "whole") / "evaluations.npz")
     assert found["results"].shape == (13, 20)
     assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
-
-
-def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path, capsys):
-    (tmp_path / "logs").write_text("")
-    assert train(["-f", str(tmp_path / "logs"), *ARGUMENTS]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("train: log-folder: ")
-    assert "cannot be written to" in said
-    assert said.count("\n") == 1
 
 
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
@@ -118,20 +103,15 @@ def full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-def test_a_full_disk_ends_no_evaluation(tmp_path, monkeypatch):
-    monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(CheckpointWarning, match="no evaluation was written: .*No space left"):
-        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
-    assert not (run_of(tmp_path) / "evaluations.npz").exists()
-
-
 def test_a_full_disk_is_an_error_at_the_end_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(DDQN, "save", full)
-    arguments = ["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]
-    with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
-        assert train(arguments) == 1
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(CheckpointWarning) as caught:
+        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]) == 1
+    said = " ".join(str(each.message) for each in caught)
+    assert "no best model was written" in said
+    assert "no evaluation was written" in said
     assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
-    assert (run_of(tmp_path) / "evaluations.npz").exists()
 
 
 def python(*given, **more):
@@ -191,45 +171,3 @@ def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
     monkeypatch.setattr(command.importlib, "import_module", lambda _: SimpleNamespace(main=main))
     assert command.start("train", "sb3_ext.train.train") == 0
     assert capsys.readouterr().err == "train: warning: of two lines\n"
-
-
-@pytest.mark.parametrize(
-    ("main", "arguments"),
-    [
-        (curves, [".", "--out", LONG]),
-        (enjoy, ["--algo", "ddqn", "--env", GAME, "-n", LONG]),
-        (quickstart, ["--out", LONG]),
-        (train, ["--algo", "ddqn", "--num-threads", LONG]),
-        (two_player, ["--config", "small", "--smoke", "--out", LONG]),
-    ],
-)
-def test_an_argument_of_thousands_of_characters_is_one_short_line(main, arguments, capsys):
-    try:
-        code = main(arguments)
-    except SystemExit as ended:
-        code = ended.code
-    error = capsys.readouterr().err
-    assert code == 2
-    assert error.count("\n") == 1
-    assert "99 ... 99" in error
-    assert len(error) < 2000
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs SIGUSR1")
-def test_a_checkpoint_asked_for_too_early_is_written_when_training_begins():
-    wanted: list[str] = []
-
-    def main(_):
-        os.kill(os.getpid(), signal.SIGUSR1)
-        assert wanted == []
-        with RunSignals(lambda _: None, lambda: wanted.append("checkpoint")):
-            assert wanted == ["checkpoint"]
-            os.kill(os.getpid(), signal.SIGUSR1)
-        with RunSignals(lambda _: None, lambda: wanted.append("late")):
-            pass
-        return 0
-
-    before = signal.getsignal(signal.SIGUSR1)
-    assert command.command("test")(main)([]) == 0
-    assert wanted == ["checkpoint"] * 2
-    assert signal.getsignal(signal.SIGUSR1) == before

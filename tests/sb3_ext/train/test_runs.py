@@ -105,12 +105,8 @@ def full(*_, **__):
 
 def test_a_full_disk_is_an_error_at_the_end_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(DDQN, "save", full)
-    monkeypatch.setattr(np, "savez", full)
-    with pytest.warns(CheckpointWarning) as caught:
+    with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
         assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]) == 1
-    said = " ".join(str(each.message) for each in caught)
-    assert "no best model was written" in said
-    assert "no evaluation was written" in said
     assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
 
 

@@ -1,16 +1,15 @@
-"""The resolution game for the two-player trainer: the roles `host` and `agent`."""
+"""The resolution game for the two-player trainer: its roles, environments and measures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import gymnasium
 import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
@@ -20,18 +19,26 @@ from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
 from resgym.players import CallablePlayer, Player, ask_player, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.config.sections import PositiveCount
-from sb3_ext.two_player.games import GAMES, Game, GameSettings
+from sb3_ext.config.sections import PositiveCount, Section
+
+ROLES = ("host", "agent")
 
 _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
 
 
-class HironakaSettings(GameSettings):
+def other_role(role: str) -> str:
+    """The name of the other role."""
+    return ROLES[role == ROLES[0]]
+
+
+def pair_name(role: str, opponent: str) -> str:
+    """The name of a pairing in results, such as ``host-random``."""
+    return f"{role}-{opponent}" if role == ROLES[0] else f"{opponent}-{role}"
+
+
+class GameSection(Section):
     """Sizes and rules; keyword arguments of `resgym/HironakaHost-v0` and `HironakaAgent-v0`."""
 
-    name: Literal["hironaka"]
-    """name of the game"""
     dimension: PositiveCount
     """axes, 2 to 10"""
     max_num_points: PositiveCount
@@ -39,7 +46,8 @@ class HironakaSettings(GameSettings):
     max_value: PositiveCount
     """largest coordinate of a start"""
     polytope: Literal["dominance", "newton"]
-    """points that a move keeps: those no other dominates, or vertices only"""
+    """points kept after a move: dominance keeps those that no other point dominates, newton only
+    the vertices of the Newton polyhedron"""
     reposition: bool
     """subtract the per-axis minimum after every move"""
     scale_observation: bool
@@ -49,64 +57,46 @@ class HironakaSettings(GameSettings):
     backend: str
     """implementation of the move: auto, torch, numba or triton"""
     invalid_action: Literal["error", "noop", "penalty", "terminate"]
-    """what an illegal action does; only algorithms without masks choose one"""
+    """effect of an illegal action; only algorithms without action masks choose illegal actions"""
     starts: str | None = None
-    """file with a position a line that games start from, in training and in every measure, or null
-    for random ones; may be left out"""
+    """file of start positions, one a line, for training and all measures; null (default): random
+    starts"""
 
 
-@GAMES.register("hironaka")
-class HironakaGame(Game):
-    """Hironaka's polyhedral game. The measure is rho, games finished per move."""
+class Game:
+    """Hironaka's polyhedral game.
 
-    Settings: ClassVar[type[GameSettings]] = HironakaSettings
-    settings: HironakaSettings
-    measure: ClassVar[str] = "rho"
+    A match or measurement takes `games`, a `seed` that fixes the starts, and `max_moves`, after
+    which a game is cut.
+    """
 
-    def __init__(self, settings: HironakaSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, section: GameSection) -> None:
+        self.section = section
         names = {"dimension", "max_num_points", "max_value", "polytope", "reposition"}
-        self.sizes: dict[str, Any] = settings.model_dump(include=names)
+        self.sizes: dict[str, Any] = section.model_dump(include=names)
         self.spec = GameSpec(**self.sizes)
-        self.starts = resolve_starts(settings.starts, self.spec)
+        self.starts = resolve_starts(section.starts, self.spec)
         self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
 
-    def make_env(  # noqa: D102
-        self, role: str, num_envs: int, reward: Any = None, device: torch.device | str = "cpu"
-    ) -> VectorEnv:
+    def make_env(self, role: str, num_envs: int, reward: str, device: str) -> VectorEnv:
+        """A tensor environment of N games with the seat of a role; SAME_STEP autoreset."""
+        arguments = self.section.to_dict() | {"reward": reward, "device": device}
         return gymnasium.make_vec(
-            f"resgym/Hironaka{role.capitalize()}-v0",
-            num_envs=num_envs,
-            reward="terminal" if reward is None else reward,
-            device=device,
-            **self.settings.model_dump(exclude={"name"}),
+            f"resgym/Hironaka{role.capitalize()}-v0", num_envs=num_envs, **arguments
         )
 
-    def named_player(self, role: str, name: Any) -> Player:  # noqa: D102
+    def named_player(self, role: str, name: Any) -> Player:
+        """A scripted player, or a saved model; a ValueError if there is none of this name."""
         return resolve_player(name, cast("Role", role), self.spec)
 
-    def policy_player(self, role: str, policy: Any, name: str) -> Player:  # noqa: D102
-        return player_of(policy, name)
-
-    def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
-        cast("HironakaVectorEnv", env.unwrapped).reward = reward
-
-    def evaluate(  # noqa: D102
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
-    ) -> float:
-        return rho(
-            players["host"],
-            players["agent"],
-            games=games,
-            seed=seed,
-            max_moves=max_moves,
-            backend=self.settings.backend,
-            starts=self.starts,
-            **self.sizes,
-        ).rho
+    def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+        """Games finished per move."""
+        about: dict[str, Any] = {"games": games, "seed": seed, "max_moves": max_moves}
+        about |= {"backend": self.section.backend, "starts": self.starts, **self.sizes}
+        return rho(players["host"], players["agent"], **about).rho
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
-        """The host's score: the mean of E / (E + L) over the games.
+        """The host's score in 0..1: the mean of E / (E + L) over the games.
 
         L is the game's length, E that of a random host and a random agent from the same start: the
         odds E / L are how many times faster than chance the host is. A game that is cut counts with
@@ -115,15 +105,16 @@ class HironakaGame(Game):
         lengths = self._lengths(players, games, seed, max_moves).moves.double()
         key = (games, seed, max_moves)
         if key not in self._even_lengths:
-            chance = {role: self.named_player(role, "random") for role in self.roles}
+            chance = {role: self.named_player(role, "random") for role in ROLES}
             even = self._lengths(chance, games, seed, max_moves).moves.double()
             self._even_lengths = {key: even}  # one at a time: the same key returns all training
         even = self._even_lengths[key]
         return float((even / (even + lengths)).mean())
 
-    def count_actions(  # noqa: D102
+    def count_actions(
         self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
     ) -> list[int]:
+        """How often a role takes each of its actions."""
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
         counts = torch.zeros(num_actions, dtype=torch.int64)
 
@@ -143,4 +134,4 @@ class HironakaGame(Game):
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
         host, agent = players["host"], players["agent"]
-        return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.settings.backend)
+        return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.section.backend)

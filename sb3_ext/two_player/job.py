@@ -18,14 +18,13 @@ from tqdm import tqdm
 from sb3_ext.adapter.sb3_private import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.best import save_model, save_player
-from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder, going_on_without
+from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
-from sb3_ext.two_player.crew import playing_weights
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
 
 
@@ -36,9 +35,7 @@ class TwoPlayer(Job[TrainerConfig]):
     about = "Trains a host and an agent against each other."
     Config = TrainerConfig
     shared = ("--set", "--stop", "--no-progress")
-    may_change = frozenset(
-        ("training.steps", "logging", "checkpoint", "compute", "collector.actors")
-    )
+    may_change = frozenset(("training.steps", "logging", "checkpoint", "compute"))
     resumes = True
 
     def __init__(self, config: TrainerConfig, run: Run) -> None:
@@ -47,11 +44,12 @@ class TwoPlayer(Job[TrainerConfig]):
         if config.logging.tensorboard and find_spec("tensorboard") is None:
             raise ConfigError("logging.tensorboard: got true; expected false without tensorboard")
         self.trainer = HostAgentTrainer(config)
-        self.metrics = {*self.trainer.measured, "steps"}
+        self.metrics = {"steps", *(f"rho/{pair}" for pair in self.trainer.pairs())}
         if config.checkpoint is not None:
             self.every, self.keep = config.checkpoint.every_steps, config.checkpoint.keep
         if self.given.get("init_from") is not None:
-            self.trainer.init_from(_checkpoints(self.given["init_from"]))
+            with errors_of("--init-from"):
+                self.trainer.init_from(self.given["init_from"])
         for role, learner in self.trainer.roles.items():
             with errors_of(f"roles.{role}.replay_buffer.size"):
                 if not self.given.get("dry_run"):
@@ -63,29 +61,24 @@ class TwoPlayer(Job[TrainerConfig]):
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the configuration and what is short for some of its keys."""
         add = parser.add_argument
-        add("--config", help=f"a YAML file, or one of {', '.join(shipped_configs('two_player'))}")
+        add("--config", help=f"a YAML file, or one of {', '.join(TrainerConfig.shipped())}")
         add("--steps", type=int, help="another value for training.steps")
         text = "start from the networks of a run's folder"
         add("--init-from", type=Path, metavar="FOLDER", help=text)
-        add("--actors", type=int, metavar="N", help="processes of Ray that play the rollouts")
         add("--smoke", action="store_true", help="a few steps of everything, in seconds")
         add_options(parser, "--starts")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:
         """The configuration of a command line, or of the folder that it goes on with."""
-        if given.resume is not None and given.init_from is not None:
-            raise ConfigError("--init-from: got --resume too; expected one of them")
         file = given.config if given.resume is None else given.resume / "config.yml"
         if file is None:
             known = ", ".join(TrainerConfig.shipped())
             raise ConfigError(f"--config: is missing; expected a file or one of {known}")
         settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
-        short = {"training.steps": given.steps, "collector.actors": given.actors}
-        settings += [f"{key}={value}" for key, value in short.items() if value is not None]
+        if given.steps is not None:
+            settings.append(f"training.steps={given.steps}")
         config = TrainerConfig.read(file, settings)
-        if config.collector is not None and not config.collector.actors:
-            config = config.model_copy(update={"collector": None})
         return smoke_version(config) if given.smoke else config
 
     @classmethod
@@ -114,34 +107,32 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def run(self, pulse: Pulse) -> None:
         """Makes the steps that are left."""
-        trainer = self.trainer
+        trainer, steps = self.trainer, self.config.training.steps
         self._begin()
-        end = self.config.training.steps
-        if not pulse(self.used, exact=False):
-            if self.run_of.interrupted:
-                return
-            end = 0
-        with tqdm(
-            total=trainer.turns.last_step(end),
+        bar = tqdm(
+            total=steps,
             initial=trainer.total_steps,
             disable=self.given.get("no_progress", True),
             unit="step",
             dynamic_ncols=True,
-        ) as bar:
+        )
 
-            def beat(trainer: HostAgentTrainer) -> bool:
-                bar.total = trainer.turns.last_step(end)
-                bar.update()
-                values: Any = {"steps": float(trainer.total_steps)}
-                if trainer.history and trainer.history[-1].step == trainer.total_steps:
-                    found = trainer.history[-1].values.items()
-                    values |= {f"{trainer.game.measure}/{pair}": value for pair, value in found}
-                going_on = pulse(self.used, **values)
-                if self.run_of.interrupted:
-                    trainer.request_stop()
-                return going_on
+        def beat(trainer: HostAgentTrainer) -> bool:
+            bar.update(trainer.total_steps - bar.n)
+            last = trainer.history[-1:]
+            found: Any = {"steps": float(trainer.total_steps)}
+            if last and last[0].step == trainer.total_steps:
+                found |= last[0].metrics
+            going_on = pulse(self.used, **found)
+            if self.run_of.interrupted:  # to measure the players may take too long
+                raise Ended
+            return going_on
 
-            trainer.train(max(end - trainer.total_steps, 0), callback=beat)
+        going_on = pulse(self.used, exact=False)
+        if not self.run_of.interrupted:
+            left = max(steps - trainer.total_steps, 0)
+            with bar:
+                trainer.train(left if going_on else 0, callback=beat)
 
     def _begin(self) -> None:
         """Drops what a killed process wrote of later steps than its checkpoint's."""
@@ -160,23 +151,23 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def add_metrics(self, metrics: Mapping[str, float]) -> None:
         """Appends a line of metrics."""
-        step = self.trainer.total_steps
-        self._files.append("metrics.jsonl", {"step": step, **metrics})
+        self._files.append("metrics.jsonl", {"step": self.trainer.total_steps, **metrics})
         self._show(metrics)
 
     def add_evaluation(self, evaluation: Evaluation) -> None:
-        """Writes down a measurement, games, and the versions that are the best so far."""
-        trainer, path = self.trainer, self._files.path
+        """Writes down a measurement, and the versions that are the best so far."""
+        path = self._files.path
         with going_on_without("line", path / "evaluations.jsonl"):
             self._write_evaluations()
-        measure = trainer.game.measure
-        shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
-        for role, counts in evaluation.actions.items():
-            shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
-        self._show(shown)
+        entropies = {
+            f"{role}/action_entropy": entropy_of_counts(counts)
+            for role, counts in evaluation.actions.items()
+        }
+        self._show(evaluation.metrics | entropies)
         for role in evaluation.improved if self.config.evaluation.keep_best else ():
+            model = self.trainer.roles[role].model
             with going_on_without("best version", path / "best" / role):
-                save_player(path / "best" / role, trainer.roles[role].model, asdict(evaluation))
+                save_player(path / "best" / role, model, asdict(evaluation))
 
     def _show(self, values: Mapping[str, float]) -> None:
         if self._tensorboard is not None:
@@ -184,23 +175,18 @@ class TwoPlayer(Job[TrainerConfig]):
             self._tensorboard.write(dict(values), keys, self.trainer.total_steps)
 
     def describe(self) -> str:
-        """What would be trained, and how long."""
-        steps, due = range(self.config.training.steps), self.trainer.turns.is_due
-        about: dict[str, Any] = {"steps": len(steps)}
+        """What would be trained."""
+        about: dict[str, Any] = {"steps": self.config.training.steps}
         for role, player in self.trainer.players.items():
             about[role] = repr(player)
-            if role in self.trainer.roles:
-                learner = self.trainer.roles[role]
-                about[role] = {
-                    "algorithm": f"{learner.section.algorithm} on {learner.model.device}",
-                    "observation": str(learner.model.observation_space),
-                    "action": str(learner.model.action_space),
-                    "parameters": sum(
-                        each.numel() for each in playing_weights(learner.policy).values()
-                    ),
-                    "experience": learner.capacity,
-                    "updates": sum(due(role, step) for step in steps),
-                }
+        for role, learner in self.trainer.roles.items():
+            model = learner.model
+            about[role] = {
+                "algorithm": f"{learner.section.algorithm} on {model.device}",
+                "observation": str(model.observation_space),
+                "action": str(model.action_space),
+                "parameters": sum(each.numel() for each in learner.policy.parameters()),
+            }
         return yaml.safe_dump({self.config.name: about}, sort_keys=False, width=1000).rstrip()
 
     def report(self) -> str:
@@ -209,7 +195,6 @@ class TwoPlayer(Job[TrainerConfig]):
         summary = {
             "steps": trainer.total_steps,
             "updates": {role: each.updates for role, each in trainer.roles.items()},
-            "measure": trainer.game.measure,
             "last": asdict(trainer.history[-1]) if trainer.history else None,
             "best_scores": trainer.best_scores,
             "seconds": dict(trainer.seconds),
@@ -223,14 +208,6 @@ class TwoPlayer(Job[TrainerConfig]):
         trainer.close()
         said = yaml.safe_dump(summary, sort_keys=False, default_flow_style=None)
         return f"{said}results are in {self.run_of.folder}"
-
-
-def _checkpoints(folder: Path) -> Path:
-    """The folder with checkpoints of a run's folder, which itself may be meant too."""
-    if not folder.is_dir():
-        raise ConfigError(f"--init-from: got {folder}; expected the folder of a run")
-    inner = folder / "checkpoints"
-    return inner if inner.is_dir() else folder
 
 
 main = partial(drive, TwoPlayer)

@@ -24,12 +24,10 @@ from pydantic import model_validator
 
 from resgym.tables import text_table
 from resgym.trust import regular_file
-from sb3_ext.adapter.sb3_private import UPDATES
 from sb3_ext.checkpoints.best import save_player
-from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.reading import ConfigFile, shipped_configs
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
@@ -40,6 +38,7 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
 )
+from sb3_ext.runs import driver
 from sb3_ext.runs.checkpoint import (
     checkpoint_name,
     is_checkpoint,
@@ -50,13 +49,11 @@ from sb3_ext.runs.checkpoint import (
 )
 from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
-from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
+from sb3_ext.runs.driver import Job, Pulse, Run, Used
 from sb3_ext.runs.files import write_json
 from sb3_ext.runs.folder import LOCK
-from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.games import GAMES, Game
-from sb3_ext.two_player.learner import TrainedRole
+from sb3_ext.two_player.hironaka import ROLES, Game, other_role
 from sb3_ext.two_player.standings import Standings, Version, pfsp_weights
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
@@ -69,13 +66,13 @@ class LeagueConfig(ConfigFile):
     name: Name
     """name of the experiment, part of its folder's name"""
     seed: Count
-    """fixes everything random; member m trains with seed + m"""
+    """seed of everything random; member m trains with seed + m"""
     members: Annotated[int, Whole, Ge(1), Le(10_000)]
-    """runs side by side"""
+    """number of members; each trains one host and one agent"""
     rounds: PositiveCount
-    """times that all train and play each other"""
+    """number of rounds; in each, all members train and then play each other"""
     steps_per_round: PositiveCount
-    """steps of the two-player trainer a round"""
+    """steps of each member's two-player trainer in a round"""
     two_player: Any
     """each member's configuration of the two-player trainer"""
     settings: list[str]
@@ -83,27 +80,21 @@ class LeagueConfig(ConfigFile):
     games: Size
     """games of each pairing of a host and an agent"""
     keep: PositiveCount
-    """versions of each role kept for being newest, and as many for the highest Elo; every member's
-    newest and best are kept too"""
+    """number of newest versions kept of each role, and number of highest rated ones; each member's
+    newest and best version are kept too"""
     power: Annotated[float, Number, Ge(0)]
-    """an opponent beaten with probability p is drawn with the weight (1 - p)^power; 0: all alike"""
+    """preference for hard opponents: one beaten with probability p has weight (1 - p)^power; 0:
+    all opponents have the same weight"""
     draws: PositiveCount
     """opponents drawn for each role of a member in a round"""
     latest_share: Fraction
-    """share of the games that meet the member's own other role as it is now; 1: all"""
+    """share of the games against the member's own other role as it is now; 1: all games"""
 
     @model_validator(mode="after")
-    def _parts_fit(self) -> LeagueConfig:
-        base = self.member(0)
-        if base.collector is not None and base.collector.actors:
-            raise ConfigError(
-                f"two_player: collector.actors: got {base.collector.actors}; expected 0, since "
-                "members take turns on the processes of --actors"
-            )
-        for role, section in base.roles.items():
-            learns = isinstance(section, TrainedRole)
-            given = section.opponent if learns else section.player
-            if not learns or given != "latest":
+    def _roles_learn(self) -> LeagueConfig:
+        for role, section in self.member(0).roles:
+            given = getattr(section, "opponent", section.player)
+            if given != "latest":
                 raise ConfigError(
                     f"two_player: roles.{role}: got {given}; expected a role that learns with the "
                     "opponent latest, since the league draws the others"
@@ -130,7 +121,9 @@ class League(Job[LeagueConfig]):
     name = "population"
     about = "Trains several hosts and agents, which play each other's earlier versions."
     Config = LeagueConfig
+    rules = ("max_seconds", "until")
     shared = ("--set", "--stop", "--no-progress")
+    metrics = ("rounds", *(f"{role}/elo" for role in ROLES))
     may_change = frozenset({"rounds"})
     resumes = True
 
@@ -138,11 +131,8 @@ class League(Job[LeagueConfig]):
         super().__init__(config, run)
         assert run.folder is not None
         self.folder: Path = run.folder
-        base = config.member(0)
-        HostAgentTrainer(base).close()  # what an algorithm refuses leaves no folder behind
-        self.roles = GAMES.resolve(base.game.name).roles
-        self.metrics = {"rounds", *(f"{r}/{n}" for r in self.roles for n in ("elo", "fitness"))}
-        self.round, self.standings, self.used = 0, Standings(self.roles), Used()
+        HostAgentTrainer(config.member(0)).close()  # what an algorithm refuses leaves no folder
+        self.round, self.standings = 0, Standings()
         self._file = self.folder / "league" / "league.json"
         if self._file.exists():
             with errors_named(f"{self._file}: is damaged", ConfigError):
@@ -150,20 +140,20 @@ class League(Job[LeagueConfig]):
 
     def _load(self) -> None:
         state = json.loads(regular_file(self._file, "league").read_text(encoding="utf-8"))
-        what = f"--resume: {self.folder}/config.yml was changed: the league has"
-        refuse_another(state["config"], self.identity(), self.may_change, what)
         versions = {name: Version(**each) for name, each in state["versions"].items()}
-        self.standings = Standings(self.roles, versions, dict(state["scores"]))
+        self.standings = Standings(versions, dict(state["scores"]))
         self.round = check_count("round", state["round"])
-        for member in range(self.config.members):
-            for role in self.roles:  # the newest version has played all others
-                self.standings.fitness(self._version(role, self.round, member))
-        self._count()
+        for member in range(self.config.members):  # the newest have played all others
+            for role in ROLES:
+                name = self._version(role, self.round, member)
+                others = self.standings.present(other_role(role))
+                if name not in versions or not {*others} <= self.standings.scores[name].keys():
+                    raise ValueError(f"{name} has not played all others")
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the configuration and processes."""
-        known = ", ".join(shipped_configs(cls.Config.folder))
+        known = ", ".join(LeagueConfig.shipped())
         parser.add_argument("--config", help=f"a YAML file, or one of {known}")
         add_options(parser, "--actors", "--starts")
 
@@ -185,62 +175,47 @@ class League(Job[LeagueConfig]):
 
     def identity(self) -> dict[str, Any]:
         """Plain data that no longer depends on other files."""
-        return self.config.to_dict() | {
-            "two_player": self.config.member(0).to_dict(),
-            "settings": [],
-        }
+        plain = self.config.member(0).to_dict()
+        return self.config.to_dict() | {"two_player": plain, "settings": []}
 
     def run(self, pulse: Pulse) -> None:
         """Plays the rounds that are left."""
-
-        def beat() -> None:
-            if not pulse(self.used, exact=False):
-                raise Ended
-
-        given = vars(self.run_of.given)
         self._remove()
-        try:
-            with spreading(given.get("actors", 0), beat) as spread:
-                while pulse(self.used, exact=False, **self._measured()) and (
-                    self.round < self.config.rounds
-                ):
-                    self.play_round(spread)
-        except Ended:
-            pass
-
-    def _measured(self) -> Any:
-        found = {"rounds": float(self.round)}
-        for role in self.roles if self.round else ():
-            best = self.standings.best(self.standings.present(role))
-            found[f"{role}/elo"] = self.standings.versions[best].elo
-            found[f"{role}/fitness"] = self.standings.fitness(best)
-        return found
+        beat = partial(driver.beat, pulse, Used())
+        with spreading(vars(self.run_of.given).get("actors", 0), beat) as spread:
+            while True:
+                ranked = {role: self.standings.ranked(role) for role in ROLES if self.round}
+                found = {
+                    f"{role}/elo": self.standings.versions[names[0]].elo
+                    for role, names in ranked.items()
+                }
+                beat(rounds=float(self.round), **found)
+                if self.round >= self.config.rounds:
+                    return
+                self.play_round(spread)
 
     def play_round(self, spread: Spread) -> None:
         """All train, then new versions play all others."""
         number, standings, config = self.round + 1, self.standings, self.config
         turns = [self._turn(number, member) for member in range(config.members)]
         list(spread(train_member, turns))
-        for turn in turns:
-            for role in self.roles:
+        for member, turn in enumerate(turns):
+            for role in ROLES:
                 met = [Path(path).name for path in turn.opponents[role]]
-                version = Version(role, turn.member, number, met)
-                standings.add(turn.versions[role].name, version)
-        missing, base = standings.missing(), config.member(0).to_dict()
+                standings.add(turn.versions[role].name, Version(role, member, number, met))
+        missing = standings.missing()
         pieces = [[str(self._path(each)) for each in (n, *others)] for n, others in missing.items()]
-        played = spread(partial(play_matches, base, config.games), pieces)
+        played = spread(partial(play_matches, config.member(0), config.games), pieces)
         for (name, others), scores in zip(missing.items(), played, strict=True):
             for other, score in zip(others, scores, strict=True):
                 standings.enter(name, other, score)
         standings.rate(config.games)
         standings.prune(config.keep)
-        state = {"config": self.identity(), "round": number, **asdict(standings)}
-        write_json(self._file, state)
+        write_json(self._file, {"round": number, **asdict(standings)})
         self.round = number
-        self._count()
         self._remove()
-        best = [standings.best(standings.present(role)) for role in self.roles]
-        self.run_of.say(f"round {number} of {config.rounds}: best are {' and '.join(best)}")
+        best = " and ".join(standings.ranked(role)[0] for role in ROLES)
+        self.run_of.say(f"round {number} of {config.rounds}: best are {best}")
 
     def _path(self, name: str) -> Path:
         return self._file.with_name(name)
@@ -250,44 +225,31 @@ class League(Job[LeagueConfig]):
 
     def _turn(self, number: int, member: int) -> Turn:
         config, opponents = self.config, dict[str, list[str]]()
-        for place, role in enumerate(self.roles):
-            others = self.standings.present(self.roles[1 - place])
+        for place, role in enumerate(ROLES):
+            others = self.standings.present(other_role(role))
             opponents[role] = []
             if others and config.latest_share < 1:
-                own = self._version(role, self.round, member)
-                wins = [self.standings.scores[own][other] for other in others]
-                weights = pfsp_weights(wins, config.power)
+                scores = self.standings.scores[self._version(role, self.round, member)]
+                weights = pfsp_weights([scores[other] for other in others], config.power)
                 # A generator for each draw, so that nothing depends on what was drawn before.
                 generator = np.random.default_rng([config.seed, number, member, place, 2])
                 drawn = generator.choice(len(others), size=config.draws, p=weights)
                 opponents[role] = [str(self._path(others[index])) for index in drawn]
         return Turn(
             folder=self.folder / "members" / str(member),
-            member=member,
             round=number,
             steps=config.steps_per_round,
-            config=config.member(member).to_dict(),
+            config=config.member(member),
             opponents=opponents,
             latest_share=config.latest_share,
-            versions={r: self._path(self._version(r, number, member)) for r in self.roles},
+            versions={r: self._path(self._version(r, number, member)) for r in ROLES},
         )
-
-    def _count(self) -> None:
-        """Updates and transitions of all members and roles, as of the last round that is over."""
-        parts = [f"{role}.training" for role in self.roles]
-        updates = timesteps = 0
-        for member in range(self.config.members):
-            path = self.folder / "members" / str(member) / checkpoint_name(self.round)
-            for part in load_checkpoint(path, parts).values():
-                updates += part["counters"][UPDATES]
-                timesteps += part["counters"]["num_timesteps"]
-        self.used = Used(updates, timesteps)
 
     def _remove(self) -> None:
         """Deletes versions that no rule keeps, and checkpoints that no round will read."""
         for name, version in self.standings.versions.items():
-            if not version.present and self._path(name).exists():
-                shutil.rmtree(self._path(name))
+            if not version.present:
+                shutil.rmtree(self._path(name), ignore_errors=True)
         for folder in self.folder.glob("members/*"):
             with FileLock(folder / LOCK):
                 last = checkpoint_name(self.round)
@@ -295,28 +257,18 @@ class League(Job[LeagueConfig]):
                 prune_checkpoints(folder, max(1, len(kept)))
 
     def report(self) -> str:
-        """Writes the best model of each role; a table of the newest versions and the best."""
-        rows = [("version", "member", "round", "Elo", "fitness")]
-        standings = self.standings
-        for role in self.roles if self.round else ():
-            best = standings.best(standings.present(role))
-            self._save(role, best)
+        """Copies the best version of each role; a table of the newest versions and the best."""
+        rows = [("version", "member", "round", "Elo")]
+        for role in ROLES if self.round else ():
+            best = self.standings.ranked(role)[0]
+            shutil.rmtree(self.folder / "models" / role, ignore_errors=True)
+            shutil.copytree(self._path(best), self.folder / "models" / role)
             newest = [self._version(role, self.round, m) for m in range(self.config.members)]
             for name in dict.fromkeys([*newest, best]):
-                each = standings.versions[name]
-                figures = f"{each.elo:.0f}", f"{standings.fitness(name):.4f}"
+                each = self.standings.versions[name]
                 mark = "*" * (name == best)
-                rows.append((name + mark, str(each.member), str(each.round), *figures))
+                rows.append((name + mark, str(each.member), str(each.round), f"{each.elo:.0f}"))
         return f"{text_table(rows)}\n* highest Elo, in models/\nresults are in {self.folder}"
-
-    def _save(self, role: str, name: str) -> None:
-        version = self.standings.versions[name]
-        trainer = HostAgentTrainer(self.config.member(version.member))
-        model = trainer.roles[role].model
-        weights = load_checkpoint(self._path(name), ["policy"])["policy"]
-        load_policy_weights(model.policy, weights, name)
-        save_player(self.folder / "models" / role, model, asdict(version))
-        trainer.close()
 
 
 class Turn(NamedTuple):
@@ -326,10 +278,9 @@ class Turn(NamedTuple):
     """
 
     folder: Path
-    member: int
     round: int
     steps: int
-    config: dict[str, Any]
+    config: TrainerConfig
     opponents: dict[str, list[str]]
     latest_share: float
     versions: dict[str, Path]
@@ -353,44 +304,27 @@ def train_member(turn: Turn) -> None:
                 before = turn.folder / checkpoint_name(turn.round - 1)
                 trainer.load_state_dict(load_checkpoint(before))
             for role, learner in trainer.roles.items():
-                other = trainer.game.other(role)
-                players = [trainer.game.named_player(other, path) for path in turn.opponents[role]]
-                rows = seats(learner.env.num_envs, turn.latest_share, len(players))
-                learner.set_opponents([trainer.players[other], *players], rows)
+                other = other_role(role)
+                drawn = [trainer.game.named_player(other, path) for path in turn.opponents[role]]
+                learner.seat(trainer.players[other], drawn, turn.latest_share)
             trainer.train(turn.steps)
             state = trainer.state_dict()
             for role, path in turn.versions.items():
-                about = {"member": turn.member, "round": turn.round}
-                save_player(path, trainer.roles[role].model, about, archive=False)
+                save_player(path, trainer.roles[role].model, {"round": turn.round}, archive=False)
             save_checkpoint(target, state, latest=False)
         except FloatingPointError as error:
-            raise FloatingPointError(f"member {turn.member}: {error}") from None
+            raise FloatingPointError(f"member {turn.folder.name}: {error}") from None
         finally:
             trainer.close()
 
 
-def seats(rows: int, latest_share: float, drawn: int) -> list[int]:
-    """Who answers in each of the rows: 0 the newest opponent, 1, 2, ... those drawn, by turns."""
-    latest = round(latest_share * rows) if drawn else rows
-    return [0] * latest + [1 + number % drawn for number in range(rows - latest)]
-
-
-def play_matches(plain: dict[str, Any], games: int, paths: Sequence[str]) -> list[float]:
-    """Scores in 0..1 of the first version against the others, see `Game.match`.
-
-    Args:
-        plain: the members' configuration.
-        games: of each pairing, from the same starts.
-        paths: of a version of the first role, and of versions of the second.
-    """
-    config = TrainerConfig.read(plain)
-    game: Game = GAMES.resolve(config.game.name)(config.game)
-    about = games, config.evaluation.seed, config.evaluation.max_moves
-    first, second = game.roles
+def play_matches(config: TrainerConfig, games: int, paths: Sequence[str]) -> list[float]:
+    """Scores in 0..1 of the host at the first path against the agents at the others."""
+    game, about = Game(config.game), (games, config.evaluation.seed, config.evaluation.max_moves)
     with torch_threads(1):
-        player = game.named_player(first, paths[0])
-        others = [game.named_player(second, path) for path in paths[1:]]
-        return [game.match({first: player, second: other}, *about) for other in others]
+        host = game.named_player("host", paths[0])
+        agents = [game.named_player("agent", path) for path in paths[1:]]
+        return [game.match({"host": host, "agent": agent}, *about) for agent in agents]
 
 
-main = partial(drive, League)
+main = partial(driver.drive, League)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -28,9 +28,9 @@ from sb3_ext.adapter.sb3_private import (
     has_observation,
     num_updates,
     restart_episodes,
-    tell_buffer,
 )
 from sb3_ext.callbacks import CALLBACKS
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
@@ -52,7 +52,7 @@ from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.two_player.games import Game
+from sb3_ext.two_player.hironaka import Game
 
 NO_END = 2**60
 """Transitions that a model is told it will learn for; nothing here depends on the number."""
@@ -62,9 +62,9 @@ class OptimizerSection(Section):
     """The optimiser of a role."""
 
     name: Annotated[str, accepted_by(OPTIMIZERS.resolve)]
-    """name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"""
+    """name of the optimiser: adam, adamw, rmsprop, sgd, or a registered one"""
     arguments: dict[str, Any]
-    """its arguments beside the learning rate"""
+    """arguments of the optimiser, without the learning rate"""
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> OptimizerSection:
@@ -77,14 +77,11 @@ class RolloutSection(Section):
     """How experience is collected."""
 
     rollout_size: Size
-    """games in parallel in a rollout"""
+    """games played side by side"""
     max_rollout_steps: PositiveCount
-    """moves of a rollout in every game"""
+    """moves of each game in a rollout"""
     reset_each_rollout: bool
-    """true: each rollout starts new games; false: it goes on with the games in play"""
-
-
-_callback = partial(from_data, CALLBACKS, "callback")
+    """start new games in each rollout; false: go on with the games of the last one"""
 
 
 class TrainedRole(Section):
@@ -93,11 +90,11 @@ class TrainedRole(Section):
     player: Literal["trained"]
     """trained, the name of a scripted player, or the path of a saved model"""
     algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)]
-    """ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, one that was registered, or module:Class"""
+    """ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, a registered algorithm, or module:Class"""
     algorithm_arguments: dict[str, Any]
-    """arguments of the algorithm that have no key here, such as double_q"""
+    """further arguments of the algorithm, such as double_q"""
     policy: str
-    """the algorithm's name of a policy, such as HostPolicy"""
+    """name of the algorithm's policy, such as HostPolicy"""
     policy_arguments: dict[str, Any]
     """arguments of the policy beside net_arch and optimizer, such as extractor"""
     net_arch: list[Any]
@@ -105,25 +102,26 @@ class TrainedRole(Section):
     optimizer: OptimizerSection
     """the optimiser"""
     learning_rate: LearningRate
-    """number or schedule of the role's updates"""
+    """number, or schedule of the role's updates"""
     gamma: Fraction
-    """discount of one move"""
+    """discount factor per move"""
     max_grad_norm: PositiveNumber | None
-    """the gradient is clipped to this norm; null: never"""
+    """largest norm of a gradient, which is clipped to it; null: no clipping"""
     rollout: RolloutSection
     """the collection of experience"""
     reward: str
-    """name of a reward of the game, such as terminal"""
+    """name of a reward of the environments, such as terminal"""
     opponent: str
-    """who answers in rollouts: latest (the other role as it is now), pool (self_play), the name of
-    a scripted player, or the path of a saved model"""
-    callbacks: list[Annotated[dict[str, Any], accepted_by(_callback)]] = Field(default_factory=list)
-    """callbacks of this role, each a mapping with its name under callback and its arguments; may be
-    left out"""
+    """opponent in rollouts: latest (the other role as it is now), pool (earlier versions too, see
+    self_play), the name of a scripted player, or the path of a saved model"""
+    callbacks: list[
+        Annotated[dict[str, Any], accepted_by(partial(from_data, CALLBACKS, "callback"))]
+    ] = Field(default_factory=list)
+    """callbacks of this role: mappings of the name, as callback, and arguments (default none)"""
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> TrainedRole:
-        for argument in sorted(self.reserved() & set(self.algorithm_arguments)):
+        for argument in sorted(self.arguments().keys() & self.algorithm_arguments.keys()):
             raise ValueError(
                 f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
                 "own, leave it out"
@@ -135,8 +133,8 @@ class TrainedRole(Section):
             check_policy(algorithm, self.policy, self.policy_arguments)
         return self
 
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the algorithm that the section says; keys of the same name are some."""
+    def arguments(self, **more: Any) -> dict[str, Any]:
+        """Arguments of the algorithm: keys of the same name, those made of others, and `more`."""
         # One may hand on all that it is given.
         bases = [
             b for b in ALGORITHMS.resolve(self.algorithm).__mro__ if issubclass(b, BaseAlgorithm)
@@ -146,6 +144,9 @@ class TrainedRole(Section):
             name: getattr(self, name) for name in type(self).model_fields if name in parameters
         }
         return named | {
+            "env": None,
+            "seed": None,
+            "device": "cpu",
             "learning_rate": self.rate()(0),
             "max_grad_norm": float("inf") if self.max_grad_norm is None else self.max_grad_norm,
             "policy_kwargs": {
@@ -154,11 +155,8 @@ class TrainedRole(Section):
                 "optimizer_class": OPTIMIZERS.resolve(self.optimizer.name),
                 "optimizer_kwargs": dict(self.optimizer.arguments),
             },
+            **more,
         }
-
-    def reserved(self) -> set[str]:
-        """Arguments of an algorithm that are decided by the trainer or by a key of their own."""
-        return {"device", "env", "seed"} | self.arguments().keys()
 
     def rate(self) -> Schedule:
         """The schedule of the learning rate."""
@@ -179,9 +177,6 @@ class Learner(ABC):
         model: the model of SB3.
         env: its environment.
         frozen: whether `train` leaves the role out.
-        crew: plays the rollouts in other processes, see `RolloutCrew`; None: this one does.
-        elsewhere: rollouts that a crew has played, and where its games stand, by piece.
-        seated: players in this role's games, and who of them has which row.
         player: plays the model's policy as it is at the moment of the move.
         callback: the callbacks of SB3, see `add_callback`.
 
@@ -192,27 +187,23 @@ class Learner(ABC):
     Section: ClassVar[type[TrainedRole]] = TrainedRole
 
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
-        self.role, self.section, self.game, self.seed = role, section, game, seed
-        self.frozen = False
-        self.crew: Any = None
-        self.elsewhere: dict[str, Any] = {"played": 0, "games": []}
-        rows = section.rollout.rollout_size
-        self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
+        self.role, self.section, self.frozen = role, section, False
+        self.env = TensorVecEnv(
+            game.make_env(role, section.rollout.rollout_size, section.reward, device)
+        )
         with errors_named(f"roles.{role}", ConfigError):
             self.model: Any = ALGORITHMS.resolve(section.algorithm)(
-                env=self.env,
-                seed=seed,
-                device=device,
-                **section.arguments(),
+                **section.arguments(env=self.env, seed=seed, device=device),
                 **copy.deepcopy(section.algorithm_arguments),
             )
             self.bind()
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
-        self.callback = CallbackList([_callback(data) for data in section.callbacks])
+        callbacks = [from_data(CALLBACKS, "callback", data) for data in section.callbacks]
+        self.callback = CallbackList(callbacks)
         begin_learning(self.model, NO_END, self.callback)
         self.policy.set_training_mode(False)
-        self.player = game.policy_player(role, self.policy, role)
+        self.player = player_of(self.policy, role)
 
     @abstractmethod
     def bind(self) -> None:
@@ -244,10 +235,6 @@ class Learner(ABC):
         self.model.stop_requested = False
         self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
 
-    def end(self) -> None:
-        """Tell the callbacks that training has ended."""
-        self.callback.on_training_end()
-
     @property
     def wants_to_stop(self) -> bool:
         """Whether a callback has ended training since `begin`."""
@@ -257,11 +244,6 @@ class Learner(ABC):
     @abstractmethod
     def has_experience(self) -> bool:
         """Whether there is anything to make an update from."""
-
-    @property
-    @abstractmethod
-    def capacity(self) -> str:
-        """How much experience is kept, for people."""
 
     @property
     def initial_games(self) -> int:
@@ -296,12 +278,9 @@ class Learner(ABC):
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
-                if self.crew is None:
-                    restart_episodes(self.model)
-                else:
-                    tell_buffer(self.model, "cut")
+                restart_episodes(self.model)
             with torch.no_grad():
-                if not (self.play(steps) if self.crew is None else self.crew.play(self, steps)):
+                if not self.play(steps):
                     self.model.stop_requested = True
                     break
         return self.transitions - before
@@ -315,14 +294,24 @@ class Learner(ABC):
         callback.init_callback(self.model)
         self.callback.callbacks.append(callback)
 
-    def set_opponents(self, players: list[Any], assignment: list[int] | None = None) -> None:
-        """Seat players of the other role in this role's games."""
-        self.game.set_opponents(self.env.venv, players, assignment)
-        self.seated = (players, assignment)
+    def seat(self, latest: Any, others: Sequence[Any] = (), latest_share: float = 1.0) -> None:
+        """Seat players of the other role in this role's games, from the next move on.
+
+        The first one answers in this share of the rows, the others in the rest, by turns.
+        """
+        game: Any = self.env.venv.unwrapped
+        if not others:
+            game.set_opponent(latest)
+            return
+        rows = self.env.num_envs
+        first = round(latest_share * rows)
+        rest = [1 + row % len(others) for row in range(rows - first)]
+        game.set_opponent([latest, *others], [0] * first + rest)
 
     def set_reward(self, reward: Any) -> None:
         """Play for another reward from now on; what was collected for the old one is dropped."""
-        self.game.set_reward(self.env.venv, reward)
+        game: Any = self.env.venv.unwrapped
+        game.reward = reward
         self.buffer.reset()
 
     def set_network(self, network: nn.Module) -> None:
@@ -331,19 +320,15 @@ class Learner(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
+        self.check_finite()
         state = model_state(self.model, f"{self.role}.")
-        if self.elsewhere["played"]:
-            state[f"{self.role}.elsewhere"] = self.elsewhere
-        if self.callback.callbacks:
-            state[f"{self.role}.callbacks"] = callback_states(self.callback)
+        state[f"{self.role}.callbacks"] = callback_states(self.callback)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
-        none = {"played": 0, "games": []}
-        self.elsewhere = dict(state.get(f"{self.role}.elsewhere", none))
-        load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
+        load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)
         if not has_observation(self.model):  # the environment's state was not saved
             restart_episodes(self.model)
@@ -363,11 +348,8 @@ class Learner(ABC):
         ``layers``: mean and deviation of weights and gradients too.
         """
         self.check_finite()
-        values = {
-            "updates": float(self.updates),
-            "transitions": float(self.transitions),
-            "learning_rate": float(self.policy.optimizer.param_groups[0]["lr"]),
-        }
+        values = {"updates": float(self.updates), "transitions": float(self.transitions)}
+        values["learning_rate"] = float(self.policy.optimizer.param_groups[0]["lr"])
         if hasattr(self.model, "exploration_rate"):
             values["exploration_rate"] = float(self.model.exploration_rate)
         # What is there before the model adds the times of its own loop, which does not run here.
@@ -393,6 +375,4 @@ def learner_of(algorithm: str) -> type[Learner]:
     for base in kind.__mro__:
         if base in LEARNERS:
             return LEARNERS[base]
-    raise ValueError(
-        f"{algorithm!r}: {kind.__name__} has no entry in LEARNERS, nor what it derives from"
-    )
+    raise ValueError(f"{algorithm!r}: {kind.__name__} is of no class in LEARNERS")

@@ -8,9 +8,6 @@ from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
 from sb3_ext.two_player.config import TrainerConfig as TrainerConfig
 from sb3_ext.two_player.config import read_config as read_config
 from sb3_ext.two_player.config import shipped_configs as shipped_configs
-from sb3_ext.two_player.games import GAMES as GAMES
-from sb3_ext.two_player.games import Game as Game
-from sb3_ext.two_player.games import GameSettings as GameSettings
 from sb3_ext.two_player.learner import LEARNERS as LEARNERS
 from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
 from sb3_ext.two_player.trainer import Evaluation as Evaluation

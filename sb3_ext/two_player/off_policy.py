@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar
 
 import torch
 from gymnasium.vector.utils import batch_space
@@ -12,13 +11,12 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
-from torch import Tensor, nn
+from torch import nn
 
 from sb3_ext.adapter.observations import to_device
 from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
-    ConfigError,
     PositiveCount,
     PositiveFraction,
     Section,
@@ -43,9 +41,9 @@ class ReplayBufferSection(Section):
     """The replay buffer of a role."""
 
     name: Annotated[str, accepted_by(BUFFERS.resolve)]
-    """kind of replay buffer: tensor, prioritized, or one that was registered"""
+    """kind of replay buffer: tensor, prioritized, or a registered one"""
     size: Transitions
-    """capacity in transitions; memory grows as it fills"""
+    """capacity in transitions; the buffer takes memory as it fills"""
     arguments: dict[str, Any]
     """further arguments of the buffer"""
 
@@ -74,9 +72,9 @@ class OffPolicyRole(TrainedRole):
     net_arch: NetArch
     """layers after the features extractor, in the net_arch language"""
     exploration_rate: ExplorationRate
-    """number or schedule, the probability of a random legal action in a rollout"""
+    """probability of a random legal action in a rollout, a number or a schedule"""
     batch_size: Size
-    """transitions of an update"""
+    """transitions in a batch"""
     replay_buffer: ReplayBufferSection
     """the replay buffer"""
     target_update: TargetUpdateSection
@@ -84,51 +82,51 @@ class OffPolicyRole(TrainedRole):
     rollout: OffPolicyRollout
     """the collection of experience"""
 
-    def arguments(self) -> dict[str, Any]:  # noqa: D102
-        return super().arguments() | {
-            "buffer_size": self.replay_buffer.size,
-            "gradient_steps": 1,
-            "learning_starts": 0,
-            "replay_buffer_class": BUFFERS.resolve(self.replay_buffer.name),
-            "replay_buffer_kwargs": dict(self.replay_buffer.arguments),
+    def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102
+        return super().arguments(
+            buffer_size=self.replay_buffer.size,
+            gradient_steps=1,
+            learning_starts=0,
+            replay_buffer_class=BUFFERS.resolve(self.replay_buffer.name),
+            replay_buffer_kwargs=dict(self.replay_buffer.arguments),
             # The learner updates the target networks itself; the algorithms' interval never ends.
-            "target_update_interval": 2**62,
-            "tau": self.target_update.tau,
-            "train_freq": self.rollout.max_rollout_steps,
-        }
-
-    def reserved(self) -> set[str]:  # noqa: D102
-        return super().reserved() | {"exploration_rate", "replay_ratio", "target_update_unit"}
+            target_update_interval=2**62,
+            tau=self.target_update.tau,
+            train_freq=self.rollout.max_rollout_steps,
+            **more,
+        )
 
 
 class OffPolicyLearner(Learner):
-    """Updates from a replay buffer; the trainer decides when its target network follows.
-
-    Attributes:
-        update_target: moves the target network towards the online one.
-    """
+    """Updates from a replay buffer; the trainer decides when its target network follows."""
 
     Section: ClassVar[type[TrainedRole]] = OffPolicyRole
 
     def bind(self) -> None:
-        """Let rates and target updates follow the networks and the optimiser that there are."""
+        """Let the rates follow the networks and the optimiser that there are."""
         section = self.section
         rate = parse_schedule(section.exploration_rate, "exploration_rate", "updates")
         bind_schedules(self.model, learning_rate=section.rate(), exploration_rate=rate)
-        self.update_target = _target_updater(self.model)
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
         return bool(self.buffer.size() > 0)
 
     @property
-    def capacity(self) -> str:  # noqa: D102
-        memory = getattr(self.buffer, "memory_bytes", lambda: 0)() / 2**20
-        return f"{self.section.replay_buffer.size} transitions, {memory:.0f} MiB"
-
-    @property
     def initial_games(self) -> int:  # noqa: D102
         return int(self.section.rollout.initial_rollout_size)
+
+    def update_target(self) -> None:
+        """Move target networks towards the online ones."""
+        if hasattr(self.model, "update_target"):
+            self.model.update_target()
+            return
+        for pair in target_pairs(self.policy):
+            online, target = (
+                [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
+                for network in pair
+            )
+            polyak_update(online, target, self.model.tau)
 
     def update(self) -> None:
         """The target network, every `target_update.every_updates` and at first; gradient step."""
@@ -156,36 +154,27 @@ class OffPolicyLearner(Learner):
                 to action values [N, A]. It becomes part of the model.
 
         Raises:
-            TypeError: it is no network, or the policy has no `q_net` and `q_net_target`.
-            ValueError: it has no parameters, or its results have another shape.
+            TypeError: the policy has no `q_net` and `q_net_target`, or rates of its parts.
+            ValueError: the network has no parameters, or its results have another shape.
         """
-        if not isinstance(network, nn.Module):
-            raise TypeError(f"a network must be a torch.nn.Module, got {network!r}")
         model, policy = self.model, self.policy
-        if not (hasattr(policy, "q_net") and hasattr(policy, "q_net_target")):
-            raise TypeError(f"{type(policy).__name__} has no q_net to replace")
-        if getattr(policy, "learning_rate_factors", None):
-            raise TypeError("a network with learning_rate_factors stays as it is")
-        if not list(network.parameters()):
-            raise ValueError("a network that learns needs parameters, got one without any")
+        if not hasattr(policy, "q_net_target") or getattr(policy, "learning_rate_factors", None):
+            raise TypeError(f"the network of this {type(policy).__name__} cannot be replaced")
         online = copy.deepcopy(policy.q_net)
         online.features_extractor, online.q_net = nn.Identity(), network
         online.to(model.device)
         online.set_training_mode(False)
-        num_actions = int(model.action_space.n)
         observations: Any = batch_space(model.observation_space, 2).sample()
         with torch.no_grad():
-            values = online(to_device(observations, model.device))
-        given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-        if given != (2, num_actions):
-            need = f"a network must return [N, {num_actions}] values"
-            raise ValueError(f"{need}, got {given} for N = 2")
+            shape = tuple(online(to_device(observations, model.device)).shape)
+        num_actions = int(model.action_space.n)
+        if shape != (2, num_actions):
+            raise ValueError(f"network: got values {shape} for N = 2; expected [N, {num_actions}]")
+        rate = policy.optimizer.param_groups[0]["lr"]
+        optimizer = policy.optimizer_class(online.parameters(), lr=rate, **policy.optimizer_kwargs)
         # Only now is anything changed: a network that does not fit leaves the model as it was.
         policy.q_net, policy.q_net_target = online, copy.deepcopy(online)
-        rate = policy.optimizer.param_groups[0]["lr"]
-        policy.optimizer = policy.optimizer_class(
-            online.parameters(), lr=rate, **policy.optimizer_kwargs
-        )
+        policy.optimizer = optimizer
         networks_were_replaced(model)
         self.bind()
 
@@ -197,23 +186,3 @@ def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:
     """The networks of a policy that have a target network ``<name>_target``, with it."""
     own = dict(policy.named_children())
     return [(own[name], own[f"{name}_target"]) for name in own if f"{name}_target" in own]
-
-
-def _target_updater(model: Any) -> Callable[[], None]:
-    if hasattr(model, "update_target"):
-        return cast("Callable[[], None]", model.update_target)
-    if not target_pairs(model.policy):
-        raise ConfigError(
-            f"algorithm: {type(model.policy).__name__} has no network with a <name>_target, nor "
-            "has its algorithm update_target()"
-        )
-
-    def update() -> None:
-        for pair in target_pairs(model.policy):
-            online, target = (
-                [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
-                for network in pair
-            )
-            polyak_update(online, target, model.tau)
-
-    return update

@@ -23,25 +23,25 @@ class OnPolicyRole(TrainedRole):
     net_arch: Widths
     """layers after the features extractor, in the net_arch language"""
     gae_lambda: Fraction
-    """advantages, from those of one move (0) to those of whole games (1)"""
+    """lambda of the generalised advantage estimator: 0 looks one move ahead, 1 to the game's end"""
     ent_coef: Weight
     """weight of the entropy in the loss"""
     vf_coef: Weight
-    """weight of the value's error in the loss"""
+    """weight of the value loss in the loss"""
 
-    def arguments(self) -> dict[str, Any]:  # noqa: D102
-        return super().arguments() | {"n_steps": self.rollout.max_rollout_steps}
+    def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102
+        return super().arguments(n_steps=self.rollout.max_rollout_steps, **more)
 
 
 class PPORole(OnPolicyRole):
     """A role that learns by PPO."""
 
     batch_size: Size
-    """transitions of an update"""
+    """transitions in a batch"""
     n_epochs: PositiveCount
-    """times that a rollout is gone through"""
+    """passes over each rollout"""
     clip_range: PositiveNumber
-    """how far the probability of an action may change"""
+    """largest relative change of an action's probability that still counts in the loss"""
 
 
 class OnPolicyLearner(Learner):
@@ -55,10 +55,6 @@ class OnPolicyLearner(Learner):
     @property
     def has_experience(self) -> bool:  # noqa: D102
         return bool(self.buffer.full)
-
-    @property
-    def capacity(self) -> str:  # noqa: D102
-        return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
 
     def gradient_step(self) -> None:  # noqa: D102
         count = self.transitions if self.rate.unit == "transitions" else self.updates

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,12 +15,10 @@ from torch import nn
 from resgym.game.devices import resolve_device
 from sb3_ext.adapter.sb3_private import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
-from sb3_ext.cluster.connection import connected
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.crew import RolloutCrew
-from sb3_ext.two_player.games import GAMES
+from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
 from sb3_ext.two_player.learner import Learner, learner_of
 from sb3_ext.two_player.pool import OpponentPool
 from sb3_ext.two_player.sharing import share_encoder
@@ -35,7 +32,6 @@ class TwoPlayers:
             configuration of this package.
         nets: networks to start from, by role, see `replace_nets`.
         rewards: rewards that a configuration cannot name, by role, see `replace_reward`.
-        opponents: opponents that a configuration cannot name, by role, see `set_opponent`.
         callbacks: callbacks of SB3 beside those of the configuration, by role.
 
     Attributes:
@@ -43,6 +39,7 @@ class TwoPlayers:
         game: the game.
         roles: the roles that learn, by name; `roles["host"].model` is SB3's model.
         players: who plays each role now, without exploring.
+        opponents: who answers each role that learns, see `set_opponent`.
         pool: the opponent pool, or None.
         nets, rewards: those that were given beside the configuration, by role.
 
@@ -56,22 +53,18 @@ class TwoPlayers:
         *,
         nets: Mapping[str, nn.Module] | None = None,
         rewards: Mapping[str, Any] | None = None,
-        opponents: Mapping[str, Any] | None = None,
         callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
         with errors_of("game"):
-            self.game = GAMES.resolve(self.config.game.name)(self.config.game)
+            self.game = Game(self.config.game)
         self.roles: dict[str, Learner] = {}
         self.players: dict[str, Any] = {}
+        self.opponents: dict[str, Any] = {}
         self.pool: OpponentPool | None = None
         self.nets: dict[str, nn.Module] = {}
-        self._opponents: dict[str, Any] = {}
         self.rewards: dict[str, Any] = {}
-        self._crew: RolloutCrew | None = None
         self._make_players()
-        for role, opponent in (opponents or {}).items():
-            self.set_opponent(role, opponent)
         for role, reward in (rewards or {}).items():
             self.replace_reward(role, reward)
         self.replace_nets(**(nets or {}))
@@ -87,8 +80,7 @@ class TwoPlayers:
             name = config.compute.device
             # Not get_device(name): it answers with the CPU where there is no CUDA.
             device = str(get_device() if name == "auto" else resolve_device(name))
-        for role, seed in zip(game.roles, seeds, strict=True):
-            section = config.roles[role]
+        for (role, section), seed in zip(config.roles, seeds, strict=True):
             with errors_of(f"roles.{role}"):
                 if role in config.trained:
                     kind = learner_of(section.algorithm)
@@ -99,16 +91,16 @@ class TwoPlayers:
         if config.shared_encoder:
             with errors_of("shared_encoder"):
                 share_encoder(self.roles)
-        if config.self_play is not None:
-            self.pool = OpponentPool(config, game, self.roles, pool_seed)
         with errors_of("evaluation.opponents"):
             self._measured_against = {
-                role: {name: game.named_player(game.other(role), name) for name in names}
-                for role, names in config.evaluation.opponents.items()
+                role: {name: game.named_player(other_role(role), name) for name in names}
+                for role, names in config.evaluation.opponents
             }
-        for role in self.roles:
+        for role, section in config.trained.items():
             with errors_of(f"roles.{role}.opponent"):
-                self.set_opponent(role, config.roles[role].opponent)
+                self.set_opponent(role, section.opponent)
+        if config.self_play is not None:
+            self.pool = OpponentPool(config, game, self.roles, self.opponents, pool_seed)
 
     def learner(self, role: str) -> Learner:
         """The role of this name that learns; else a ValueError."""
@@ -136,19 +128,12 @@ class TwoPlayers:
         Raises:
             ValueError, TypeError: it is none of these.
         """
-        learner, other = self.learner(role), self.game.other(role)
-        player, latest = opponent, self.players[other]
-        if opponent is latest:
-            opponent = "latest"
-        elif opponent == "pool" and self.config.roles[role].opponent != "pool":
+        learner, other = self.learner(role), other_role(role)
+        if opponent == "pool" and self.config.trained[role].opponent != "pool":
             raise ValueError(f"opponent: {role} has no pool in the configuration")
-        elif isinstance(opponent, str):
-            live = opponent in ("latest", "pool")  # in a pool until one is drawn
-            player = latest if live else self.game.named_player(other, opponent)
-        learner.set_opponents([player])
-        self._opponents[role] = opponent
-        if self.pool is not None:
-            self.pool.pooled = [role for role in self.roles if self._opponents.get(role) == "pool"]
+        live = opponent in ("latest", "pool")  # in a pool until one is drawn
+        learner.seat(self.players[other] if live else self.game.named_player(other, opponent))
+        self.opponents[role] = opponent
 
     def replace_nets(self, **nets: nn.Module) -> None:
         """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
@@ -157,16 +142,12 @@ class TwoPlayers:
         experience, counters and schedules go on.
 
         Raises:
-            ValueError, TypeError: no such role learns, or the module does not fit; it stays as it
-                was then.
+            ValueError, TypeError: no such role learns, or the module does not fit; the role stays
+                as it was then.
         """
         for role, network in nets.items():
-            try:
-                self.learner(role).set_network(network)
-            except (RuntimeError, TypeError, ValueError) as error:
-                raise type(error)(f"replace_nets: {role}: {error}") from error
+            self.learner(role).set_network(network)
             self.nets[role] = network
-            self._renew_crew()
             if self.pool is not None:
                 self.pool.forget(role)
 
@@ -177,64 +158,36 @@ class TwoPlayers:
         stay.
 
         Raises:
-            ValueError: no such role learns, or its network is one that `replace_nets` gave it.
+            ValueError: the role's network is one that `replace_nets` gave it.
         """
-        learner = self.learner(role)
+        learner = self.roles[role]
         if role in self.nets:
             raise ValueError(f"begin_anew: {role} has a network that was put in, with its weights")
         section = learner.section.model_copy(update={"callbacks": []})
         other = type(learner)(role, section, self.game, seed, str(learner.model.device))
-        state = other.state_dict()
-        state[f"{role}.elsewhere"] = {**learner.elsewhere, "games": []}
-        state[f"{role}.callbacks"] = callback_states(learner.callback)
-        learner.load_state_dict(state)
+        callbacks = {f"{role}.callbacks": callback_states(learner.callback)}
+        learner.load_state_dict(other.state_dict() | callbacks)
         other.env.close()
         restart_episodes(learner.model)
-        self._renew_crew()
         if self.pool is not None:
             self.pool.forget(role)
 
     def replace_reward(self, role: str, reward: Any) -> None:
         """Lets a role play for another reward; its experience, made for the old one, is dropped.
 
-        ``reward`` is a name of the game's, or what else the game takes (`resgym`: a function of a
-        `Transition`); of anything else a ValueError or TypeError tells.
+        ``reward`` is a name or a function of a `Transition`, as for the environment.
         """
         self.learner(role).set_reward(reward)
         self.rewards[role] = reward
-        self._renew_crew()
 
     def collect_rollout(
         self, role: str, games: int | None = None, max_steps: int | None = None
     ) -> int:
         """Let a role play and remember, see `Learner.collect`."""
-        with self.collecting():
-            return self.learner(role).collect(games, max_steps)
-
-    @contextmanager
-    def collecting(self) -> Iterator[None]:
-        """Actors play the rollouts while the block lasts, if the configuration has some."""
-        section = self.config.collector
-        if section is None or not section.actors or self._crew is not None:
-            yield
-            return
-        with connected(None) as ray:
-            self._crew = RolloutCrew(ray, self)
-            try:
-                for learner in self.roles.values():
-                    learner.crew = self._crew
-                yield
-            finally:
-                self._crew = None
-                for learner in self.roles.values():
-                    learner.crew = None
-
-    def _renew_crew(self) -> None:
-        if self._crew is not None:
-            self._crew.renew()
+        return self.learner(role).collect(games, max_steps)
 
     def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
-        """The measure of the two players against each other, and of each against its opponents.
+        """Rho of the two players against each other, and of each against its opponents.
 
         The starts are the same each time and owe nothing to the random numbers of training.
 
@@ -255,17 +208,14 @@ class TwoPlayers:
 
     def pairs(self) -> dict[str, dict[str, Any]]:
         """Who is measured against whom, by the names of `evaluate_rho`."""
-        found = {"-".join(self.game.roles): self.players}
-        for role in self.game.roles:
-            for name, player in self._measured_against[role].items():
-                other = {self.game.other(role): player}
-                found[self.game.pair_name(role, name)] = {**self.players, **other}
+        found = {"-".join(ROLES): self.players}
+        for role, opponents in self._measured_against.items():
+            for name, player in opponents.items():
+                found[pair_name(role, name)] = {**self.players, other_role(role): player}
         return found
 
     def count_actions(self, role: str, games: int | None = None) -> list[int]:
         """How often a role takes each of its actions against the other role's player."""
-        if role not in self.game.roles:
-            raise ValueError(unknown_word("role", role, self.game.roles))
         section = self.config.evaluation
         games = section.action_games if games is None else games
         return self.game.count_actions(self.players, role, games, section.seed, section.max_moves)
@@ -276,13 +226,9 @@ class TwoPlayers:
         They play for the same rewards against the same opponents as these do now, and the same
         roles are frozen. Of the callbacks they have those of the configuration.
         """
-        duplicate = type(self)(
-            self.config,
-            nets=copy.deepcopy(self.nets),
-            rewards=self.rewards,
-            opponents=self._opponents,
-        )
+        duplicate = type(self)(self.config, nets=copy.deepcopy(self.nets), rewards=self.rewards)
         for role, learner in duplicate.roles.items():
+            duplicate.set_opponent(role, self.opponents[role])
             learner.policy.load_state_dict(self.roles[role].policy.state_dict())
             learner.frozen = self.roles[role].frozen
         return duplicate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.crew import bench_of, playing_weights
-from sb3_ext.two_player.games import Game
+from sb3_ext.two_player.hironaka import ROLES, Game, other_role
 from sb3_ext.two_player.learner import Learner
 
 ELO_K = 32.0
@@ -43,10 +44,10 @@ class OpponentPool:
         config: its `self_play`, and of `evaluation` seed and longest game of rating matches.
         game: plays the rating matches.
         learners: the two roles.
+        opponents: by role who answers it; those that ``pool`` answers meet drawn snapshots.
         seed: of the draws.
 
     Attributes:
-        pooled: names of the roles whose opponent is the pool.
         ratings: of the policies as they are now, by role.
         snapshots: by role, the oldest first.
         num_draws: draws made so far; with the seed the whole random state.
@@ -54,18 +55,22 @@ class OpponentPool:
     """
 
     def __init__(
-        self, config: TrainerConfig, game: Game, learners: Mapping[str, Learner], seed: int
+        self,
+        config: TrainerConfig,
+        game: Game,
+        learners: Mapping[str, Learner],
+        opponents: Mapping[str, Any],
+        seed: int,
     ) -> None:
         assert config.self_play is not None
         self.section, self.evaluation = config.self_play, config.evaluation
-        self.game, self.learners, self.seed = game, learners, seed
-        self.pooled: list[str] = []
-        self.ratings = dict.fromkeys(learners, self.section.initial_elo)
+        self.game, self.learners, self.opponents, self.seed = game, learners, opponents, seed
+        self.ratings = dict.fromkeys(ROLES, self.section.initial_elo)
         self.snapshots: dict[str, deque[Snapshot]] = {
-            role: deque(maxlen=self.section.window) for role in learners
+            role: deque(maxlen=self.section.window) for role in ROLES
         }
         self.num_draws = 0
-        self.in_play: dict[str, Snapshot | None] = dict.fromkeys(learners)
+        self.in_play: dict[str, Snapshot | None] = dict.fromkeys(ROLES)
         self._benches: dict[str, Any] = {}
 
     def before_step(self, step: int) -> None:
@@ -83,58 +88,57 @@ class OpponentPool:
                 continue
             weights = {
                 name: value.detach().clone()
-                for name, value in playing_weights(learner.policy).items()
+                for name, value in learner.policy.state_dict().items()
+                if "_target." not in name
             }
             saved.append(Snapshot(learner.updates, self.ratings[role], weights))
         self._rate()
 
     def swap(self) -> None:
         """Draw an opponent for every role that plays against the pool, seat it, and rate."""
-        for role in self.pooled:
-            other = self.game.other(role)
+        for role in ROLES:
+            other = other_role(role)
             saved = self.snapshots[other]
-            if saved:
+            if saved and self.opponents[role] == "pool":
                 self.num_draws += 1
                 generator = np.random.default_rng([self.seed, self.num_draws])
-                drawn = saved[int(generator.integers(len(saved)))]
-                self._seat(role, drawn)
-                self._rate(other, drawn)
+                self.in_play[other] = saved[int(generator.integers(len(saved)))]
+                self._seat(role)
+                self._rate(other)
 
     def forget(self, role: str) -> None:
         """Drop a role's snapshots, because its network is another one now."""
         self.snapshots[role].clear()
         self._benches.pop(role, None)
-        other = self.game.other(role)
-        if other in self.pooled:
-            self._seat(other, None)
+        self.in_play[role] = None
+        self._seat(other_role(role))
 
-    def player_of(self, role: str, snapshot: Snapshot) -> Any:
+    def _player_of(self, role: str, snapshot: Snapshot) -> Any:
         """The player of a snapshot; the one before it of the same role changes with it."""
         if role not in self._benches:
-            self._benches[role] = bench_of(self.learners[role].policy)
-        bench = self._benches[role]
-        bench.load_state_dict(snapshot.weights, strict=False)
-        return self.game.policy_player(role, bench, f"{role}@{snapshot.version}")
+            bench = self._benches[role] = copy.deepcopy(self.learners[role].policy)
+            bench.optimizer = None
+            bench.requires_grad_(False).set_training_mode(False)
+        self._benches[role].load_state_dict(snapshot.weights, strict=False)
+        return player_of(self._benches[role], f"{role}@{snapshot.version}")
 
-    def _seat(self, role: str, drawn: Snapshot | None) -> None:
-        """Seat the newest opponent and a drawn one against a role; the rows are split."""
-        other = self.game.other(role)
-        learner = self.learners[role]
-        self.in_play[other] = drawn
-        rows = learner.env.num_envs
-        latest = round(self.section.play_against_latest_model_ratio * rows)
-        players = [self.learners[other].player]
-        if drawn is not None and latest < rows:
-            players = [*players, self.player_of(other, drawn)][latest == 0 :]
-        learner.set_opponents(players, [0] * latest + [1] * (rows - latest))
+    def _seat(self, role: str) -> None:
+        """Seat the newest opponent, and the one in play, against a role of the pool."""
+        other = other_role(role)
+        if self.opponents[role] == "pool":
+            drawn = self.in_play[other]
+            others = [] if drawn is None else [self._player_of(other, drawn)]
+            share = self.section.play_against_latest_model_ratio
+            self.learners[role].seat(self.learners[other].player, others, share)
 
-    def _rate(self, role: str | None = None, drawn: Snapshot | None = None) -> None:
-        """Play a match of the newest policies, one of them replaced by a snapshot of a role."""
+    def _rate(self, role: str | None = None) -> None:
+        """Play a match of the newest policies; of a role, of its snapshot in play."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
+        drawn = None if role is None else self.in_play[role]
         if role is not None and drawn is not None:
-            players[role], ratings[role] = self.player_of(role, drawn), drawn.rating
-        first, second = self.game.roles
+            players[role], ratings[role] = self._player_of(role, drawn), drawn.rating
+        first, second = ROLES
         about = self.section.rating_games, self.evaluation.seed, self.evaluation.max_moves
         expected = expected_score(ratings[first], ratings[second])
         change = ELO_K * (self.game.match(players, *about) - expected)
@@ -160,10 +164,10 @@ class OpponentPool:
         """Put back what `state_dict` gave, and seat the opponents that were in play."""
         self.ratings = dict(state["ratings"])
         self.num_draws = int(state["num_draws"])
-        for role, saved in self.snapshots.items():
-            saved.clear()
-            saved.extend(Snapshot(**entry) for entry in state["snapshots"][role])
-        for role in self.pooled:
-            other = self.game.other(role)
-            drawn = state["in_play"][other]
-            self._seat(role, None if drawn is None else Snapshot(**drawn))
+        for role in ROLES:
+            saved = (Snapshot(**entry) for entry in state["snapshots"][role])
+            self.snapshots[role] = deque(saved, self.section.window)
+            drawn = state["in_play"][role]
+            self.in_play[role] = None if drawn is None else Snapshot(**drawn)
+        for role in ROLES:
+            self._seat(role)

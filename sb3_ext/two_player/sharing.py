@@ -8,18 +8,15 @@ from sb3_ext.two_player.learner import Learner
 from sb3_ext.two_player.off_policy import target_pairs
 
 
-def share_encoder(learners: Mapping[str, Learner]) -> list[str]:
+def share_encoder(learners: Mapping[str, Learner]) -> None:
     """Lets the features extractors of two roles use the same memory wherever they can.
 
     Weights of one name and one shape are one from now on, with the first role's values; what only
     one role is told (the agent the host's axes) enters through weights of its own. Every role's
     optimiser goes on moving all of its network. Target networks stay apart, and begin as copies.
 
-    Returns:
-        The names of the weights that are shared.
-
     Raises:
-        ValueError: there are none.
+        ValueError: no weights have the same name and shape.
     """
     pairs = [target_pairs(learner.policy) for learner in learners.values()]
     # A network with a target has an extractor of its own; other policies have one themselves.
@@ -35,4 +32,3 @@ def share_encoder(learners: Mapping[str, Learner]) -> list[str]:
         second[name].data = first[name].data
     for online, target in (pair for each in pairs for pair in each):
         target.load_state_dict(online.state_dict())
-    return shared

@@ -5,10 +5,12 @@ Nothing here reads a file or draws a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from sb3_ext.two_player.hironaka import ROLES
 
 SCALE = 400.0 / np.log(10.0)
 """Elo points of a factor e in the odds."""
@@ -40,13 +42,11 @@ class Standings:
     """All versions so far and their results.
 
     Attributes:
-        roles: the two roles.
         versions: by name, such as `host-000012`, the oldest first.
         scores: of each version against those of the other role that it met, in 0..1, also of and
             against deleted ones; the two of a pair add up to 1.
     """
 
-    roles: tuple[str, str]
     versions: dict[str, Version] = field(default_factory=dict)
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -63,15 +63,10 @@ class Standings:
         return [name for name, each in self.versions.items() if each.role == role and each.present]
 
     def missing(self) -> dict[str, list[str]]:
-        """Pairings of present versions that were not played yet: first role -> second role."""
-        first, second = map(self.present, self.roles)
-        pairs = {name: [o for o in second if o not in self.scores[name]] for name in first}
-        return {name: others for name, others in pairs.items() if others}
-
-    def fitness(self, name: str) -> float:
-        """A version's mean score against all present versions of the other role."""
-        others = self.present(self.roles[self.versions[name].role == self.roles[0]])
-        return float(np.mean([self.scores[name][other] for other in others]))
+        """Pairings of present versions that were not played yet: host -> agents."""
+        agents = self.present("agent")
+        pairs = {host: {*agents} - self.scores[host].keys() for host in self.present("host")}
+        return {host: sorted(others) for host, others in pairs.items() if others}
 
     def rate(self, games: int) -> None:
         """Rates all versions from all scores, each of so many games."""
@@ -85,10 +80,10 @@ class Standings:
             # Rounded, so that the number of threads of the linear solver does not show.
             version.elo = round(float(rating - ratings[first].mean()), 6)
 
-    def best(self, names: Iterable[str]) -> str:
-        """The name with the highest Elo; of equal ones the newest."""
-        ranked = {name: place for place, name in enumerate(self.versions)}
-        return max(names, key=lambda name: (self.versions[name].elo, ranked[name]))
+    def ranked(self, role: str) -> list[str]:
+        """Names of a role's present versions, the highest Elo first; of equal ones the newest."""
+        newest_first = reversed(self.present(role))
+        return sorted(newest_first, key=lambda name: -self.versions[name].elo)
 
     def prune(self, keep: int) -> None:
         """Marks the versions that no rule keeps as deleted.
@@ -96,14 +91,15 @@ class Standings:
         Kept are every member's newest and best version, and of each role the ``keep`` newest and
         the ``keep`` with the highest Elo.
         """
-        for role in self.roles:
-            names = self.present(role)
-            of_member: dict[int, list[str]] = {}
-            for name in names:
-                of_member.setdefault(self.versions[name].member, []).append(name)
-            stay = {each for own in of_member.values() for each in (own[-1], self.best(own))}
-            stay |= {*names[-keep:], *sorted(names, key=lambda n: -self.versions[n].elo)[:keep]}
-            for name in names:
+        for role in ROLES:
+            newest, best = self.present(role)[::-1], self.ranked(role)
+            stay = {*newest[:keep], *best[:keep]}
+            for names in (newest, best):  # the first of each member
+                first: dict[int, str] = {}
+                for name in names:
+                    first.setdefault(self.versions[name].member, name)
+                stay |= {*first.values()}
+            for name in newest:
                 self.versions[name].present = name in stay
 
 

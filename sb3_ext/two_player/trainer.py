@@ -12,14 +12,12 @@ import numpy as np
 from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn.state import Stopwatch
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.runs.command_line import SWITCHES, numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.hironaka import ROLES, pair_name
 from sb3_ext.two_player.players import TwoPlayers
-from sb3_ext.two_player.turns import Alternating
 
 
 @dataclass
@@ -29,7 +27,7 @@ class Evaluation:
     Attributes:
         step: steps of the trainer when it was made.
         versions: updates of each learning role at that time.
-        values: the game's measure by pair, such as ``host-choose_first``.
+        values: rho by pair, such as ``host-choose_first``.
         actions: how often each learning role took each action.
         scores: by learning role, the value that decides which version is best.
         improved: learning roles whose score was better than ever before.
@@ -44,21 +42,24 @@ class Evaluation:
     improved: list[str] = field(default_factory=list)
     ratings: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The values under the names that logs and stop rules use, such as ``rho/host-agent``."""
+        return {f"rho/{pair}": value for pair, value in self.values.items()}
+
 
 class HostAgentTrainer(TwoPlayers):
     """Trains a host and an agent, or one of them against a player that does not learn.
 
     Args:
         config: see `TwoPlayers`.
-        **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``opponents``, ``callbacks``.
+        **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``callbacks``.
 
     Attributes:
         output: has `add_metrics` and `add_evaluation`, which are given what is found; or None.
         history: the measurements of the players, the oldest first.
         seconds: time spent on updates, rollouts and evaluations, over resumes too.
-        stopped: whether the last `train` was asked to stop.
         total_steps: steps made, over all calls of `train` and resumes.
-        turns: which role is updated in which step.
         best_scores: by role the best of `Evaluation.scores` so far.
     """
 
@@ -70,12 +71,8 @@ class HostAgentTrainer(TwoPlayers):
         self.history: list[Evaluation] = []
         self.total_steps = 0
         self.best_scores: dict[str, float] = {}
-        self.turns = self.config.turns()
-        names = {f"{self.game.measure}/score", *self.measured}
-        for name in self.turns.fields - names:
-            raise ConfigError(f"training.updates.until: {unknown_word('field', name, names)}")
         self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
-        self.stopped = False
+        self._updates = self.config.updates
 
     def train(
         self,
@@ -84,8 +81,8 @@ class HostAgentTrainer(TwoPlayers):
         players: Sequence[str] | None = None,
         *,
         callback: Callable[[HostAgentTrainer], bool | None] | None = None,
-    ) -> Evaluation | None:
-        """Makes steps, fewer if the last of its phases is over, then measures the players.
+    ) -> Evaluation:
+        """Makes steps, then measures the players.
 
         Args:
             steps: number of steps, 0 to finish a run that was killed then; None: `training.steps`.
@@ -97,53 +94,55 @@ class HostAgentTrainer(TwoPlayers):
                 role that ends training, such as `StopConditions`.
 
         Returns:
-            The measurement at the end. After `request_stop`, when none is made, the last one; None
-            if there was none.
+            The measurement at the end.
 
         Raises:
-            ValueError: a role that does not learn, or that is frozen.
+            ValueError: a role does not learn or is frozen.
             FloatingPointError: a loss or a weight became NaN or infinite. Nothing of it is saved.
         """
         steps = self.config.training.steps if steps is None else check_count("steps", steps, low=0)
-        interval = self.config.evaluation.every_steps
-        if evaluation_interval is not None:
-            interval = check_count("evaluation_interval", evaluation_interval)
+        interval = evaluation_interval or self.config.evaluation.every_steps
         names = self._players_to_train(players)
-        self.stopped = False
         learners = [self.roles[name] for name in names]
         end = self.total_steps + steps
         compute = self.config.compute
         exactly = numerics(**compute.model_dump(include=set(SWITCHES)))
-        with torch_threads(compute.torch_threads), exactly, self.collecting():
+        with torch_threads(compute.torch_threads), exactly:
             for learner in learners:
                 learner.begin()
-            if steps and not any(learner.wants_to_stop for learner in learners):
-                self.collect_initial_rollouts(names)
-            while self.total_steps < self.turns.last_step(end):
+            while self.total_steps < end:
+                if not any(learner.wants_to_stop for learner in learners):
+                    self.begin_windows(names)
                 if any(learner.wants_to_stop for learner in learners):
                     break
                 self.step(names)
-                step = self.total_steps
-                if step % self.config.logging.every_steps == 0:
+                if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
-                if step % interval == 0 or self.turns.runs_out(step):
-                    self._observe(self.evaluate())
-                if self.turns.advance(step):
-                    self._begin_phase(names)
-                if (callback is not None and callback(self) is False) or self.stopped:
+                if self.total_steps % interval == 0:
+                    self.evaluate()
+                if callback is not None and callback(self) is False:
                     break
             for learner in learners:
-                learner.end()
-            measured = bool(self.history) and self.history[-1].step == self.total_steps
-            if not measured and not self.stopped:
+                learner.callback.on_training_end()
+            if not self.history or self.history[-1].step < self.total_steps:
                 self.evaluate()
-        return self.history[-1] if self.history else None
+        return self.history[-1]
+
+    def begin_windows(self, players: Sequence[str]) -> None:
+        """What precedes a step: roles whose turn begins may begin anew, and get experience."""
+        updates, step = self._updates, self.total_steps
+        if updates is not None and updates.fresh and step >= updates.period:
+            for role in players:
+                if step % updates.period == updates.window(role)[0]:
+                    words = (self.config.seed, ROLES.index(role), step)
+                    self.begin_anew(role, int(np.random.SeedSequence(words).generate_state(1)[0]))
+        self.collect_initial_rollouts(players)
 
     def collect_initial_rollouts(self, players: Sequence[str]) -> None:
         """Give those of these roles whose turn it is their first experience."""
-        for name in players:
-            learner = self.roles[name]
-            if self._in_phase(name) and not learner.has_experience:
+        for role in filter(self._is_due, players):
+            learner = self.roles[role]
+            if not learner.has_experience:
                 with self.seconds.timed("rollout"):
                     learner.collect(learner.initial_games)
 
@@ -151,59 +150,25 @@ class HostAgentTrainer(TwoPlayers):
         """One update of each of these roles that is due, in this order, with its rollout."""
         if self.pool is not None:
             self.pool.before_step(self.total_steps)
-        for name in players:
-            learner = self.roles[name]
-            if self.turns.is_due(name, self.total_steps):
-                with self.seconds.timed("update"):
-                    learner.update()
-                if learner.rollout_is_due():
-                    with self.seconds.timed("rollout"):
-                        learner.collect()
+        for role in filter(self._is_due, players):
+            learner = self.roles[role]
+            with self.seconds.timed("update"):
+                learner.update()
+            if learner.rollout_is_due():
+                with self.seconds.timed("rollout"):
+                    learner.collect()
         self.total_steps += 1
 
-    @property
-    def measured(self) -> set[str]:
-        """Names of what evaluations measure, ``<measure>/<pair>``."""
-        return {f"{self.game.measure}/{pair}" for pair in self.pairs()}
-
-    def _in_phase(self, role: str) -> bool:
-        return not isinstance(self.turns, Alternating) or self.turns.is_due(role, self.total_steps)
-
-    def _observe(self, evaluation: Evaluation) -> None:
-        values = dict(evaluation.values)
-        for role, score in evaluation.scores.items():
-            if self.turns.is_due(role, evaluation.step - 1):
-                values["score"] = score
-        self.turns.observe({f"{self.game.measure}/{k}": v for k, v in values.items()})
-
-    def _begin_phase(self, players: Sequence[str]) -> None:
-        number = self.turns.number
-        for name in players if self.turns.fresh and number > 1 else ():
-            if self._in_phase(name):
-                words = (self.config.seed, self.game.roles.index(name), number)
-                self.begin_anew(name, int(np.random.SeedSequence(words).generate_state(1)[0]))
-        self.collect_initial_rollouts(players)
-
-    def request_stop(self) -> None:
-        """Let `train` end after the step in progress; may be called from a signal handler.
-
-        The players are not measured: a run that goes on from there measures them when the run that
-        was not interrupted does.
-        """
-        self.stopped = True
+    def _is_due(self, role: str) -> bool:
+        return self._updates is None or self._updates.is_due(role, self.total_steps)
 
     def _players_to_train(self, players: Sequence[str] | None) -> list[str]:
         if players is None:
-            names = [n for n in self.config.training.players if not self.roles[n].frozen]
-            if not names:
-                raise ValueError(f"players: all of {self.config.training.players} are frozen")
-            return names
+            players = [n for n in self.config.training.players if not self.roles[n].frozen]
         names = [players] if isinstance(players, str) else list(players)
-        for name in names:
-            if self.learner(name).frozen:
-                raise ValueError(f"players: {name!r} is frozen, call unfreeze({name!r}) first")
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"players must name each role once, got {names}")
+        frozen = [name for name in names if self.learner(name).frozen]
+        if not names or frozen:
+            raise ValueError(f"players: got {names}; expected roles that are not frozen")
         return names
 
     def evaluate(self) -> Evaluation:
@@ -227,12 +192,12 @@ class HostAgentTrainer(TwoPlayers):
     def _judge(self, evaluation: Evaluation) -> None:
         """Fill in scores, and which of them are the best so far.
 
-        A score is the worst value over a role's scripted opponents: the lowest for the first role,
-        who wants high values, the highest for the second.
+        A score is the worst value over a role's fixed opponents: the lowest for the host, who wants
+        high values, the highest for the agent.
         """
         for role in self.roles:
-            worst, sign = (min, 1) if role == self.game.roles[0] else (max, -1)
-            names = [self.game.pair_name(role, name) for name in self._measured_against[role]]
+            worst, sign = (min, 1) if role == "host" else (max, -1)
+            names = [pair_name(role, name) for name in self._measured_against[role]]
             if not names:
                 continue
             score = evaluation.scores[role] = worst(evaluation.values[name] for name in names)
@@ -249,8 +214,6 @@ class HostAgentTrainer(TwoPlayers):
         for name, learner in self.roles.items():
             found = learner.metrics(self.config.logging.layers)
             metrics |= {f"{name}/{key}": value for key, value in found.items()}
-        if isinstance(self.turns, Alternating):
-            metrics["phase"] = self.turns.number
         metrics |= {f"time/{work}_seconds": spent for work, spent in self.seconds.items()}
         if self.pool is not None:
             metrics |= {f"elo/{name}": rating for name, rating in self.pool.ratings.items()}
@@ -275,11 +238,9 @@ class HostAgentTrainer(TwoPlayers):
                 "history": [asdict(evaluation) for evaluation in self.history],
                 "seconds": dict(self.seconds),
                 "total_steps": self.total_steps,
-                "turns": self.turns.state_dict(),
             },
         }
         for learner in self.roles.values():
-            learner.check_finite()
             state |= learner.state_dict()
         if self.pool is not None:
             state["pool"] = self.pool.state_dict()
@@ -293,7 +254,6 @@ class HostAgentTrainer(TwoPlayers):
             learner.frozen = role in trainer["frozen"]
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
-        self.turns.load_state_dict(trainer["turns"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.best_scores = dict(trainer["best_scores"])
         self.total_steps = int(trainer["total_steps"])
@@ -310,8 +270,8 @@ class HostAgentTrainer(TwoPlayers):
 
         Args:
             path: what `save` wrote, or a folder of checkpoints, for its newest valid one.
-            **arguments: of the constructor; networks, rewards and opponents that were given from
-                outside have to be given again.
+            **arguments: of the constructor; networks and rewards that were given from outside have
+                to be given again, and opponents set again.
 
         Raises:
             CheckpointError: there is no valid checkpoint, or it does not fit.

@@ -1,4 +1,4 @@
-"""Small configurations, and a small symmetric game, for the tests of the two-player trainer."""
+"""Small configurations for the tests of the two-player trainer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import Any
 
 import torch
 import yaml
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from pydantic import Field
 from torch import nn
 
 from sb3_ext.config.reading import apply_settings, find_config
 from sb3_ext.runs.checkpoint_format import split_state
-from sb3_ext.two_player import GAMES, Game, GameSettings, HostAgentTrainer
+from sb3_ext.two_player import HostAgentTrainer
 
 _TINY = (
     "game.max_num_points=5",
@@ -67,8 +63,7 @@ def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]
         for setting in _TINY_ROLE
         if _has(data["roles"][role], setting.partition("=")[0].split("."))
     ]
-    shared = [each for each in _TINY if data["game"]["name"] == "hironaka" or each[:5] != "game."]
-    return apply_settings(data, [*shared, *own, *settings])
+    return apply_settings(data, [*_TINY, *own, *settings])
 
 
 def _has(section: dict[str, Any], keys: list[str]) -> bool:
@@ -90,79 +85,15 @@ def always_choose(learner: Any, action: int) -> None:
         learner.policy.q_net.q_net[-1].bias[action] = 1.0
 
 
-class RaceEnv(VectorEnv):
-    """Both add 1 to 3 to a sum in turn; who reaches the goal wins. One seat; +1 won, -1 lost."""
-
-    def __init__(self, num_envs: int, begins: bool, goal: int) -> None:
-        self.num_envs, self.begins, self.goal = num_envs, begins, goal
-        self.device = torch.device("cpu")
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
-        self.single_observation_space = spaces.Box(0.0, 1.0, (goal,), "float32")
-        self.single_action_space = spaces.Discrete(3)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.opponent = lambda observation: torch.zeros(num_envs, dtype=torch.int64)
-
-    def set_opponent(self, player):
-        self.opponent = player
-
-    def _show(self):
-        return torch.nn.functional.one_hot(self.sum.clamp(max=self.goal - 1), self.goal).float()
-
-    def _start(self, rows):
-        fresh = torch.zeros_like(self.sum)
-        if not self.begins:
-            fresh = fresh + 1 + self.opponent(torch.eye(self.goal)[fresh])
-        self.sum = torch.where(rows, fresh, self.sum)
-
-    def reset(self, *, seed=None, options=None):
-        self.sum = torch.zeros(self.num_envs, dtype=torch.int64)
-        self._start(torch.ones(self.num_envs, dtype=torch.bool))
-        return self._show(), {}
-
-    def step(self, actions):
-        self.sum = self.sum + 1 + torch.as_tensor(actions)
-        won = self.sum >= self.goal
-        self.sum = torch.where(won, self.sum, self.sum + 1 + self.opponent(self._show()))
-        ended, final = self.sum >= self.goal, self._show()
-        reward = torch.where(won, 1.0, torch.where(ended, -1.0, 0.0))
-        self._start(ended)
-        info = {"final_obs": final, "_final_obs": ended}
-        return self._show(), reward, ended, torch.zeros_like(ended), info
-
-
-@GAMES.register("race")
-class Race(Game):
-    """The same trainer on a symmetric game of a few lines."""
-
-    class Settings(GameSettings):
-        goal: int = Field(description="sum that wins")
-
-    roles = ("first", "second")
-
-    def make_env(self, role, num_envs, reward=None, device="cpu"):
-        return RaceEnv(num_envs, role == "first", self.settings.goal)
-
-    def named_player(self, role, name):
-        if name not in ("ones", "twos", "threes"):
-            return super().named_player(role, name)
-        action = ("ones", "twos", "threes").index(name)
-        return lambda observation: torch.full((len(observation),), action)
-
-
 def difference(first, second):
     """What two states differ in, without times."""
-    names = []
     halves = []
     for state in (first, second):
-        state = {key: copy.deepcopy(value) for key, value in state.items() if key != "trainer"}
-        halves.append(split_state(state, "state"))
+        halves.append(split_state({key: state[key] for key in state if key != "trainer"}, "state"))
     (plain, tensors), (other, others) = halves
-    names += sorted(tensors.keys() ^ others.keys())
+    names = sorted(tensors.keys() ^ others.keys())
     for name in tensors.keys() & others.keys():
-        if tensors[name].shape != others[name].shape or not torch.equal(
-            tensors[name], others[name]
-        ):
+        if not torch.equal(tensors[name], others[name]):
             names.append(name)
     one, two = dict(plain["dict"]), dict(other["dict"])
     names += [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
@@ -206,6 +137,16 @@ class HostNet(nn.Module):
 
     def forward(self, points):
         return self.layers(points)
+
+
+class AgentNet(HostNet):
+    """From a dictionary with such points to three values."""
+
+    def __init__(self):
+        super().__init__(3)
+
+    def forward(self, observation):
+        return super().forward(observation["points"])
 
 
 def league_data(*settings, **keys):

@@ -8,7 +8,6 @@ from pathlib import Path
 from sb3_ext.config.sections import Section
 from sb3_ext.runs.driver import parser_of
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.hironaka import HironakaSettings
 from sb3_ext.two_player.job import TwoPlayer
 from sb3_ext.two_player.off_policy import OffPolicyRole
 from sb3_ext.two_player.on_policy import PPORole
@@ -31,8 +30,6 @@ def rows(model, prefix=""):
         if label == "roles":
             for role in (OffPolicyRole, PPORole):
                 yield from rows(role, "roles.<role>.")
-        elif label == "game":
-            yield from rows(HironakaSettings, "game.")
         elif inner is None:
             yield f"| `{label}` | {field.description} |"
         else:

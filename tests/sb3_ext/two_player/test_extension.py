@@ -1,16 +1,15 @@
-"""Another game, another algorithm, another optimiser, another buffer, by name."""
+"""Another algorithm, another optimiser, another buffer, by name."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from sb3_ext.config.reading import apply_settings
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.two_player import ALGORITHMS, BUFFERS, OPTIMIZERS, HostAgentTrainer
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.two_player.helpers import plain, tiny
+from tests.sb3_ext.two_player.helpers import tiny
 
 
 class CautiousDDQN(DDQN):
@@ -47,41 +46,6 @@ def _registered(monkeypatch):
         (OPTIMIZERS, "nostep", NoStep),
     ):
         monkeypatch.setitem(registry, name, entry)
-
-
-def race(*settings):
-    """A configuration of the small symmetric game."""
-    role = {**plain("small")["roles"]["host"], "policy": "MlpPolicy"}
-    data = plain("small") | {"game": {"name": "race", "goal": 10}}
-    data["roles"] = {"first": role, "second": role}
-    data["training"]["players"] = ["first", "second"]
-    data["evaluation"]["opponents"] = {name: ["ones", "twos", "threes"] for name in data["roles"]}
-    return apply_settings(
-        data,
-        [
-            "training.steps=400",
-            "evaluation.every_steps=1000",
-            "evaluation.games=50",
-            "logging.every_steps=1000",
-            *(
-                f"roles.{name}.{each}"
-                for name in ("first", "second")
-                for each in ("net_arch=[32]", "batch_size=64", "learning_rate=5.0e-3", "gamma=1.0")
-            ),
-            *settings,
-        ],
-    )
-
-
-def test_the_same_trainer_learns_a_small_symmetric_game():
-    """Racing to 10 by 1, 2 or 3: who begins can win, by leaving a multiple of 4 below 10."""
-    players = HostAgentTrainer(race())
-    won = {"first-second": 1.0, "first-ones": 1.0, "first-twos": 1.0, "first-threes": 1.0}
-    assert not won.items() <= players.evaluate_rho().items()
-    result = players.train(600)
-    assert won.items() <= result.values.items()
-    assert min(result.values[f"{name}-second"] for name in ("ones", "twos", "threes")) == -1.0
-    assert sum(result.actions["second"]) > 0
 
 
 def test_a_registered_algorithm_buffer_and_optimiser_are_used():

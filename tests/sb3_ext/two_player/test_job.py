@@ -56,7 +56,7 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path, config, capsys):
     given = config("logging.every_steps=2", "logging.tensorboard=true")
     assert run("--config", given, "--out", out, "--set", "seed=5") == 0
     printed = capsys.readouterr().out
-    words = "host-agent", "random-agent", "rho", str(out)
+    words = "host-agent", "random-agent", str(out)
     assert [word for word in words if word not in printed] == []
     assert read_config(out / "config.yml").seed == 5
     (about,) = lines(out / "runs.jsonl")
@@ -89,7 +89,7 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
     capsys.readouterr()
     assert run("--config", "host_vs_choose_first", "--dry-run") == 0
     printed = capsys.readouterr().out
-    words = "steps: 5000", "Discrete(4)", "parameters", "200000 transitions", "choose_first"
+    words = "steps: 5000", "Discrete(4)", "parameters", "choose_first"
     assert [word for word in words if word not in printed] == []
     assert sorted(each.name for each in Path().iterdir() if each.is_dir()) == ["a", "runs"]
 
@@ -114,7 +114,10 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         (["--resume", "nowhere"], "--resume: got nowhere, where no run is"),
         (["--resume", ".", "--out", "b"], "--resume: got --out"),
         (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
-        (["--config", "small", "--init-from", "nowhere"], "--init-from: got nowhere"),
+        (
+            ["--config", "small", "--init-from", "nowhere"],
+            "--init-from: nowhere: there is no checkpoint",
+        ),
         (["--resume", "."], "where no run is"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
         ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
@@ -172,8 +175,6 @@ def test_resume_refuses_another_experiment(tmp_path, config, capsys):
     assert run("--config", config(), "--steps", "2", "--out", out) == 0
     assert run("--resume", out, "--set", "roles.host.batch_size=4") == 2
     assert "another roles.host.batch_size: got 4; expected 8" in capsys.readouterr().err
-    assert run("--resume", out, "--actors", "2") == 2
-    assert "another collector" in capsys.readouterr().err
     assert run("--resume", out, "--set", "training.steps=3", "--set", "logging.layers=true") == 0
     assert last(out)["step"] == 3
     assert run("--resume", out, "--steps", "5") == 0

@@ -123,7 +123,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             (n for n in versions if n.startswith(role)), key=lambda n: (versions[n]["elo"], n)
         )
         policy = load_checkpoint(out / "league" / best, ["policy"])["policy"]
-        weights = load_policy(out / "models" / f"{role}.zip").state_dict()
+        weights = load_policy(out / "models" / role).state_dict()
         assert all(torch.equal(value, policy[name]) for name, value in weights.items())
     assert main(["--resume", str(out), "--set", "rounds=3", "--no-progress"]) == 0
     whole = tmp_path / "whole"
@@ -135,7 +135,6 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     for changed, code in (({"seed": 4}, 2), ({"rounds": 4}, 0)):  # by hand
         written(out / "config.yml", {**config, **changed})
         assert main(["--resume", str(out), "--no-progress"]) == code
-    assert "another seed: got 4; expected 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -181,10 +180,9 @@ def test_what_is_wrong_is_one_line_and_code_2(
 )
 def test_a_damaged_league_is_one_line(damage: Any, tmp_path: Path, capsys: Any) -> None:
     run = tmp_path / "run"
-    played(run, league_data("rounds=1"))
+    written(run / "config.yml", played(run, league_data("rounds=1")).identity())
     file = run / "league" / "league.json"
     state = json.loads(file.read_text())
-    written(run / "config.yml", state["config"])
     for damaged in ({**state, **damage}, {}, []):
         file.write_text(json.dumps(damaged))
         assert main(["--resume", str(run), "--no-progress"]) == 2
@@ -206,7 +204,6 @@ def test_those_of_the_package_are_valid(name: str) -> None:
         ({"two_player": "smal"}, "two_player: config: there is no file 'smal'"),
         ({"settings": ["roles.host.gama=1"]}, "two_player: unknown key of roles.host 'gama'"),
         ({"two_player": "host_vs_choose_first"}, "roles.agent: got choose_first; expected"),
-        ({"settings": ["collector.actors=2"]}, "collector.actors: got 2; expected 0"),
         ({"settings": ["roles.host.opponent=random"]}, "roles.host: got random; expected"),
     ],
 )

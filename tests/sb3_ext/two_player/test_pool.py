@@ -57,7 +57,7 @@ def test_opponents_are_drawn_uniformly_from_the_window():
     players.train(7)
     pool = players.pool
     counts = Counter()
-    pool._rate = lambda role, drawn: None
+    pool._rate = lambda role: None
     for _ in range(300):
         pool.swap()
         counts[pool.in_play["agent"].version] += 1
@@ -100,7 +100,8 @@ def test_a_drawn_opponent_keeps_its_own_rating():
     snapshot = pool.snapshots["agent"][0]
     live, own = pool.ratings["agent"], snapshot.rating
     pool.game.match = lambda pair, games, seed, moves: 0.0
-    pool._rate("agent", snapshot)
+    pool.in_play["agent"] = snapshot
+    pool._rate("agent")
     assert pool.ratings["agent"] == live
     assert snapshot.rating > own
     assert pool.ratings["host"] < 1200 + ELO_K

@@ -50,10 +50,10 @@ ELO = {"host": [(10, 0), (50, 90), (20, 30), (5, 40)], "agent": [(1, 2), (3, 4),
 
 def standings() -> Standings:
     """Four rounds of two members."""
-    found = Standings(("host", "agent"))
+    found = Standings()
     for number in range(4):
         for member in range(2):
-            for role in found.roles:
+            for role in ("host", "agent"):
                 name = f"{role}-{2 * number + member}"
                 elo = ELO[role][number][member]
                 found.add(name, Version(role, member, number + 1, [], elo))
@@ -79,8 +79,8 @@ def test_who_stays(keep: int, hosts: list[int], agents: list[int]) -> None:
     assert found.present("agent") == [f"agent-{number}" for number in agents]
 
 
-def test_scores_fitness_and_what_is_missing() -> None:
-    found = Standings(("host", "agent"))
+def test_scores_and_what_is_missing() -> None:
+    found = Standings()
     for name in ("host-0", "host-1", "agent-0", "agent-1"):
         found.add(name, Version(name[:-2], int(name[-1]), 1, []))
     both = ["agent-0", "agent-1"]
@@ -90,8 +90,6 @@ def test_scores_fitness_and_what_is_missing() -> None:
     assert found.missing() == {"host-1": ["agent-1"]}
     found.enter("host-1", "agent-1", 0.5)
     assert found.missing() == {}
-    assert [found.fitness(name) for name in ("host-0", "host-1")] == [0.5, 0.75]
-    assert [found.fitness(name) for name in both] == [0.375, 0.375]
     found.rate(games=100)
     ratings = [version.elo for version in found.versions.values()]
     assert np.mean(ratings) == pytest.approx(0.0, abs=1e-9)
@@ -99,9 +97,9 @@ def test_scores_fitness_and_what_is_missing() -> None:
 
 
 def test_the_first_round_is_zero_of_the_ratings() -> None:
-    found = Standings(("host", "agent"))
+    found = Standings()
     for number in (1, 2):
-        for role in found.roles:
+        for role in ("host", "agent"):
             found.add(f"{role}-{number}", Version(role, 0, number, []))
     for host, agent, score in ((1, 1, 0.5), (1, 2, 0.25), (2, 1, 0.75), (2, 2, 0.5)):
         found.enter(f"host-{host}", f"agent-{agent}", score)

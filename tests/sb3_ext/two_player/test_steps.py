@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from sb3_ext.two_player import read_config
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.runs.switches import switched_on
-from tests.sb3_ext.two_player.helpers import trainer
+from tests.sb3_ext.two_player.helpers import AgentNet, tiny, trainer
 
 OPERATIONS = ("update_target", "gradient_step", "collect")
 
@@ -164,9 +165,8 @@ def test_a_frozen_role_does_not_move_but_plays():
     ("players", "expected"),
     [
         (["guest"], "unknown role that learns 'guest'"),
-        (["agent"], "'agent' is frozen"),
-        ([], "must name each role once"),
-        (["host", "host"], "must name each role once"),
+        (["agent"], "expected roles that are not frozen"),
+        ([], "expected roles that are not frozen"),
     ],
 )
 def test_roles_that_cannot_be_trained_are_refused(players, expected):
@@ -184,19 +184,71 @@ def test_a_callback_can_stop_training():
     players = trainer()
     players.train(10, callback=lambda each: each.total_steps < 3)
     assert players.total_steps == 3
+    assert players.history[-1].step == 3
 
-    def ask(each):
-        if each.total_steps == 5:
-            each.request_stop()
 
-    last = players.train(10, callback=ask)
-    assert players.total_steps == 5
-    assert players.stopped
-    assert last is not None
-    assert last.step == players.history[-1].step == 3  # not measured: the run may go on
-    players.train(1)
-    assert not players.stopped
-    assert players.history[-1].step == 6
+@pytest.mark.parametrize(
+    ("windows", "host", "agent"),
+    [
+        ("period: 5, agent: [0, 3], host: [3, 5]", "0001222", "1233345"),
+        ("period: 3, host: [1, 2], agent: [1, 2]", "0111222", "0111222"),
+    ],
+)
+def test_roles_are_updated_in_their_windows_and_a_step_may_stay_empty(windows, host, agent):
+    seen = []
+
+    def note(each):
+        seen.append(tuple(str(learner.updates) for learner in each.roles.values()))
+
+    trainer(f"training.updates={{{windows}}}").train(7, callback=note)
+    assert seen == list(zip(host, agent, strict=True))
+
+
+def test_team_change_of_self_play_is_a_window_of_each_role():
+    updates = read_config(tiny("self_play.team_change=3", name="self_play")).updates
+    assert (updates.period, updates.host, updates.agent) == (6, [0, 3], [3, 6])
+
+
+TURNS = "training.updates={{period: 6, agent: [0, 3], host: [3, 6], fresh: {}}}"
+
+
+def test_who_is_not_in_turn_waits_and_then_meets_the_one_that_has_learnt():
+    players = trainer(TURNS.format("false"))
+    host = weights(players.roles["host"])
+    players.train(3)
+    assert not players.roles["host"].has_experience
+    assert same(host, weights(players.roles["host"]))
+    agent = weights(players.roles["agent"])
+    players.train(2)
+    assert players.roles["host"].has_experience
+    assert same(agent, weights(players.roles["agent"]))
+    assert not same(host, weights(players.roles["host"]))
+
+
+def test_a_fresh_role_begins_its_windows_as_a_new_one():
+    rate = "roles.agent.learning_rate={schedule: linear, init: 0.01, final: 0.0, steps: 4}"
+    players = trainer(TURNS.format("true"), rate)
+    agent, host = players.roles["agent"], players.roles["host"]
+    first = weights(agent)
+    players.train(6)  # a window of each
+    assert (agent.updates, host.updates) == (3, 3)
+    players.begin_windows(["host", "agent"])
+    assert agent.updates == 0
+    assert agent.transitions == 8 * 3  # its first rollouts alone, against the host of now
+    assert not agent.policy.optimizer.state_dict()["state"]
+    assert not same(first, weights(agent))
+    again = trainer(TURNS.format("true"), rate)
+    again.train(6)
+    again.begin_windows(["host", "agent"])
+    assert same(weights(agent), weights(again.roles["agent"]))
+    players.step(["agent"])
+    assert agent.metrics()["learning_rate"] == pytest.approx(0.01)
+
+
+def test_a_network_that_was_put_in_cannot_be_made_anew():
+    players = trainer(TURNS.format("true"), nets={"agent": AgentNet()})
+    with pytest.raises(ValueError, match="agent has a network that was put in"):
+        players.train(7)
 
 
 @pytest.mark.parametrize("reset", ["true", "false"])

@@ -36,9 +36,7 @@ FLOORS = (
     ("sb3_ext.ddqn",),
     ("sb3_ext.callbacks", "sb3_ext.cluster", "sb3_ext.testing"),
     ("sb3_ext.minimax",),
-    ("sb3_ext.train", "sb3_ext.two_player"),
-    ("sb3_ext.attack",),
-    ("sb3_ext.teach",),
+    ("sb3_ext.attack", "sb3_ext.teach", "sb3_ext.train", "sb3_ext.two_player"),
     ("sb3_ext", "sb3_ext.enjoy"),  # what `import sb3_ext` and `python -m` find
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
 from pydantic import Field, model_validator
 
-from resgym.players import Player, make_agent, make_host
+from resgym import make_agent, make_host
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from resgym.solver.search import Objective
 from sb3_ext.config.checks import check_count, shown
@@ -42,13 +41,9 @@ def _range(low: int, high: int) -> Any:
     return checked(check)
 
 
-def _known(make: Callable[[str], Player]) -> Any:
-    """A validator for players of one seat by name, and for the one that is being taught."""
-    return accepted_by(lambda name: name == STUDENT or make(name))
-
-
 Points = Annotated[list[int], _range(2, 64)]
-Value = Annotated[int, Whole, Ge(1), Le(10**6)]
+Host = Annotated[str, accepted_by(lambda name: name == STUDENT or make_host(name))]
+Agent = Annotated[str, accepted_by(lambda name: name == STUDENT or make_agent(name))]
 
 
 class Family(Section):
@@ -58,7 +53,7 @@ class Family(Section):
     """how many different ones, up to shifts, factors and orders of points and axes"""
     points: Points | None = None
     """least and greatest number of points of a start"""
-    max_value: Annotated[list[Value], Len(1)] = Field([20])
+    max_value: Annotated[list[Annotated[int, Whole, Ge(1), Le(10**6)]], Len(1)] = Field([20])
     """largest coordinates, one of which is drawn for a start"""
     sparsity: Annotated[list[Fraction], Len(1)] = Field([0.0])
     """chances that a coordinate is 0, one of which is drawn for a start"""
@@ -67,9 +62,9 @@ class Family(Section):
     power of x_j, alone or times another variable"""
     alive: Points | None = None
     """least and greatest number of points of a position that is kept"""
-    hosts: list[Annotated[str, _known(make_host)]] = Field([])
+    hosts: list[Host] = Field([])
     """players whose games from the starts are followed; ``student`` is who is taught"""
-    agents: list[Annotated[str, _known(make_agent)]] = Field([])
+    agents: list[Agent] = Field([])
     """of these games; none: every answer is followed"""
     mixed: bool = False
     """every move has its own host and agent, not every game"""
@@ -116,8 +111,6 @@ class TeachConfig(ConfigFile):
     """values are divided by it for the choice"""
     value_weight: Annotated[float, Number, Ge(0)]
     """of the value loss beside the choice; 0 for nodes or leaves"""
-    augment: bool = True
-    """rename the axes of every position at random"""
     max_grad_norm: PositiveNumber
     """the gradient is clipped to this norm"""
     every: PositiveCount
@@ -127,13 +120,7 @@ class TeachConfig(ConfigFile):
 
     @model_validator(mode="after")
     def _fits(self) -> TeachConfig:
-        if self.value_weight and self.objective != "depth":
-            raise ValueError(
-                f".value_weight: got {self.value_weight}; expected 0, values in {self.objective} "
-                "are no numbers of moves"
-            )
-        for family in (each for families in self.rounds for each in families):
-            own, others = family.hosts, family.agents
-            if STUDENT in (others if self.seat == "host" else own):
-                raise ValueError(f".rounds: {STUDENT}: got the other seat's; expected {self.seat}s")
+        other = "agents" if self.seat == "host" else "hosts"
+        if any(STUDENT in getattr(each, other) for families in self.rounds for each in families):
+            raise ValueError(f".rounds: {other}: got {STUDENT}; expected it among the {self.seat}s")
         return self

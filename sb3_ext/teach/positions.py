@@ -5,27 +5,36 @@ Everything drawn depends on the seed, the round, the family's place and the numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count as numbers
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
+from resgym import (
+    GameSpec,
+    GameState,
+    Player,
+    RowRandom,
+    Stream,
+    make_agent,
+    make_host,
+    singularity,
+    singularity_names,
+    state_from_points,
+)
 from resgym.game.actions import host_action_table
-from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState, canonical_state, state_from_points
-from resgym.kernels import resolve_backend
+from resgym.game.rng import derive_seed
+from resgym.game.state import canonical_state
+from resgym.kernels import quickest_backend
 from resgym.measure.worst_case import worst_case_moves
-from resgym.players import Player, ask_players, make_agent, make_host
-from resgym.polynomials.singularities import singularity, singularity_names
+from resgym.players import ask_players
 from resgym.solver.labels import Labeller
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.teach.config import STUDENT, Family
-from sb3_ext.teach.solved import Drawn
+from sb3_ext.teach.config import STUDENT, Family, TeachConfig
+from sb3_ext.teach.solved import Solved
 
 BATCH_ROWS = 8192
 WALKED_ROWS, WALKED_POSITIONS = 512, 5_000
@@ -40,44 +49,44 @@ _SETS, _ORDER, _FAMILY = 0x73657473, 0x6F72646572, 0x7465616368
 
 
 def draw(
-    families: Sequence[Family],
-    seat: Literal["host", "agent"],
-    dimension: int,
-    seed: int,
+    config: TeachConfig,
+    number: int,
     student: Player,
     beat: Callable[[], object] = lambda: None,
-) -> Drawn:
-    """Different positions of all families; of an agent each with a set that is drawn.
+) -> Solved:
+    """Different positions of all families of a round, without best moves yet.
+
+    Of an agent each has a set that is drawn.
 
     Raises:
         ConfigError: a family has no position that fits.
     """
-    rows = max(family.most(dimension)[1] for family in families)
-    labeller = Labeller(dimension, rows)
-    met = {bytes(16), *_singularities(dimension)}  # 0 is the digest of what has none
-    kept: list[tuple[Tensor, Tensor, Tensor]] = []
+    axes, seed, families = config.dimension, config.seed + number, config.rounds[number]
+    rows = max(family.most(axes)[1] for family in families)
+    met = {bytes(16)}  # the digest of what has none
+    if axes == 3:  # hosts are measured on the named ones, so they are taught none
+        met.update(_digests(singularities())[0])
+    kept: list[tuple[Tensor, ...]] = []
     for place, family in enumerate(families):
         left, idle = family.positions, 0
         for batch in numbers():
             if left == 0 or idle == IDLE_BATCHES:
                 break
             beat()
-            state = _batch(family, dimension, rows, (seed, _FAMILY, place), batch, student)
+            state = _batch(family, axes, rows, (seed, _FAMILY, place), batch, student)
             # In any order: the positions of a game must not come before those of later moves.
             words = _rows(state.num_games, seed, _ORDER, place, batch).words()
             state = state.select(words.argsort(stable=True))
-            digests = labeller.digests(state.points.numpy(), state.count.numpy())
-            new = []
+            digests, held_out = _digests(state)
             # A whole batch is met, however few of it are wanted: the next families draw others.
-            for row, word in enumerate(_words(digests)):
-                if word not in met:
-                    met.add(word)
+            new = []
+            for row, digest in enumerate(digests):
+                if digest not in met:
+                    met.add(digest)
                     new.append(row)
             index = torch.tensor(new[:left], dtype=torch.int64)
             left, idle = left - len(index), 0 if len(index) else idle + 1
-            share = (digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53
-            held = torch.from_numpy(share < HELD_OUT)
-            kept.append((state.points[index], state.count[index], held[index]))
+            kept.append((state.points[index], state.count[index], held_out[index]))
         if left == family.positions:
             raise ConfigError(
                 f"rounds: family {place}: got no position that fits in {batch} draws; expected "
@@ -85,10 +94,15 @@ def draw(
             )
     points, count, held_out = map(torch.cat, zip(*kept, strict=True))
     coords = torch.zeros(len(count), 0, dtype=torch.bool)
-    if seat == "agent":
-        table = host_action_table(dimension)
+    if config.seat == "agent":
+        table = host_action_table(axes)
         coords = table[_rows(len(count), seed, _SETS).integers(len(table))]
-    return Drawn(points, count, coords, held_out)
+    return Solved(points, count, coords, held_out, coords[:, :0], torch.zeros_like(count))
+
+
+def singularities() -> GameState:
+    """The named ones, in three axes."""
+    return state_from_points([singularity(name) for name in singularity_names()], GameSpec(3))
 
 
 def _rows(rows: int, *words: int, first: int = 0) -> RowRandom:
@@ -96,42 +110,29 @@ def _rows(rows: int, *words: int, first: int = 0) -> RowRandom:
     return RowRandom.for_episode(seeds, torch.arange(first, first + rows))
 
 
-def _words(digests: np.ndarray) -> list[bytes]:
-    """The digests [N, 2] as what a set can hold."""
-    words: list[bytes] = digests.view("V16")[:, 0].tolist()
-    return words
-
-
-def _singularities(dimension: int) -> list[bytes]:
-    """Digests of the named ones: hosts are measured on them, so they are taught none."""
-    if dimension != 3:
-        return []
-    named = state_from_points([singularity(name) for name in singularity_names()], GameSpec(3))
-    size = named.points.shape[1]
-    return _words(Labeller(3, size).digests(named.points.numpy(), named.count.numpy()))
+def _digests(state: GameState) -> tuple[list[bytes], Tensor]:
+    """Digests of canonical forms as what a set can hold; bool [N]: those that serve to measure."""
+    _, rows, axes = state.points.shape
+    digests = Labeller(axes, rows).digests(state.points.numpy(), state.count.numpy())
+    share = (digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53
+    return digests.view("V16")[:, 0].tolist(), torch.from_numpy(share < HELD_OUT)
 
 
 def _batch(
-    family: Family,
-    dimension: int,
-    rows: int,
-    seed: tuple[int, ...],
-    batch: int,
-    student: Player,
+    family: Family, axes: int, rows: int, seed: tuple[int, ...], batch: int, student: Player
 ) -> GameState:
     """One batch of draws with so many rows each, without positions that do not fit."""
     walks = bool(family.hosts) and not family.agents
     size = WALKED_ROWS if walks else BATCH_ROWS
     rng = _rows(size, *seed, first=batch * size)
-    state = _starts(family, dimension, rng)
+    state = _starts(family, axes, rng)
     hosts = [student if name == STUDENT else make_host(name) for name in family.hosts]
     agents = [student if name == STUDENT else make_agent(name) for name in family.agents]
+    met: Iterable[GameState] = _played(state, hosts, agents, family, rng)
     if walks:
         met = _walked(state, hosts, family.moves, rng)
-    else:
-        met = _played(state, hosts, agents, family, rng)
-    low, high = family.most(dimension)
-    points, counts = [], []
+    low, high = family.most(axes)
+    points, counts = [state.points.new_empty(0, rows, axes)], [state.count[:0]]
     for each in met:
         fitting = each.select((each.count >= low) & (each.count <= high))
         missing = rows - fitting.points.shape[1]  # cut off where it is negative
@@ -140,26 +141,26 @@ def _batch(
     return GameState(torch.cat(points), torch.cat(counts))
 
 
-def _starts(family: Family, dimension: int, rng: RowRandom) -> GameState:
+def _starts(family: Family, axes: int, rng: RowRandom) -> GameState:
     """Random points, or the exponents of invertible polynomials."""
     if family.points:
         low, high = family.points
         count = low + rng.split(_NUMBER).integers(high - low + 1)
         top = torch.tensor(family.max_value)[rng.split(_VALUE).integers(len(family.max_value))]
         which = rng.split(_SPARSITY).integers(len(family.sparsity))
-        values = rng.split(_COORDINATE).integers(top + 1, high * dimension)
+        values = rng.split(_COORDINATE).integers(top + 1, high * axes)
         chance = torch.tensor(family.sparsity)[which]
-        zero = rng.split(_ZERO).uniform(high * dimension) < chance[:, None]
-        points = values.masked_fill(zero, 0).view(len(count), high, dimension)
+        zero = rng.split(_ZERO).uniform(high * axes) < chance[:, None]
+        points = values.masked_fill(zero, 0).view(len(count), high, axes)
     else:
         assert family.exponents
         low, high = family.exponents
-        powers = low + rng.split(_VALUE).integers(high - low + 1, dimension)
-        other = rng.split(_TWIST).integers(dimension, dimension)  # 0: alone
-        twist = one_hot((torch.arange(dimension) + other) % dimension, dimension)
+        powers = low + rng.split(_VALUE).integers(high - low + 1, axes)
+        other = rng.split(_TWIST).integers(axes, axes)  # 0: alone
+        twist = one_hot((torch.arange(axes) + other) % axes, axes)
         points = torch.diag_embed(powers) + twist * (other > 0)[..., None]
-        count = torch.full((len(points),), dimension)
-    spec = GameSpec(dimension=dimension, max_num_points=points.shape[1])
+        count = torch.full((len(points),), axes)
+    spec = GameSpec(axes, points.shape[1])
     return canonical_state(points.permute(2, 1, 0).contiguous(), count, spec)
 
 
@@ -186,7 +187,6 @@ def _played(
     """The unfinished positions of games, after each number of moves that counts."""
     _, rows, axes = state.points.shape
     spec, table = GameSpec(axes, rows), host_action_table(axes)
-    backend = resolve_backend("auto", state.device, spec)
     host = rng.split(_HOST).integers(len(hosts) or 1)  # without games the starts are all
     agent = rng.split(_AGENT).integers(len(agents) or 1)
     going, (first, last) = ~state.finished(), family.moves
@@ -203,5 +203,5 @@ def _played(
                 agent = rng.at(moves, _AGENT).integers(len(agents))
             coords = table[ask_players(hosts, host, state, None, rng.at(moves, Stream.HOST))]
             axis = ask_players(agents, agent, state, coords, rng.at(moves, Stream.AGENT))
-            state, overflow = backend.move(state, coords, axis, spec)
+            state, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
             going = ~(overflow | state.finished())

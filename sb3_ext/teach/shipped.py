@@ -7,7 +7,7 @@ file is ``model.safetensors`` of a model card with ``--half``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,10 +15,8 @@ import torch
 from torch import Tensor
 
 from resgym import GameState, Player, RowRandom
-from resgym.game.rules import observe_points
 from resgym.game.spec import Role
-from resgym.players import GreedyPointsAgent, ZeillingerHost
-from resgym.players.base import given_sets
+from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.policy_file import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores, seat_of
@@ -60,17 +58,12 @@ class _Shipped:
         if file is None:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, file)
-        rows, given = seat_of(policy)[1].shape[0], state.points.shape[1]
-        shown = max(rows, given) if self.any_number else rows
-        missing = shown - given  # where it is negative, rows are cut off
-        points = torch.nn.functional.pad(observe_points(state), (0, 0, 0, missing), value=-1.0)
-        if self.role == "host":
-            own = action_scores(policy, points).argmax(1)
-        else:
-            coords = given_sets(coords)
-            scores = action_scores(policy, {"coords": coords.to(torch.int8), "points": points})
-            own = torch.where(coords, scores, -torch.inf).argmax(1)
-        if given <= shown:
+        (rows, axes), given = seat_of(policy)[1].shape, state.points.shape[1]
+        rows = max(rows, given) if self.any_number else rows
+        scores = partial(action_scores, policy)
+        player = ScoringPlayer(self.role, scores, (rows, axes), device=state.device)
+        own = player.act(GameState(state.points[:, :rows], state.count), coords, rng)
+        if given <= rows:
             return own
         return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
 

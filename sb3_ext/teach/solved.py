@@ -11,21 +11,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import Tensor
 from torch.nn.functional import pad
 
+from resgym import GameState, Player, RowRandom
 from resgym.files import write_file
 from resgym.game.actions import coords_to_action, host_action_table
-from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
-from resgym.game.state import GameState
-from resgym.players import Player, ask_player
+from resgym.players import ask_player
 from resgym.solver.labels import SOLVED, SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 from resgym.trust import regular_file
@@ -37,20 +36,25 @@ _ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Positions of one seat.
+class Solved:
+    """Positions of one seat with their best moves.
 
     Attributes:
         points: int64 [N, P, D]: alive points first, descending; absent rows -1.
         count: int64 [N]: alive points, 2 or more.
         coords: bool [N, D]: the host's sets; [N, 0] if the host is to move.
         held_out: bool [N]: the position serves to measure, not to learn.
+        optimal: bool [N, A]: all best moves, sets in the order of the environments, or axes;
+            [N, 0] before `solve`.
+        value: int64 [N]: least depth (nodes, leaves); for an agent with this move counted.
     """
 
     points: Tensor
     count: Tensor
     coords: Tensor
     held_out: Tensor
+    optimal: Tensor
+    value: Tensor
 
     def __len__(self) -> int:
         return len(self.count)
@@ -63,24 +67,11 @@ class Drawn:
         """Who is to move."""
         return "agent" if self.coords.shape[1] else "host"
 
-    def select(self, index: Tensor) -> Self:
+    def select(self, index: Tensor) -> Solved:
         """The rows of an index, int64 [B] or bool [N]; the points cut to the rows in use."""
         width = max(self.count[index].tolist(), default=1)
         points, *others = self
-        return type(self)(points[:, :width][index], *(each[index] for each in others))
-
-
-@dataclass(frozen=True)
-class Solved(Drawn):
-    """Positions with their best moves.
-
-    Attributes:
-        optimal: bool [N, A]: all best moves; sets in the order of the environments, or axes.
-        value: int64 [N]: least depth (nodes, leaves); for an agent with this move counted.
-    """
-
-    optimal: Tensor
-    value: Tensor
+        return Solved(points[:, :width][index], *(each[index] for each in others))
 
     def renamed(self, order: Tensor) -> Solved:
         """The same positions under other names of the axes: `order` numbers `axis_orders`."""
@@ -94,7 +85,7 @@ class Solved(Drawn):
             optimal=self.optimal.gather(1, actions[order] if host else axes),
         )
 
-    def drawn(self, rows: int, seed: Sequence[int], rename: bool = True) -> Solved:
+    def drawn(self, rows: int, seed: Sequence[int]) -> Solved:
         """So many rows with replacement, the axes of each in an order that is drawn too."""
         if not len(self):
             raise ValueError("data: got no position; expected some to learn from")
@@ -102,7 +93,7 @@ class Solved(Drawn):
         source = torch.Generator().manual_seed(int(word >> np.uint64(1)))
         batch = self.select(torch.randint(len(self), (rows,), generator=source))
         orders = len(axis_orders(self.points.shape[2])[0])
-        return batch.renamed(torch.randint(orders, (rows,), generator=source)) if rename else batch
+        return batch.renamed(torch.randint(orders, (rows,), generator=source))
 
     def observed(self, rows: int, scale: bool = True) -> Any:
         """What an environment with so many rows and ``scale_observation=scale`` shows of them."""
@@ -127,7 +118,7 @@ class Solved(Drawn):
 
     def save(self, file: Path) -> None:
         """Writes one file ``.safetensors``; the same positions give the same bytes."""
-        arrays = {name: _narrow(each.numpy()) for name, each in vars(self).items()}
+        arrays = {name: _narrow(each) for name, each in vars(self).items()}
         about = {"digest": self.digest(), "solver": SOLVER_VERSION}
         file.parent.mkdir(parents=True, exist_ok=True)
         write_file(file, save(arrays, {"solved": json.dumps(about)}))
@@ -141,25 +132,22 @@ class Solved(Drawn):
                 of the solver; one line.
         """
         with errors_named(f"data: {file}", ValueError):
-            try:
-                with safe_open(regular_file(file, "data"), "pt") as opened:
-                    about = json.loads((opened.metadata() or {}).get("solved", "{}"))
-                    found = [opened.get_tensor(name) for name in cls.__dataclass_fields__]
-            except SafetensorError as error:
-                raise ValueError(str(error)) from error
+            with safe_open(regular_file(file, "data"), "pt") as opened:
+                about = json.loads(opened.metadata()["solved"])
+                found = [opened.get_tensor(name) for name in cls.__dataclass_fields__]
             solved = cls(*(x if x.dtype == torch.bool else x.long() for x in found))
             for name, own in (("solver", SOLVER_VERSION), ("digest", solved.digest())):
-                if about.get(name) != own:
-                    raise ValueError(f"{name}: got {about.get(name)!r}; expected {own!r}")
+                if about[name] != own:
+                    raise ValueError(f"{name}: got {about[name]!r}; expected {own!r}")
         return solved
 
 
-def _narrow(array: np.ndarray) -> np.ndarray:
-    """The same integers in the smallest signed type that holds them all."""
-    if array.dtype != np.bool_ and array.size:
-        # The complement of the greatest needs as many bits as that does.
-        array = array.astype(np.min_scalar_type(min(int(array.min()), ~int(array.max()))))
-    return np.ascontiguousarray(array)
+def _narrow(values: Tensor) -> Tensor:
+    """The same in the smallest signed type that holds all."""
+    for kind in (torch.int8, torch.int16, torch.int32):
+        if values.dtype == torch.int64 and torch.equal(values.to(kind).long(), values):
+            return values.to(kind)
+    return values.contiguous()
 
 
 def joined(several: Sequence[Solved]) -> Solved:
@@ -172,19 +160,17 @@ def joined(several: Sequence[Solved]) -> Solved:
     return Solved(*map(torch.cat, zip(*padded, strict=True)))
 
 
-def solve(objective: Objective, budget: int, drawn: Drawn) -> Solved:
+def solve(objective: Objective, budget: int, drawn: Solved) -> Solved:
     """The best moves of all positions for which the budget, positions expanded each, is enough.
 
     What it is enough for depends on the positions that are solved together, by one table.
     """
-    points, count, coords, _ = drawn
+    points, count, coords = (each.numpy() for each in (drawn.points, drawn.count, drawn.coords))
     labeller = Labeller(points.shape[2], points.shape[1], objective, budget=budget)
-    given = (points.numpy(), count.numpy())
     host = drawn.seat == "host"
-    labels = labeller.host(*given) if host else labeller.agent(*given, coords.numpy())
+    labels = labeller.host(points, count) if host else labeller.agent(points, count, coords)
     optimal, value, status = map(torch.from_numpy, labels)
-    good = status == SOLVED
-    return Solved(*(each[good] for each in (*drawn, optimal, value)))
+    return Solved(*(x[status == SOLVED] for x in replace(drawn, optimal=optimal, value=value)))
 
 
 @cache

@@ -7,7 +7,6 @@ far, and goes on learning from all. The folder is a player, and a start for ``tr
 from __future__ import annotations
 
 import argparse
-import math
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,16 +19,16 @@ import torch
 from stable_baselines3.common.utils import update_learning_rate
 from torch.nn.utils import clip_grad_norm_
 
-import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.model_state import (
+    check_finite,
     load_optimizer_state,
     load_policy_weights,
     network_description,
 )
 from sb3_ext.cluster.pieces import spreading
-from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
@@ -42,7 +41,6 @@ from sb3_ext.teach.config import TeachConfig
 from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.positions import draw
 from sb3_ext.teach.solved import Solved, joined, solve
-from sb3_ext.train.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 
 PIECE = 1024
 """Positions solved with one table, and lost at most when the command is killed."""
@@ -67,16 +65,15 @@ examples:
         super().__init__(config, run)
         self.model = _learner(config)
         rows = seat_of(self.model)[1].shape[0]
-        for number, families in enumerate(config.rounds):
-            most = max(family.most(config.dimension)[1] for family in families)
-            if most > rows:
-                raise ConfigError(f"rounds[{number}]: got {most} points; expected at most {rows}")
+        families = [family for each in config.rounds for family in each]
+        if (most := max(family.most(config.dimension)[1] for family in families)) > rows:
+            raise ConfigError(f"rounds: got {most} points; expected at most {rows}")
         policy: Any = self.model.policy
         # One of its own: the model's may follow the learning rate of its reinforcement learning.
         self.optimizer = policy.optimizer_class(
             policy.q_net.parameters(), lr=self._rate(0), **policy.optimizer_kwargs
         )
-        self.update, self.history, self._known = 0, list[dict[str, float]](), list[str]()
+        self.update, self.history = 0, list[dict[str, float]]()
         self._sums = torch.zeros(3)  # choice, value, updates
         self.data: list[Solved] = []
 
@@ -92,12 +89,11 @@ examples:
         """Networks that play and can be taken over, and what goes on."""
         policy: Any = self.model.policy
         policy.q_net_target.load_state_dict(policy.q_net.state_dict())
-        own = {"data": [each.digest() for each in self.data], "history": self.history}
         return {
             "network": network_description(policy),
             "policy": dict(policy.state_dict()),
             "optimizer": self.optimizer.state_dict(),
-            "teach": {**own, "sums": self._sums, "update": self.update},
+            "teach": {"history": self.history, "sums": self._sums, "update": self.update},
         }
 
     @state.setter
@@ -106,16 +102,16 @@ examples:
         with errors_named("optimizer"):
             load_optimizer_state(self.optimizer, parts["optimizer"])
         own = parts["teach"]
-        self.update, self._sums = own["update"], own["sums"]
-        self._known, self.history = own["data"], own["history"]
+        self.update, self._sums, self.history = own["update"], own["sums"], own["history"]
 
     def run(self, pulse: Pulse) -> None:
         """Makes the positions that are not there, and learns from them."""
         config = self.config
         for number in range(len(config.rounds) if config.updates else 1):
-            self._add_round(number, lambda: beat(pulse, Used(self.update)))
+            self.data.append(self._round(number, lambda: beat(pulse, Used(self.update))))
             data = joined(self.data)
             learnt, measured = data.select(~data.held_out), data.select(data.held_out)
+            self.run_of.say(f"{len(learnt)} positions to learn from, {len(measured)} to measure")
             end = config.updates * (number + 1)
             while self.update < end:
                 self._learn(learnt)
@@ -133,7 +129,7 @@ examples:
         config, policy = self.config, self.model.policy
         update_learning_rate(self.optimizer, self._rate(self.update))
         policy.set_training_mode(True)
-        batch = data.drawn(config.batch_size, (config.seed, self.update), config.augment)
+        batch = data.drawn(config.batch_size, (config.seed, self.update))
         choice, value = model_losses(self.model, batch, config.temperature)
         self.optimizer.zero_grad()
         (choice + config.value_weight * value if config.value_weight else choice).backward()
@@ -144,53 +140,40 @@ examples:
         self.update += 1
 
     def _measure(self, data: Solved) -> dict[str, float]:
+        check_finite(self.model)
         choice, value, _ = (self._sums / self._sums[2]).tolist()
-        if not math.isfinite(choice + value):
-            raise FloatingPointError(
-                f"loss: is no number after {self.update} updates; lower learning_rate or "
-                "max_grad_norm"
-            )
         self._sums = torch.zeros(3)
         right = float(data.right(player_of(self.model)).double().mean()) if len(data) else 0.0
         found = {"teach/right": right, "teach/choice": choice, "teach/value": value}
         self.history.append({"update": self.update, **found})
-        said = f"choice {choice:.4f}, value {value:.4f}, {100 * right:.2f} % best moves"
-        self.run_of.say(f"update {self.update}: {said}")
+        self.run_of.say(f"update {self.update}: {found}")
         return found
 
-    def _add_round(self, number: int, check: Callable[[], None]) -> None:
+    def _round(self, number: int, check: Callable[[], None]) -> Solved:
         """Reads the positions of a round, or makes them first."""
         folder, name, config = self.run_of.folder, f"solved-{number}", self.config
         if folder is None and number == 0:  # trials share what does not depend on the player
             folder = self.run_of.common
-            kept = ("seat", "dimension", "objective", "budget", "rounds", "seed")
-            name = f"solved-{digest_of(config.model_dump(include=set(kept)))[:12]}"
+            kept = {"seat", "dimension", "objective", "budget", "rounds", "seed"}
+            name = f"solved-{digest_of(config.model_dump(include=kept))[:12]}"
         with TemporaryDirectory() as place:
             file = Path(folder or place, f"{name}.safetensors")
             if not file.exists():
-                self._make_round(number, file, check)
-            data = Solved.load(file)
-        if self._known[number : number + 1] not in ([], [data.digest()]):
-            raise ConfigError(f"out: {file} holds other positions than the run has learned from")
-        self.data.append(data)
-        held = int(data.held_out.sum())
-        self.run_of.say(f"{name}: {len(data) - held} positions to learn from, {held} to measure")
+                drawn = draw(config, number, player_of(self.model), check)
+                self.run_of.say(f"{name}: {len(drawn)} positions to be solved")
+                self._solve(drawn, file, check)
+            return Solved.load(file)
 
-    def _make_round(self, number: int, file: Path, check: Callable[[], None]) -> None:
-        config, given = self.config, vars(self.run_of.given)
-        families, student = config.rounds[number], player_of(self.model)
-        drawn = draw(families, config.seat, config.dimension, config.seed + number, student, check)
-        self.run_of.say(f"{file.stem}: {len(drawn)} positions to be solved")
-        aside = file.with_suffix("")
-        rows = torch.arange(len(drawn)).split(PIECE)
-        files = [aside / f"{place:05d}.safetensors" for place in range(len(rows))]
-        left = [place for place, each in enumerate(files) if not each.exists()]
-        pieces = (drawn.select(rows[place]) for place in left)
-        with spreading(given.get("actors", 0), check) as spread:
-            found = spread(partial(solve, config.objective, config.budget), pieces)
-            for place, each in zip(left, found, strict=True):
-                each.save(files[place])
-        joined([Solved.load(each) for each in files]).save(file)
+    def _solve(self, drawn: Solved, file: Path, check: Callable[[], None]) -> None:
+        aside, rows = file.with_suffix(""), torch.arange(len(drawn)).split(PIECE)
+        pieces = [aside / f"{place:05d}.safetensors" for place in range(len(rows))]
+        left = [each for each in zip(pieces, rows, strict=True) if not each[0].exists()]
+        with spreading(vars(self.run_of.given).get("actors", 0), check) as spread:
+            work = partial(solve, self.config.objective, self.config.budget)
+            found = spread(work, (drawn.select(some) for _, some in left))
+            for (piece, _), solved in zip(left, found, strict=True):
+                solved.save(piece)
+        joined([Solved.load(each) for each in pieces]).save(file)
         shutil.rmtree(aside)
 
     def report(self) -> str:
@@ -208,24 +191,20 @@ examples:
 def _learner(config: TeachConfig) -> DDQN:
     """A DDQN with fresh networks, from a file in rl_zoo3's form."""
     env_id = f"resgym/Hironaka{config.seat.title()}-v0"
-    file = find_config(config.algorithm, field="algorithm")
-    sections = read_sections(file)
-    section = sections.get(env_id, sections.get("default"))
-    if section is None:
-        raise ConfigError(f"algorithm: {file} has no section {env_id} and no 'default'")
-    check_hyperparameters(section, DDQN, f"{file}, {env_id}")
-    game = {**section.get("env_kwargs", {}), "dimension": config.dimension}
-    # What is the reinforcement learning's, whose games never begin.
-    left_out = (*ZOO_KEYS, "exploration_rate", "learning_rate")
-    arguments = {key: each for key, each in section.items() if key not in left_out}
-    if config.value_weight and game.get("reward") != "step":
-        raise ConfigError(
-            f"value_weight: got {config.value_weight}; expected 0, or a reward 'step'"
-        )
+    sections = read_mapping(find_config(config.algorithm, field="algorithm"))
     with errors_named("algorithm", ConfigError):
+        section = sections.get(env_id) or sections["default"]
+        game = {**section["env_kwargs"], "dimension": config.dimension}
+        given = {key: section[key] for key in ("gamma", "policy_kwargs")}
         env = gymnasium.make_vec(env_id, vectorization_mode="vector_entry_point", **game)
-        arguments = {"device": "cpu", **arguments, "buffer_size": 1, "seed": config.seed}
-        return DDQN(section["policy"], TensorVecEnv(env), **arguments)
+        given |= {"buffer_size": 1, "seed": config.seed, "device": section.get("device", "cpu")}
+        model = DDQN(section["policy"], TensorVecEnv(env), **given)
+    if config.value_weight and (config.objective != "depth" or game["reward"] != "step"):
+        raise ConfigError(
+            f"value_weight: got {config.value_weight}; expected 0, or the objective depth and in "
+            f"{config.algorithm} the reward step: values are numbers of moves"
+        )
+    return model
 
 
 main = partial(drive, Teach)

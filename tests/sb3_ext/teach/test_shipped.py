@@ -85,15 +85,14 @@ def test_the_taught_agent_keeps_the_contract():
     )
 
 
-@pytest.mark.parametrize(("points", "share"), [(5, 0.95), (20, 0.93)])
-def test_the_taught_agent_holds_up_the_optimal_host(points, share):
+def test_the_taught_agent_holds_up_the_optimal_host():
     """For nearly as long as can be; the best scripted agent is the control."""
 
     def moves(agent):
-        return resgym.rho("optimal", agent, games=60, max_num_points=points, seed=4).moves
+        return resgym.rho("optimal", agent, games=40, max_num_points=20, seed=4).moves
 
     least = moves("optimal")
-    assert moves("greedy_points") < share * least < moves("taught") <= least
+    assert moves("greedy_points") < 0.93 * least < moves("taught") <= least
 
 
 def test_robust_with_other_numbers_of_rows():
@@ -109,15 +108,14 @@ def test_robust_with_other_numbers_of_rows():
 
 
 def test_robust_holds_against_three_agents():
-    """Against all of them, with room for the luck of 2,000 starts; others fail somewhere."""
+    """Against all of them, with room for the luck of 1,000 starts; others fail somewhere."""
     goals = {"choose_first": 0.143, "choose_last": 0.143, "random": 0.212}
 
     def reached(host):
-        return [resgym.rho(host, agent, games=2000).rho > goal for agent, goal in goals.items()]
+        return [resgym.rho(host, agent, games=1000).rho > goal for agent, goal in goals.items()]
 
     assert reached("robust") == [True] * 3
-    for other in ("taught", "zeillinger"):
-        assert reached(other)[:2] == [False] * 2
+    assert reached("taught")[:2] == [False] * 2
 
 
 def test_a_shipped_player_waits_for_nothing_that_trains():

@@ -70,7 +70,7 @@ def test_a_run_is_a_player_and_a_beginning(whole):
     assert first.isdisjoint(second)
 
 
-@pytest.mark.parametrize("updates", [7, 20, 31])
+@pytest.mark.parametrize("updates", [20, 31])
 def test_a_stopped_run_goes_on_bit_for_bit(updates, whole, tmp_path):
     assert run(tmp_path, "--stop", f"max_updates={updates}") == 0
     assert list_checkpoints(tmp_path / "out/checkpoints")[0].name.endswith(f"{updates:03d}")
@@ -96,13 +96,8 @@ def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
     assert not (tmp_path / "out/solved-0").exists()
 
 
-def test_other_positions_than_before_are_refused(tmp_path, capsys):
+def test_another_run_is_refused(tmp_path, capsys):
     assert run(tmp_path, "--stop", "max_updates=5") == 0
-    file = tmp_path / "out/solved-0.safetensors"
-    data = Solved.load(file)
-    data.select(torch.arange(len(data)) > 0).save(file)
-    assert run(tmp_path) == 2
-    assert "holds other positions" in capsys.readouterr().err
     assert run(tmp_path, "--set", "temperature=0.5") == 2
     assert "holds a run with another temperature" in capsys.readouterr().err
 
@@ -116,13 +111,15 @@ def test_the_seed_decides_and_every_part_matters(tmp_path):
 
     again = taught()
     assert same(again, taught())
-    for other in ({"seed": 2}, {"augment": False}, {"value_weight": 0.0}, {"updates": 19}):
+    for other in ({"seed": 2}, {"value_weight": 0.0}, {"updates": 19}):
         assert not same(again, taught(**other))
     assert len(list(tmp_path.glob("solved-*"))) == 2  # trials share them
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize(("seat", "demanded"), [("host", 0.7), ("agent", 0.75)])
+@pytest.mark.parametrize(
+    ("seat", "demanded"), [("host", 0.7), pytest.param("agent", 0.75, marks=pytest.mark.long)]
+)
 def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypatch):
     """Against the control, who is taught the moves of other positions."""
     given = config(tmp_path, seat)
@@ -164,17 +161,22 @@ OTHER_SEAT = {"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": [
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"updates": -1}, "updates must be at least 0"),
         ({"dimension": 6}, "dimension must be at most 5"),
-        ({"rounds": []}, "rounds must be at least 1 long"),
         ({"rounds": [[{"positions": 3, "points": [2, 40]}]]}, "expected at most 20"),
-        ({"rounds": [[{**OTHER_SEAT, "moves": [0, 1]}]]}, "student: got the other seat's"),
+        ({"rounds": [[{**OTHER_SEAT, "moves": [0, 1]}]]}, "rounds: agents: got student"),
         ({"objective": "nodes"}, "value_weight: got 0.3; expected 0"),
         ({"algorithm": "nowhere"}, "algorithm: there is no file 'nowhere'"),
         ({"learning_rate": "fast"}, "learning_rate"),
+        ({"points": [5, 2]}, "points must be"),
+        ({"exponents": [1, 2]}, "either points or exponents"),
+        ({"weight": 1.0}, "'weight'; choices: agents"),
+        ({"hosts": ["nobody"]}, "nobody"),
+        ({"agents": ["random"]}, "hosts: is missing"),
     ],
 )
 def test_what_does_not_fit_is_one_line_and_leaves_nothing(changes, message, tmp_path, capsys):
+    if not changes.keys() <= TeachConfig.model_fields.keys():  # of a family
+        changes = {"rounds": [[{"positions": 3, "points": [3, 6], **changes}]]}
     assert run(tmp_path, **changes) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
@@ -183,7 +185,7 @@ def test_what_does_not_fit_is_one_line_and_leaves_nothing(changes, message, tmp_
 
 def test_a_loss_that_is_no_number_ends_it(tmp_path, capsys):
     assert run(tmp_path, "--set", "learning_rate=1.0e+38") == 1
-    assert "is no number after 10 updates" in capsys.readouterr().err
+    assert "NaN or infinite" in capsys.readouterr().err
     assert not list_checkpoints(tmp_path / "out/checkpoints")
 
 

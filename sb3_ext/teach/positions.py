@@ -28,7 +28,7 @@ from resgym import (
 from resgym.game.actions import host_action_table
 from resgym.game.rng import derive_seed
 from resgym.game.state import canonical_state
-from resgym.kernels import quickest_backend
+from resgym.kernels import resolve_backend
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import ask_players
 from resgym.solver.labels import Labeller
@@ -203,5 +203,6 @@ def _played(
                 agent = rng.at(moves, _AGENT).integers(len(agents))
             coords = table[ask_players(hosts, host, state, None, rng.at(moves, Stream.HOST))]
             axis = ask_players(agents, agent, state, coords, rng.at(moves, Stream.AGENT))
-            state, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
+            kernels = resolve_backend("auto", state.device, spec)
+            state, overflow = kernels.move(state, coords, axis, spec)
             going = ~(overflow | state.finished())

@@ -1,8 +1,7 @@
-"""The one table of algorithms: `--algo` of `train`, `algorithm` of `two_player` and `tune`.
+"""The table of algorithms: `--algo` of `train`, `algorithm` of `two_player` and `tune`.
 
-An entry is all that another one needs: what it shares with an algorithm here (the shipped file of
-hyperparameters, the search space, how `two_player` drives it) follows from the class that it
-derives from.
+A new algorithm needs one entry. Its hyperparameters, search space and driver in `two_player` follow
+from the class that it derives from.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 class ObservedMaskPPO(MaskablePPO):
     """MaskablePPO whose `predict` also finds the legal actions in the observation.
 
-    Tools that know nothing of masks (SB3's `EvalCallback`, rl_zoo3's enjoy) call `predict` without
-    any, and would play illegal actions.
+    SB3's `EvalCallback` and rl_zoo3's enjoy call `predict` without masks, and would play illegal
+    actions.
     """
 
     def predict(
@@ -37,7 +36,7 @@ class ObservedMaskPPO(MaskablePPO):
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """As in sb3-contrib; without ``action_masks`` those that the observation names."""
+        """As in sb3-contrib; ``action_masks`` default to those in the observation."""
         key = mask_key(self.observation_space, self.action_space)
         if action_masks is None and key is not None:
             action_masks = np.asarray(observation[key], dtype=bool)
@@ -56,6 +55,6 @@ _OWN = {name: ALGORITHMS[name] for name in ALGORITHMS}
 
 
 def family(algorithm: type[BaseAlgorithm]) -> str | None:
-    """The name of the algorithm here that one is, or derives from; None for others of rl_zoo3."""
+    """Return the name of the algorithm here that a class is or derives from, or None."""
     known = {kind: name for name, kind in _OWN.items()}
     return next((known[base] for base in algorithm.__mro__ if base in known), None)

@@ -1,9 +1,9 @@
-"""Collecting experience: what plays the games that an algorithm learns from.
+"""Collectors: they play the games that an algorithm learns from.
 
-`learn` collects in its own process with a `TensorCollector` that plays the network being trained.
-`learn(..., collector=...)` takes any other `Collector`: it is told the weights by `publish`, and
-hands over parallel steps whose values may be NumPy arrays, so it can stand for processes elsewhere,
-each of which can run a `TensorCollector`: docs/ddqn.md has an example.
+By default `learn` collects in its own process with a `TensorCollector` and the network being
+trained. `learn(..., collector=...)` takes any other `Collector`. It receives the weights by
+`publish` and returns parallel steps as tensors or NumPy arrays, so it can represent other processes
+that run a `TensorCollector`; docs/ddqn.md has an example.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class ParallelStep(NamedTuple):
 
 
 class Explorer:
-    """Explores around action values, in every row by itself; legal actions only.
+    """Choose legal actions with exploration, independently in every row.
 
     Args:
         network: From observations of M rows to action values `[M, A]`, in evaluation mode.
         num_actions: A.
         strategy: One of `targets.STRATEGIES`.
-        evaluation: (K, N): of each N rows the last K do not explore.
-        bfloat16: Whether the network calculates with such numbers.
+        evaluation: (K, N): the last K of each N rows do not explore.
+        bfloat16: Whether the network uses bfloat16.
 
     Attributes:
-        exploration_rate: How much to explore; None: all actions are random, without the network.
+        exploration_rate: Probability or temperature; None: all actions are random.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class Explorer:
 
 
 class Collector(Protocol):
-    """What `learn` can be given instead of its own environment.
+    """A replacement of the model's own environment in `learn`.
 
-    One that has to be started and stopped also has `session(model)`, a context manager around the
-    whole `learn`. It gives the collector to use, or None for the model's own environment. What a
-    run needs to go on with such a collector is its `state_dict()`; a checkpoint keeps it, and
-    `session` finds it as `model.collector_state`. Numbers in `statistics` are logged.
+    A collector that must be started and stopped also has `session(model)`, a context manager around
+    `learn`. It yields the collector to use, or None for the model's own environment. A checkpoint
+    keeps its `state_dict()`, and `session` finds it as `model.collector_state`. Numbers in
+    `statistics` are logged.
     """
 
     def collect(self, num_steps: int) -> Iterable[ParallelStep]:

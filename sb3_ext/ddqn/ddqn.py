@@ -69,38 +69,37 @@ class LossTerms(NamedTuple):
 class DDQN(DDQNState):
     """Double deep Q-learning (van Hasselt, Guez, Silver 2016), or plain with `double_q=False`.
 
-    Against SB3's `DQN`: double Q by default; illegal actions are left out of exploration, of the
-    greedy choice and of the bootstrapped value; one exploration coin per row; schedules advance at
-    every update; intervals say their unit; with a `TensorVecEnv` nothing leaves the device.
+    Differences from SB3's `DQN`: double Q by default; exploration, greedy choices and bootstrapped
+    values use legal actions only; each row explores independently; schedules advance at every
+    update; intervals have a unit; with a `TensorVecEnv` no data leave the device.
 
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"MultiInputPolicy"` or a class.
         env: The environment, its id, or None.
-        learning_rate: What `schedules.parse_schedule` reads, or a callable as in SB3.
+        learning_rate: A schedule for `schedules.parse_schedule`, or a callable as in SB3.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
-        loss: Of a value against its target, averaged over the batch: `"huber"`, `"mse"`, `"mae"`.
+        loss: `"huber"`, `"mse"` or `"mae"`, averaged over the batch.
         exploration_strategy: `"epsilon_greedy"`, or `"boltzmann"`: actions are drawn with
             probabilities proportional to exp(value / temperature).
-        exploration_rate: A number or a schedule, as for `learning_rate`: the probability of a
-            random action, or the temperature. None: SB3's three arguments of the exploration.
-        evaluation_rows: So many of the environment's rows, the last ones, never explore; their
-            episodes are logged by themselves too.
-        warmup: Until `learning_starts`: `"uniform_legal"` plays at random among legal actions,
-            `"policy"` explores around the untrained network.
-        mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
+        exploration_rate: Number or schedule: the probability of a random action, or the
+        temperature. None: SB3's three exploration arguments apply.
+        evaluation_rows: Number of rows, the last ones, that never explore; their episodes are also
+        logged separately.
+        warmup: Actions until `learning_starts`: `"uniform_legal"` at random, `"policy"` from the
+        untrained network with exploration.
+        mask_source: Source of the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
-        target_update_unit: Of `target_update_interval`, `"updates"` or `"transitions"`. In
-            transitions an interval ends with the parallel step that completes it.
-        replay_ratio: updates * batch_size / transitions, how often each one is used on average;
-            replaces `gradient_steps`.
-        autocast: The networks calculate with bfloat16 numbers while collecting and in updates;
-            weights, gradients, loss and optimiser are float32, and so is `predict`.
-        compile_networks: A mode of `torch.compile`, which then translates the networks that updates
-            use, such as `"default"`; the first update takes a minute. `"reduce-overhead"` makes
-            CUDA graphs of them.
-        log_interval_seconds: Log when so many have passed, unless None.
-        log_interval_updates: Likewise.
+        target_update_unit: Unit of `target_update_interval`, `"updates"` or `"transitions"`. In
+        transitions, an interval ends with the parallel step that completes it.
+        replay_ratio: updates * batch_size / transitions, the average number of uses of a
+        transition; replaces `gradient_steps`.
+        autocast: Use bfloat16 in the networks while collecting and in updates. Weights, gradients,
+        loss, optimiser and `predict` stay float32.
+        compile_networks: A mode of `torch.compile` for the networks in updates, such as
+        `"default"`; the first update takes a minute. `"reduce-overhead"` makes CUDA graphs.
+        log_interval_seconds: Seconds between two logs, or None.
+        log_interval_updates: Updates between two logs, or None.
         **sb3: Further arguments of SB3's `DQN` by name. Other defaults: `batch_size` 256,
             `buffer_size` 500,000, `learning_starts` 1,000, `target_update_interval` 500,
             `train_freq` 1. `max_grad_norm=None` never clips.
@@ -179,17 +178,16 @@ class DDQN(DDQNState):
     ) -> Self:
         """Collect and update until at least `total_timesteps` transitions were collected.
 
-        As in SB3, where `tb_log_name` is the algorithm's name too, but `log_interval` is in updates
-        and replaces the constructor's intervals for this call; callbacks' methods `before_train()`
-        and `after_train()` are called around every block of updates, and `after_learn()` when the
-        call ends, also by an error; and a `collector`, if there is one, plays instead of the
-        model's own environment, whose rows it fills in the replay buffer, and is told the weights
-        before it is asked for `train_freq` parallel steps. It may give more; the updates due follow
-        the transitions.
+        As in SB3, with these differences. `log_interval` is in updates and replaces the
+        constructor's intervals for this call. Callbacks may have `before_train()` and
+        `after_train()`, called around every block of updates, and `after_learn()`, called when
+        `learn` ends, also with an error. A `collector` replaces the model's own environment: it
+        receives the weights and then returns `train_freq` parallel steps or more; the number of
+        updates follows the transitions.
 
         Raises:
-            FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
-                due, at `save` and at the end.
+            FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
+            `save` and at the end.
         """
         if collector is not None and self.ranks.size > 1:
             raise ValueError("collector: one of several ranks plays its games itself")
@@ -216,22 +214,22 @@ class DDQN(DDQNState):
         callback: MaybeCallback = None,
         log_interval: int | None = None,
     ) -> Self:
-        """Make updates from the replay buffer; no environment is asked for anything.
+        """Make updates from the replay buffer, without an environment.
 
-        Callbacks see every update as a step: `on_step` is called after it, one that counts its
-        calls (SB3's `EvalCallback`) counts updates, and False ends the fit. Schedules of the
-        progress go from 0 to 1 in this call. Logs are written with the number of updates.
+        Every update counts as a step of callbacks: `on_step` is called after it, and False ends the
+        fit. So SB3's `EvalCallback` counts updates. Schedules of the progress go from 0 to 1 in
+        this call. Logs carry the number of updates.
 
         Args:
-            buffer: The file that `save_replay_buffer` wrote, which becomes the model's own; None:
-                what the model has.
-            updates: How many.
+            buffer: A file of `save_replay_buffer`, which becomes the model's buffer; None: the
+            model's buffer.
+            updates: Number of updates.
             callback: As in `learn`.
             log_interval: Updates between two logs; None: the constructor's intervals.
 
         Raises:
-            ValueError: The buffer is empty or of other spaces, or the target network follows
-                transitions, of which there are none.
+            ValueError: The buffer is empty or has other spaces, or target updates count
+            transitions.
             FloatingPointError: A loss or gradient became NaN or infinite.
         """
         if self.target_update_unit != "updates":
@@ -260,19 +258,20 @@ class DDQN(DDQNState):
         return self
 
     def request_stop(self) -> None:
-        """End the running `learn` once the updates for what was collected are made, or `fit` now.
+        """End `learn` after the updates for the collected data, or `fit` at once.
 
-        A callback that returns False ends `learn` before them, so that a resumed run would differ.
+        A callback that returns False ends `learn` before these updates, so a resumed run would
+        differ.
         """
         self.stop_requested = True
 
     def join(self, ranks: Ranks) -> None:
-        """Learn together with other ranks; to be called by all of them before the first `learn`.
+        """Learn together with other ranks; all of them must call this before the first `learn`.
 
-        The weights become those of the first rank, and the others take seeds of their own.
+        All ranks get the weights of the first one, and seeds of their own.
 
         Raises:
-            ValueError: The model cannot learn so.
+            ValueError: The model cannot learn on several ranks.
         """
         if ranks.size == 1:
             return

@@ -1,4 +1,4 @@
-"""Features extractors by name: one that only flattens, and those that know the points of a game.
+"""Features extractors by name: one flattens, the others use the points of a game.
 
 Pass one as ``policy_kwargs=dict(features_extractor_class=..., features_extractor_kwargs=...)`` to
 any SB3 algorithm.
@@ -121,11 +121,11 @@ class _PoolingExtractor(_PointExtractor):
 
 @EXTRACTORS.register("ordered_points")
 class OrderedPointsExtractor(_PointExtractor):
-    """One long vector: every row's features, as seen and translated to the axes.
+    """One vector with the features of every row, as observed and shifted to the axes.
 
-    Has no weights, so the layers of ``net_arch`` come next. It costs a fraction of ``point_set``
-    and knows what that one hides: the order of the rows, by which some players break ties, and
-    where the set lies. That suits a learner that has to exploit one given player, symmetric or not.
+    It has no weights; the layers of ``net_arch`` follow. It costs a fraction of ``point_set`` and
+    keeps what that one hides: the order of rows, which some players use to break ties, and the
+    position of the set. Use it to exploit one given player.
 
     Each of the first ``rows`` rows gives x as observed, the `point_features` of x after the
     translation of the set to every x_i = 0 with largest coordinate 1, and whether there is a point;
@@ -158,19 +158,16 @@ class OrderedPointsExtractor(_PointExtractor):
 
 @EXTRACTORS.register("point_set")
 class PointSetExtractor(_PoolingExtractor):
-    """Encodes every point by itself, pools over the points, and once more knowing the first result.
+    """Encode every point, pool over the points, and repeat this with the first result.
 
-    Each set is first brought into its canonical position, which changes neither moves nor their
-    number: a host whose network has to learn that reaches a rho of 0.14 against ``choose_first``
-    instead of 0.178. Every point is encoded from `point_features`, and the maximum and the mean
-    over the points are taken. What they say is added to each point, the points are encoded and
-    pooled again, and ``head_net`` follows. Absent rows, those with a negative first entry, have no
-    influence.
+    Each set is first shifted and scaled to its canonical position, which changes no game. Every
+    point is encoded from `point_features`; the maximum and the mean over the points are added to
+    each point; the points are encoded and pooled again, and ``head_net`` follows. Absent rows,
+    those with a negative first entry, have no influence.
 
-    On a CPU only the rows that are present pass through the networks (packed and pooled by compiled
-    loops where numba is installed, from float32); elsewhere, and under a compiler, all do and the
-    absent ones are masked, which keeps every shape fixed. Both give the same features up to
-    rounding.
+    On a CPU only the present rows pass through the networks (packed and pooled by compiled loops if
+    numba is installed). Elsewhere, and under a compiler, all rows do, with absent ones masked, so
+    that shapes are fixed. Both give the same features up to rounding.
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``. Other
@@ -216,7 +213,7 @@ class PointSetExtractor(_PoolingExtractor):
 
 @EXTRACTORS.register("point_pairs")
 class PointPairsExtractor(_PoolingExtractor):
-    """Encodes every point and every ordered pair of points, and pools twice.
+    """Encode every point and every ordered pair of points, and pool twice.
 
     The set is brought into a canonical position. Every point is encoded from `point_features`,
     every ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
@@ -224,9 +221,9 @@ class PointPairsExtractor(_PoolingExtractor):
     logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
     have absent rows. The cost grows with the square of the number of points.
 
-    What passes through the networks, the arguments and the errors are as in `PointSetExtractor`,
-    and ``pair_net`` are the layers for each pair, ``context_net`` those for each point with its
-    pairs; ``quotients`` tells them `quotient_features` too.
+    Arguments and errors are those of `PointSetExtractor`. ``pair_net`` has the layers for each
+    pair, ``context_net`` those for each point with its pairs; ``quotients`` adds
+    `quotient_features`.
     """
 
     def __init__(

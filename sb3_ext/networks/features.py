@@ -1,4 +1,4 @@
-"""What networks are told about the points of a game and about pairs of them.
+"""Features of the points of a game and of pairs of points.
 
 An observation holds the points of N games, float [N, P, D], or is a dictionary with such an entry
 ``points``. A row with a negative first entry is absent.

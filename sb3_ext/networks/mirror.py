@@ -1,4 +1,4 @@
-"""Two situations that are each other's mirror image, told to a network as one."""
+"""Treat a game and its mirror image as one in a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers by name, learning rates of parts of a network, and moments that are all but zero."""
+"""Optimisers by name, learning rates for parts of a network, and removal of tiny moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modes of policies, and what those of SB3 and sb3-contrib think of every action."""
+"""The modes of policies, and the action scores of SB3's and sb3-contrib's policies."""
 
 from __future__ import annotations
 

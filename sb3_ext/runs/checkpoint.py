@@ -1,4 +1,4 @@
-"""Checkpoints: directories that are complete or not there, and that are read without pickle.
+"""Checkpoints: directories that are written as a whole and read without pickle.
 
 A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``).
 `sb3_ext.runs.checkpoint_format` says what a part may hold, docs/checkpoints.md what the files are
@@ -249,13 +249,13 @@ def read_checkpoint(
             lost = latest is not None and not {latest, f"{latest}.old"} & names
             if path != candidate and lost:
                 where = candidate.parent / _LATEST
-                reasons.append(f"{where}: got {shown(latest)}, which is no checkpoint here")
+                reasons.append(f"{where}: got {shown(latest)}, which is not a checkpoint here")
             for each in reasons:
-                text = f"{each}; going back to {candidate}"
+                text = f"{each}; using {candidate} instead"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)
             return candidate, state
         reasons += reasons_now
-    nothing = f"{path}: there is no checkpoint here ({MANIFEST} is missing)"
+    nothing = f"{path}: no checkpoint here ({MANIFEST} is missing)"
     raise CheckpointError("; ".join(reasons) or nothing)
 
 

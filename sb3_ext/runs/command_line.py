@@ -17,15 +17,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--actors": {
         "type": int,
         "default": 0,
-        "help": "processes on a Ray cluster that do the work, one thread each (default 0: none)",
+        "help": "processes on a Ray cluster that share the work, one thread each (default 0: none)",
     },
-    "--no-progress": {"action": "store_true", "help": "no progress on stderr"},
+    "--no-progress": {"action": "store_true", "help": "print no progress"},
     "--set": {
         "action": "append",
         "default": [],
         "dest": "settings",
         "metavar": "KEY=VALUE",
-        "help": "another value for a setting, such as a.b=1; may be repeated",
+        "help": "change a setting, such as a.b=1; may be repeated",
     },
     "--starts": {
         "metavar": "FILE",
@@ -42,7 +42,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--threads": {
         "type": int,
         "default": 1,
-        "help": "threads of torch (default 1: small networks are slower with more)",
+        "help": "threads of torch (default 1; more slow small networks down)",
     },
 }
 
@@ -54,11 +54,11 @@ def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
 
 
 Report = Callable[[str], None]
-"""Called with one line for every step of the work."""
+"""Called with one line of progress for every step."""
 
 
 def reporter(shown: bool) -> Report:
-    """A function that prints lines at once, to stderr; silence unless they are shown."""
+    """Return a function that prints lines to stderr at once, or nothing."""
     return partial(print, file=sys.stderr, flush=True) if shown else lambda line: None
 
 
@@ -81,11 +81,11 @@ def torch_threads(number: int | None) -> Iterator[None]:
 
 
 SWITCHES = {
-    "deterministic": "only operations that give the same bits each time, where PyTorch has one; "
-    "where it has none it warns. For CUDA: on a CPU runs repeat themselves anyway",
+    "deterministic": "use deterministic operations where PyTorch has them, and warn where it has "
+    "none; needed on CUDA only",
     "tf32": "allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision",
-    "detect_anomaly": "look for NaN in every gradient and name the operation that made it; updates "
-    "take several times as long",
+    "detect_anomaly": "find the operation that makes a NaN in a gradient; updates take several "
+    "times as long",
 }
 """What each switch does, for people."""
 

@@ -1,7 +1,7 @@
 """One driver for every job: command line, folder, stop rules, signals, checkpoints, exit codes.
 
-A job says what is its own. Its loop calls a pulse wherever a checkpoint would be exact, and ends
-when the pulse gives False; more does not tie the two together.
+A job defines its own work. Its loop calls a pulse wherever a checkpoint would be exact, and ends
+when the pulse returns False. Nothing else connects the two.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
         0: done, or ended by a rule; 1: training or writing failed; 2: something that was given is
         not valid; 130 and 143: Ctrl-C and SIGTERM, after a checkpoint.
     """
-    said = "stopped; what is finished is kept, the same command goes on"
+    said = "stopped; finished work is kept, and the same command continues"
     return command(job.name, interrupted=said)(partial(_drive, job))(arguments)
 
 
@@ -219,9 +219,11 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
     add_trust(parser)
     parser.add_argument("--out", type=Path, help="folder of the run")
     if job.resumes:
-        text = "go on with the run in this folder"
+        text = "resume the run in this folder"
         parser.add_argument("--resume", type=Path, metavar="FOLDER", help=text)
-    parser.add_argument("--dry-run", action="store_true", help="build everything and say what")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="build everything and print what it is"
+    )
     return parser
 
 
@@ -230,7 +232,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
     given.arguments = list(arguments)
     file, resume = getattr(given, "config", None), getattr(given, "resume", None)
     if resume is not None and (given.out, file) != (None, None):
-        raise ConfigError("--resume: got --out or --config too; expected it without them")
+        raise ConfigError("--resume: got --out or --config too; expected --resume alone")
     with (
         torch_threads(getattr(given, "threads", None)),
         command_line(given.trust, file),
@@ -240,7 +242,9 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
         if resume is not None:
             locked.enter_context(RunFolder(resume, "--resume"))
             if not (resume / "config.yml").is_file():
-                raise ConfigError(f"--resume: got {resume}, where no run is; expected its folder")
+                raise ConfigError(
+                    f"--resume: got {resume}, which is not a run; expected the folder of a run"
+                )
         config = job.read(given)
         place = resume or given.out or job.place(given, config)
         if job.alone and not given.dry_run:
@@ -273,9 +277,9 @@ class _Driver:
         self._save()
         print(self.job.report())
         if self.reason:
-            again = f"the same command goes on from what is in {self.place}"
+            again = f"the same command continues in {self.place}"
             if self.job.resumes:
-                again = f"--resume {self.place} goes on from there"
+                again = f"--resume {self.place} continues there"
             print(f"{self.job.name} ends: {self.reason}; {again}")
         return self.code
 
@@ -299,13 +303,15 @@ class _Driver:
         if path.exists():
             if job.resumes and not resumed:
                 raise ConfigError(
-                    f"out: {self.place} holds a run already; expected another folder, or --resume "
-                    f"{self.place}"
+                    f"out: {self.place} already contains a run; expected another folder, or "
+                    f"--resume {self.place}"
                 )
             what = f"out: {self.place} holds a run with"
             refuse_another(read_mapping(path), about, job.may_change, what)
         elif job.alone and {each.name for each in self.place.iterdir()} - OWN:
-            raise ConfigError(f"out: got {self.place}, which holds other files; expected a new one")
+            raise ConfigError(
+                f"out: got {self.place}, which contains other files; expected a new folder"
+            )
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
             job.state = parts

@@ -1,4 +1,4 @@
-"""The folder of a run: one process at a time, and no file that is half written."""
+"""The folder of a run: one writing process, and no half-written files."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class RunFolder:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise FolderInUseError(
-                f"{self.name}: {self.path} is being written to by another process; wait for it, or"
-                " take another folder"
+                f"{self.name}: {self.path} is in use by another process; wait for it, or"
+                " use another folder"
             ) from None
         except OSError as error:
             self._remove_what_is_empty()

@@ -1,7 +1,7 @@
-"""Processes that learn one network together: the ranks of torchrun, by `torch.distributed`.
+"""Processes that train one network together: the ranks of torchrun, by `torch.distributed`.
 
-Each plays games of its own into a replay buffer of its own. Every update takes the mean of their
-gradients, so that weights and optimisers stay the same everywhere. See docs/cluster.md.
+Each rank plays its own games into its own replay buffer. Every update uses the mean of all
+gradients, so weights and optimisers stay equal. See docs/cluster.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the operating system asks of a run: time limits, preemption, Ctrl-C.
+"""Signals to a run: time limits, preemption, Ctrl-C.
 
-SIGINT and SIGTERM stop a run after a checkpoint, SIGUSR1 wants a checkpoint and lets it go on. Only
-the main thread receives signals; in another one nothing is installed.
+SIGINT and SIGTERM stop a run after a checkpoint; SIGUSR1 writes a checkpoint and continues. Only
+the main thread receives signals; other threads install no handlers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ends work: budgets, and conditions on metrics; the same few rules for every command.
+"""Stop rules for every command: budgets, and conditions on metrics.
 
 In configuration files a condition is a mapping: ``{condition: bound, field: rho/choose_first,
 lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, tolerance: 0.002}``.
@@ -20,11 +20,11 @@ from sb3_ext.config.sections import ConfigError, errors_of
 
 
 class Condition(ABC):
-    """Something about the newest values of one metric.
+    """A condition on the newest values of one metric.
 
     Args:
         field: name of the metric, such as ``rho/choose_first`` or ``updates``.
-        size: how many of the newest values decide.
+        size: number of the newest values that decide.
     """
 
     def __init__(self, field: str, size: int) -> None:
@@ -60,13 +60,13 @@ CONDITIONS: Registry[type[Condition]] = Registry("condition", Condition)
 
 @CONDITIONS.register("bound")
 class Bound(Condition):
-    """The newest values lie between two bounds.
+    """Hold if the newest values lie between two bounds.
 
     Args:
         field: name of the metric.
-        lower: smallest value that counts; None for no such bound.
-        upper: largest value that counts; None for no such bound.
-        times: how many values in a row have to lie between them.
+        lower: lower bound, or None.
+        upper: upper bound, or None.
+        times: number of values in a row that must lie between them.
 
     Raises:
         ValueError, TypeError: no bound at all, or an upper one below the lower one.
@@ -89,13 +89,13 @@ class Bound(Condition):
 
 @CONDITIONS.register("converged")
 class Converged(Condition):
-    """The newest values are all about the same.
+    """Hold if the newest values are nearly equal.
 
     Args:
         field: name of the metric.
-        window: how many of the newest values are looked at, at least 2.
+        window: number of the newest values, at least 2.
         tolerance: largest distance from their mean, in the metric's own unit.
-        confidence: share of them that must keep to it, above 0 and at most 1.
+        confidence: share of the values that must be within the tolerance, above 0, at most 1.
 
     Raises:
         ValueError, TypeError: a number out of its range.
@@ -148,7 +148,7 @@ class Ended(Exception):
 
 
 class StopRules:
-    """Budgets, of which the first that is used up ends the work, and conditions that all must hold.
+    """Stop rules: the first exhausted budget ends the work, or all conditions holding.
 
     Args:
         max_updates: gradient updates.

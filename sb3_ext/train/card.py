@@ -1,6 +1,6 @@
-"""A saved player as a folder for the Hugging Face Hub: weights, what they are of, a model card.
+"""A saved player as a folder for the Hugging Face Hub: weights, description, model card.
 
-The card's figures are those of the scoreboard, measured from the folder as others will load it.
+The card shows figures of the scoreboard, measured from the written folder.
 ``hf upload USER/NAME FOLDER`` sends it, see docs/scoreboard.md.
 """
 
@@ -32,14 +32,14 @@ TAGS = ("reinforcement-learning", "resgym", "resolution-of-singularities", "stab
 def write_card(
     model: Path, out: Path, name: str, licence: str = "mit", half: bool = False
 ) -> list[Row]:
-    """Writes the folder of a saved player.
+    """Write the folder of a saved player.
 
     Args:
         model: as for `sb3_ext.train.loading.load_player`.
         out: a new folder, or that of an earlier card.
-        name: of the player.
-        licence: as the Hub calls it.
-        half: round the weights to float16, half of the size.
+        name: name of the player.
+        licence: licence of the weights, as named on the Hub.
+        half: round the weights to float16, which halves the size.
 
     Returns:
         The figures on the card; none for an agent, or for a host of other than three axes.
@@ -86,7 +86,7 @@ def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequ
         f"`{row.starts_sha256[:16]}`), resgym {row.version}:\n\n{table([row])}\n"
         for row in rows
     )
-    figures = figures or "\nNone: the scoreboard is for hosts of three axes.\n"
+    figures = figures or "\nNone: the scoreboard is for hosts with three axes.\n"
     seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
     play, other = seats[role]
     return f"""---
@@ -96,7 +96,7 @@ def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequ
 # {name}
 
 A {role} for Hironaka's polyhedral game, for resgym: {shape[1]} axes, up to {shape[0]} points. The
-weights are in `{MODEL}`, what they are of in `{CONFIG}`; no file runs code.
+weights are in `{MODEL}`, their description in `{CONFIG}`; no file runs code.
 
     resgym rho {play}
 
@@ -136,9 +136,9 @@ def main(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("model", help="the path of a saved player")
     add("--out", type=Path, required=True, metavar="FOLDER", help="where to write the card")
-    add("--name", help="for the card (default: the model's own)")
-    add("--license", default="mit", help="of the weights (default mit)")
-    add("--half", action="store_true", help="round the weights to float16: half of the size")
+    add("--name", help="name on the card (default: the model's own)")
+    add("--license", default="mit", help="licence of the weights (default mit)")
+    add("--half", action="store_true", help="round the weights to float16, which halves the size")
     add_trust(parser)
     args = parser.parse_args(arguments)
     with command_line(args.trust):

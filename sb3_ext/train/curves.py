@@ -1,4 +1,4 @@
-"""``python -m sb3_ext curves``: how rho grew while players learned, of one run or of several.
+"""``python -m sb3_ext curves``: learning curves of rho, of one run or several.
 
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
@@ -102,8 +102,8 @@ def main(arguments: Sequence[str]) -> int:
     add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
     add("--out", "-o", default="curves.png", help=file)
-    add("--title", default="Games finished per move", help="above the plot")
-    text = "rho as a part of what no host can surpass, where the run has measured that"
+    add("--title", default="Games finished per move", help="title of the plot")
+    text = "draw rho as a share of the optimum, if the run measured it"
     add("--share", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")

@@ -85,32 +85,47 @@ _FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("--algo", str, "ppo", "algorithm, a name or module:Class"),
     ("--env", str, "CartPole-v1", "id of the environment"),
     ("-tb --tensorboard-log", str, "", "folder for TensorBoard"),
-    ("-i --trained-agent", str, "", "go on from this .zip of any algorithm, with --trust"),
-    ("--truncate-last-trajectory", _truth, True, "of a replay buffer of HER that is read again"),
-    ("-n --n-timesteps", whole(1, LARGEST_COUNT, -1), -1, "transitions (-1: as the file says)"),
+    ("-i --trained-agent", str, "", "continue training this .zip of any algorithm, with --trust"),
+    (
+        "--truncate-last-trajectory",
+        _truth,
+        True,
+        "truncate the last trajectory of a loaded HER buffer",
+    ),
+    ("-n --n-timesteps", whole(1, LARGEST_COUNT, -1), -1, "transitions (-1: as in the file)"),
     # One thread measures best on small machines.
-    ("--num-threads", whole(1, 1024, -1), 1, "threads of PyTorch (-1: as it likes)"),
-    ("--log-interval", whole(1, LARGEST_COUNT, -1, -2), -1, "-1: the algorithm's own, -2: none"),
+    ("--num-threads", whole(1, 1024, -1), 1, "threads of PyTorch (-1: its own choice)"),
+    (
+        "--log-interval",
+        whole(1, LARGEST_COUNT, -1, -2),
+        -1,
+        "log interval; -1: the algorithm's own, -2: none",
+    ),
     ("--eval-freq", whole(1, LARGEST_COUNT, -1), 25000, "steps between evaluations, -1: none"),
     ("--optimization-log-path", str, None, "folder for the trials of a search"),
     # The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by luck,
     # and in parallel many take no more time.
-    ("--eval-episodes", _SIZE, 200, "episodes of an evaluation"),
-    ("--n-eval-envs", _SIZE, 50, "environments that play them at once"),
+    ("--eval-episodes", _SIZE, 200, "episodes per evaluation"),
+    ("--n-eval-envs", _SIZE, 50, "parallel environments of an evaluation"),
     ("--save-freq", whole(1, LARGEST_COUNT, -1), -1, "steps between rl_model_*.zip, -1: none"),
     ("-f --log-folder", Path, "logs", "folder of the runs"),
-    ("--seed", whole(0, 2**32 - 1, -1), -1, "fixes the run (-1: drawn)"),
+    ("--seed", whole(0, 2**32 - 1, -1), -1, "seed of the run (-1: random)"),
     ("--device", device_name, "auto", "cpu, cuda, ..."),
-    ("--n-trials", whole(1), 500, "of a search, for each process"),
-    ("--max-total-trials", whole(1), None, "of a search, for all processes"),
+    ("--n-trials", whole(1), 500, "trials of a search per process"),
+    ("--max-total-trials", whole(1), None, "trials of a search in all processes"),
     ("--n-jobs", whole(1, 1024), 1, "threads of a search"),
     ("--n-startup-trials", whole(0), 10, "trials before the sampler is used"),
     ("--n-evaluations", whole(1), None, "of a trial"),
-    ("--storage", str, None, "database of a search that several processes share"),
-    ("--study-name", str, None, "its name there"),
+    ("--storage", str, None, "database of a search, shared by processes"),
+    ("--study-name", str, None, "name of the search in the database"),
     ("--trial-id", whole(0), None, "train with the hyperparameters of this trial"),
     ("--verbose", whole(0, 2), 1, "0: nothing"),
-    ("-conf --conf-file", _config, None, "hyperparameters, a .yml or the name of a shipped one"),
+    (
+        "-conf --conf-file",
+        _config,
+        None,
+        "hyperparameters: a .yml file or the name of a shipped one",
+    ),
     ("--wandb-project-name", str, "sb3", "with --track"),
     ("--wandb-entity", str, None, "with --track"),
     ("--wandb-group", str, None, "with --track"),
@@ -130,8 +145,8 @@ _LISTS = {
 _ON_OFF = {
     "--save-replay-buffer": "keep the replay buffer",
     "-optimize --optimize-hyperparameters": "search for hyperparameters instead of training",
-    "--no-optim-plots": "no plots of a search",
-    "-uuid --uuid": "a folder with a unique name",
+    "--no-optim-plots": "make no plots of a search",
+    "-uuid --uuid": "give the run's folder a unique name",
     "--track": "track the run with Weights & Biases",
     "-P --progress": "show a progress bar",
 }
@@ -146,14 +161,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     ours = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
     earlier, add = ours.add_mutually_exclusive_group(), ours.add_argument
-    text = "ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1"
+    text = "ddqn: resume an interrupted run, such as logs/ddqn/resgym-HironakaHost-v0_1"
     earlier.add_argument("--resume", type=Path, metavar="RUN", help=text)
-    text = "ddqn: start a new run from the networks of another: its folder or a checkpoint"
+    text = "ddqn: start with the networks of another run: its folder or a checkpoint"
     earlier.add_argument("--init-from", type=Path, metavar="RUN", help=text)
-    text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s, or as before)"
+    text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s)"
     kind = whole(0)
     add("--checkpoint-updates", type=kind, default=CHECKPOINT_UPDATES, metavar="N", help=text)
-    text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
+    text = "ddqn: collect with this many actor processes (docs/cluster.md)"
     add("--actors", type=whole(0, 2**20), metavar="N", help=text)
     add_options(ours, "--starts", "--stop")
     for name, text in SWITCHES.items():

@@ -1,10 +1,9 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
-Checkpoint directories and runs of `train` are data: reading them executes nothing. In a run's
-``.zip`` of SB3 no pickle is read: algorithm, environment and policy follow from ``args.yml`` and
-``config.yml``, judged as all files are, and the weights are read by ``torch.load`` with
-``weights_only``. A lone ``.zip`` holds pickles, so a command line has to say ``--trust``; in a
-program its path is trust enough, as for SB3's own `load`.
+Reading checkpoint directories and runs of `train` runs no code. A run's ``.zip`` of SB3 is read
+without its pickles: algorithm, environment and policy come from ``args.yml`` and ``config.yml``,
+checked as all files are, and the weights from ``torch.load`` with ``weights_only``. A lone ``.zip``
+contains pickles, so command lines need ``--trust``; programs load it as SB3's own `load` does.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def load_policy(
         raise ValueError(f"{path}: there is no such file")
     else:
         raise ValueError(
-            f"{path}: is neither a checkpoint directory, a card's folder, a .safetensors nor a "
+            f"{path}: is not a checkpoint directory, a card's folder, a .safetensors or a "
             ".zip of stable-baselines3"
         )
     # With a NaN it would play its first legal action whatever it sees.
@@ -143,7 +142,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
             fields = json.loads(archive.read("data"))
         module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: is no model of stable-baselines3") from error
+        raise ValueError(f"{path}: is not a model of stable-baselines3") from error
     algorithm = DDQN if "double_q" in fields else _ALGORITHMS.get(module)
     if algorithm is A2C and "clip_range" in fields:
         algorithm = PPO
@@ -231,12 +230,12 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
     Raises:
         ValueError: the file is damaged, or unpacks to more than it holds.
     """
-    what = "is damaged, or no .zip of stable-baselines3"
+    what = "is damaged, or not a .zip of stable-baselines3"
     try:
         with zipfile.ZipFile(path) as archive:
             _check_stored(archive.getinfo("policy.pth"))
             content = archive.read("policy.pth")
-        what = "policy.pth: holds something else than weights"
+        what = "policy.pth: contains something other than weights"
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             for each in inner.infolist():
                 _check_stored(each)

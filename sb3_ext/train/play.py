@@ -1,4 +1,4 @@
-"""Trained models at play: ``enjoy`` and ``record_video``, with rl_zoo3's options."""
+"""Play with trained models: ``enjoy`` and ``record_video``, with rl_zoo3's options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sb3_ext.train.loading import SavedRun
 @command("enjoy", REFUSED)
 def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = _parser("enjoy", "Plays a model that python -m sb3_ext.train has trained.")
+    parser = _parser("enjoy", "Play with a model trained by python -m sb3_ext.train.")
     add_flags(parser, "--num-threads", "--verbose", "--device", "--progress")
     parser.set_defaults(num_threads=-1)
     add = parser.add_argument
@@ -66,7 +66,9 @@ def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    parser = _parser("record_video", "Films a model that python -m sb3_ext.train has trained.")
+    parser = _parser(
+        "record_video", "Record a video of a model trained by python -m sb3_ext.train."
+    )
     parser.add_argument("-o", "--output-folder", type=Path, help="default: videos in the run")
     args = parser.parse_args(arguments)
     run, path, prefix = _saved(args)
@@ -83,9 +85,9 @@ def record_video(arguments: Sequence[str]) -> int:
 _ON_OFF = {
     "--no-render": "show nothing",
     "--deterministic": "take the best action (the default)",
-    "--stochastic": "draw actions as while training",
-    "--load-best": "the best model of the run, not the last",
-    "--load-last-checkpoint": "the newest rl_model_*_steps.zip",
+    "--stochastic": "draw actions as in training",
+    "--load-best": "use the best model of the run",
+    "--load-last-checkpoint": "use the newest rl_model_*_steps.zip",
 }
 
 
@@ -95,13 +97,13 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser.set_defaults(env_kwargs={})
     add, text = parser.add_argument, "(default %(default)s)"
     add("-n", "--n-timesteps", type=whole(1), default=1000, help=f"steps {text}")
-    add("--seed", type=whole(0, 2**32 - 1), default=0, help=f"fixes the games {text}")
+    add("--seed", type=whole(0, 2**32 - 1), default=0, help=f"seed of the games {text}")
     add("-f", "--folder", type=Path, default=Path("logs"), help=f"folder of the runs {text}")
     add("--n-envs", type=whole(1, 2**20), default=1, help=f"environments at once {text}")
     add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")
     for names, text in _ON_OFF.items():
         add(names, action="store_true", help=text)
-    text = "the model after so many steps"
+    text = "use the model after this many steps"
     add("--load-checkpoint", type=whole(1), metavar="STEPS", help=text)
     add_trust(parser)
     return parser

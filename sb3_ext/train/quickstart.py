@@ -40,7 +40,7 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT, **changes: Any
 
     Args:
         updates: gradient updates that the learning-rate schedule spans.
-        seed: of the environment, the network and the exploration.
+        seed: seed of environment, network and exploration.
         opponent: an agent by name.
         changes: arguments of `DDQN`; ``n_steps=1`` learns more against an agent that draws.
     """
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
     add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
-    add("--seed", type=int, default=0, help="fixes the whole run (default 0)")
-    add("--games", type=int, default=10_000, help="games for each cell of the table")
-    add("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
+    add("--seed", type=int, default=0, help="seed of the run (default 0)")
+    add("--games", type=int, default=10_000, help="games per cell of the table")
+    add("--out", type=Path, default=Path("runs/quickstart"), help="folder for the results")
     add_options(parser, "--threads", "--no-progress")
     args = parser.parse_args(arguments)
     for name in ("updates", "games"):
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
-    """The main job; its results go to the folder ``out``, which is made if needed.
+    """Train and compare a host; write the results to the folder ``out``.
 
     ``games`` are those of each cell of the table, and of each evaluation but at most 1,000 there;
     ``progress`` shows a bar. Returns what ``summary.json`` holds.

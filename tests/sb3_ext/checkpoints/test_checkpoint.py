@@ -252,7 +252,7 @@ def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
     newer = save_checkpoint(saved.with_name(checkpoint_name(200)), make_state(1.0))
     assert equal(load_checkpoint(saved.parent), make_state(1.0))
     (newer / "policy.safetensors").write_bytes(b"")
-    with pytest.warns(CheckpointWarning, match=r"200.policy.safetensors: .*going back to .*100"):
+    with pytest.warns(CheckpointWarning, match=r"200.policy.safetensors: .*using .*100 instead"):
         assert equal(load_checkpoint(saved.parent), make_state())
     with pytest.raises(CheckpointError, match="damaged"):
         load_checkpoint(newer)
@@ -266,7 +266,7 @@ def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
 
 def test_folders_without_checkpoints(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(CheckpointError, match="there is no checkpoint here"):
+        with pytest.raises(CheckpointError, match="no checkpoint here"):
             load_checkpoint(folder)
 
 
@@ -279,7 +279,7 @@ def test_latest_leads_and_may_be_missing_or_wrong(saved: Path) -> None:
     for content in (b"", b"nonsense", b"../../etc", other.name.encode(), b"\xff\xfe"):
         (run / "LATEST").write_bytes(content)
         assert list_checkpoints(run) == [later, saved]
-        with pytest.warns(CheckpointWarning, match=r"LATEST: got .*; going back to .*300$"):
+        with pytest.warns(CheckpointWarning, match=r"LATEST: got .*; using .*300 instead$"):
             assert read_checkpoint(run)[0] == later
     (run / "LATEST").unlink()
     assert read_checkpoint(run)[0] == later

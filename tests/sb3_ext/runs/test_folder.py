@@ -19,7 +19,7 @@ from tests.sb3_ext.runs.held import held_by_another
 
 
 def test_a_folder_is_free_again_when_its_process_is_killed(tmp_path: Path) -> None:
-    message = "being written to by another process"
+    message = "in use by another process"
     with (
         held_by_another(tmp_path),
         pytest.raises(FolderInUseError, match=message),
@@ -49,7 +49,7 @@ def test_every_driver_keeps_out_of_the_folder_of_another(
         assert command(str(tmp_path)) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"{tmp_path} is being written to by another process" in said
+    assert f"{tmp_path} is in use by another process" in said
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 

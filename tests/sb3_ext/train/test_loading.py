@@ -185,8 +185,8 @@ def test_other_files(tmp_path):
     pickled.write_bytes(pickle.dumps({}))
     for path, message in (
         (text, "neither a checkpoint directory, .* nor a .zip"),
-        (empty, "there is no checkpoint here"),
-        (archive, "is no model of stable-baselines3"),
+        (empty, "no checkpoint here"),
+        (archive, "is not a model of stable-baselines3"),
         (pickled, "neither a checkpoint directory, .* nor a .zip"),
         (tmp_path / "nothing", "there is no such file"),
     ):

@@ -64,5 +64,5 @@ def test_a_cut_model_and_one_that_is_no_model_are_told_apart(runs, tmp_path, cap
         said += capsys.readouterr().err.splitlines()
     whole.write_bytes(content)
     assert len(said) == 2
-    assert "policy.pth: holds something else than weights" not in said[0]
-    assert "policy.pth: holds something else than weights" in said[1]
+    assert "policy.pth: contains something other than weights" not in said[0]
+    assert "policy.pth: contains something other than weights" in said[1]

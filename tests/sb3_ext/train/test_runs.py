@@ -48,8 +48,7 @@ def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     with held_by_another(run):
         assert train(["--resume", str(run)]) == 2
     assert capsys.readouterr().err == (
-        f"train: resume: {run} is being written to by another process; wait for it, or take "
-        "another folder\n"
+        f"train: resume: {run} is in use by another process; wait for it, or use another folder\n"
     )
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 

@@ -111,7 +111,7 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         ),
         (["--config", "small", "--steps", "0"], "training.steps must be at least 1"),
         (["--config", "small", "--steps", str(2**70)], "--set training.steps: "),
-        (["--resume", "nowhere"], "--resume: got nowhere, where no run is"),
+        (["--resume", "nowhere"], "--resume: got nowhere, which is not a run"),
         (["--resume", ".", "--out", "b"], "--resume: got --out"),
         (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
         (
@@ -211,7 +211,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, config, damage):
     if damage == "flip":
         content[-3] ^= 1
     newest.write_bytes(content[:-5] if damage == "cut" else content)
-    with pytest.warns(UserWarning, match=r"host\.policy\.safetensors.*going back to"):
+    with pytest.warns(UserWarning, match=r"host\.policy\.safetensors.*using .* instead"):
         assert run("--resume", out) == 0
     assert lines(out / "runs.jsonl")[1]["from"] == 4
 

@@ -145,9 +145,9 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--config", "nothing"], "config: there is no file 'nothing'"),
         (["--config", "{file}", "--actors", "-1"], "--actors must be"),
         (["--config", "{file}", "--resume", "{run}"], "--resume: got --out or --config"),
-        (["--resume", "{run}"], "where no run is"),
+        (["--resume", "{run}"], "which is not a run"),
         (["--resume", "{done}", "--set", "seed=2"], "another seed: got 2; expected 3"),
-        (["--config", "{file}", "--out", "{done}"], "holds a run already"),
+        (["--config", "{file}", "--out", "{done}"], "already contains a run"),
         (["--config", "{file}", "--set", "settings=[compute.device=x]"], "compute.device"),
     ],
 )

@@ -118,7 +118,7 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
             ["--config", "small", "--init-from", "nowhere"],
             "--init-from: nowhere: there is no checkpoint",
         ),
-        (["--resume", "."], "where no run is"),
+        (["--resume", "."], "which is not a run"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
         ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
         (

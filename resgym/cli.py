@@ -254,8 +254,7 @@ _COMMANDS = {
         "measure moves per second",
         _measure,
         "measure.bench:bench",
-        "--batch-sizes --dimension --max-num-points --device --backend --repeats --seconds"
-        " --starts",
+        "--batch-sizes --dimension --max-num-points --device --backend --repeats --seconds",
     ),
     "compile": _Command(
         "compile the kernels before their first use", _measure, "measure.bench:compile_ahead"

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 from resgym.game.spec import check_integer
 from resgym.players.checking import check_player
@@ -25,51 +26,44 @@ def _require(condition: object, message: str) -> None:
         raise ContractError(message)
 
 
-def _array(value: Any) -> np.ndarray:
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+def _numpy(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _numpy(value) for key, value in tree.items()}
+    return tree.detach().cpu().numpy() if hasattr(tree, "detach") else np.asarray(tree)
 
 
 def _leaves(tree: Any, name: str = "result") -> dict[str, np.ndarray]:
     if isinstance(tree, dict):
         return {k: v for key in tree for k, v in _leaves(tree[key], f"{name}[{key}]").items()}
-    return {name: _array(tree)}
+    return {name: _numpy(tree)}
 
 
-def _copy(tree: Any) -> dict[str, np.ndarray]:
-    return {name: array.copy() for name, array in _leaves(tree).items()}
+def _copy(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _copy(value) for key, value in tree.items()}
+    return _numpy(tree).copy()
 
 
-def _equal(a: dict[str, np.ndarray], b: dict[str, np.ndarray], rows: np.ndarray) -> bool:
+def _equal(one: Any, other: Any, rows: Any = slice(None)) -> bool:
+    a, b = _leaves(one), _leaves(other)
     return a.keys() == b.keys() and all(
         a[name].dtype == b[name].dtype and np.array_equal(a[name][rows], b[name][rows])
         for name in a
     )
 
 
-def _row(tree: Any, row: int) -> Any:
-    if isinstance(tree, dict):
-        return {key: _row(value, row) for key, value in tree.items()}
-    return _array(tree)[row]
-
-
-def _require_array(name: str, value: Any, kind: type[np.generic], *shape: int) -> np.ndarray:
-    array = _array(value)
-    _require(
-        array.dtype == kind and array.shape == shape,
-        f"{name} must be {np.dtype(kind)} {list(shape)}, got {array.dtype} {list(array.shape)}",
-    )
-    return array
-
-
 def _random_actions(env: VectorEnv, seed: int, time: int) -> np.ndarray:
     """Legal actions int64 [N] that depend on (seed, row, time) only."""
-    number = int(env.single_action_space.n)  # type: ignore[attr-defined]
-    masks = np.ones((env.num_envs, number), dtype=bool)
+    masks = np.ones((env.num_envs, int(env.single_action_space.n)), bool)  # type: ignore[attr-defined]
     if hasattr(env, "action_masks"):
-        masks = _require_array("action_masks", env.action_masks(), np.bool_, *masks.shape)
+        given = _numpy(env.action_masks())
+        _require(
+            given.dtype == bool and given.shape == masks.shape,
+            f"action_masks must be bool {list(masks.shape)}, got {given.dtype} {list(given.shape)}",
+        )
+        masks = given
     chosen = np.zeros(env.num_envs, dtype=np.int64)
-    for row in range(env.num_envs):
-        legal = np.flatnonzero(masks[row])
+    for row, legal in enumerate(map(np.flatnonzero, masks)):
         if len(legal):
             chosen[row] = legal[np.random.default_rng([seed, row, time]).integers(len(legal))]
     return chosen
@@ -102,27 +96,26 @@ def check_vector_env(
     seed = check_integer("seed", seed, 0)
     env = make(num_envs)
     _check_declaration(env, num_envs)
-    first, ends = _record(env, steps, seed, seed)
-    _require(ends > 0, f"no episode ended within {steps} steps: give more steps")
+    run = _Run(env, steps, seed, seed)
+    _require(run.ends > 0, f"no episode ended within {steps} steps: give more steps")
     env.close()
-    again, _ = _record(make(num_envs), steps, seed, seed)
-    all_rows = np.arange(num_envs)
-    for time, (a, b) in enumerate(zip(first, again, strict=True)):
-        _require(_equal(a, b, all_rows), f"two runs with seed {seed} differ at step {time}")
+    again = _Run(make(num_envs), steps, seed, seed)
+    for time, (a, b) in enumerate(zip(run.seen, again.seen, strict=True)):
+        _require(_equal(a, b), f"two runs with seed {seed} differ at step {time}")
     # The same play, so that only the environment's own seed can make a difference.
-    other, _ = _record(make(num_envs), min(steps, 20), seed + 1000, seed)
+    other = _Run(make(num_envs), min(steps, 20), seed + 1000, seed)
     _require(
-        any(not _equal(a, b, all_rows) for a, b in zip(first, other, strict=False)),
+        not all(map(_equal, run.seen, other.seen)),
         f"seeds {seed} and {seed + 1000} give the same run: the seed has no effect",
     )
     # Row i of a run does not depend on how many rows there are.
-    wide, _ = _record(make(num_envs + 3), steps, seed, seed)
-    narrow, _ = _record(make(1), steps, seed, seed)
-    for time, (a, b, c) in enumerate(zip(first, wide, narrow, strict=True)):
-        _require(
-            _equal(a, b, all_rows) and _equal(a, c, np.arange(1)),
-            f"rows depend on num_envs: they differ at step {time}",
-        )
+    for number, rows in ((num_envs + 3, num_envs), (1, 1)):
+        others = _Run(make(number), steps, seed, seed)
+        for time, (a, b) in enumerate(zip(run.seen, others.seen, strict=True)):
+            _require(
+                _equal(a, b, np.arange(rows)),
+                f"rows depend on num_envs: they differ at step {time}",
+            )
 
 
 def _check_declaration(env: VectorEnv, num_envs: int) -> None:
@@ -134,157 +127,146 @@ def _check_declaration(env: VectorEnv, num_envs: int) -> None:
         f"metadata['autoreset_mode'] must be an AutoresetMode, got {mode!r}",
     )
     for name in ("observation_space", "action_space"):
-        shape = getattr(env, name).shape
-        if shape is not None:
-            single = getattr(env, f"single_{name}").shape
-            _require(
-                tuple(shape) == (num_envs, *single),
-                f"{name} has shape {shape}, not num_envs of {single}",
-            )
-
-
-def _check_observation(env: VectorEnv, observation: Any, name: str) -> None:
-    for row in range(env.num_envs):
+        space, single = getattr(env, name), getattr(env, f"single_{name}")
         _require(
-            env.single_observation_space.contains(_row(observation, row)),
-            f"{name} of row {row} is outside single_observation_space",
+            space.shape == batch_space(single, num_envs).shape,
+            f"{name} is not num_envs of single_{name}",
         )
 
 
-def _check_info(info: dict[str, Any]) -> None:
-    for name, array in _leaves(info, "info").items():
-        _require(
-            array.dtype.kind in "biuf",
-            f"{name} must hold numbers or booleans, got dtype {array.dtype}",
-        )
+class _Run:
+    """Random play that is checked at every step.
 
+    Attributes:
+        seen: copies of what each step returned.
+        ends: episodes that ended.
+    """
 
-def _check_statistics(
-    info: dict[str, Any], ended: np.ndarray, returns: np.ndarray, lengths: np.ndarray
-) -> None:
-    if "episode" not in info:
-        return
-    _require("_episode" in info, "info['episode'] must have its mask info['_episode']")
-    mask = _array(info["_episode"])
-    _require(np.array_equal(mask, ended), "info['_episode'] must mark the rows that ended")
-    for key, want in (("r", returns), ("l", lengths)):
-        _require(key in info["episode"], f"info['episode'] must have {key!r}")
-        got = _array(info["episode"][key])
-        _require(
-            got.shape == want.shape and np.allclose(got[ended], want[ended], atol=1e-3),
-            f"info['episode'][{key!r}] is not what the episode was: "
-            f"{got[ended].tolist()} instead of {want[ended].tolist()}",
-        )
-
-
-def _record(
-    env: VectorEnv, steps: int, seed: int, play_seed: int
-) -> tuple[list[dict[str, np.ndarray]], int]:
-    """Plays and checks every step; returns what was seen (copies) and how many episodes ended."""
-    mode = env.metadata["autoreset_mode"]
-    returns, lengths = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=np.int64)
-    options: dict[str, Any] = {}
-    observation, info = env.reset(seed=seed, options=options)
-    _require(options == {}, "reset changed the caller's options")
-    _check_observation(env, observation, "the first observation")
-    _check_info(info)
-    held = [({"obs": observation}, _copy({"obs": observation}))]
-    seen = [_copy(observation)]
-    ended = np.zeros(env.num_envs, dtype=bool)
-    ends, restarts = 0, list[bool]()  # of each row that restarted, whether it can be seen
-    for time in range(steps):
-        # Where a row restarts: its last observation, to tell whether it shows another one then.
-        last, restarted = _copy(observation), ended
-        if mode == AutoresetMode.DISABLED and ended.any():
-            observation = _check_partial_reset(env, observation, ended)
-            restarts += _changes(last, observation, ended)
-        result = env.step(_random_actions(env, play_seed, time + 1))
-        _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
-        observation, reward, terminated, truncated, info = result
-        outcome = {"reward": reward, "terminated": terminated, "truncated": truncated}
-        for name, value in outcome.items():
-            kind = np.float32 if name == "reward" else np.bool_
-            if name == "reward" and getattr(value, "dtype", None) == np.float64:
-                kind = np.float64  # as Gymnasium's own, in NumPy
-            _require_array(name, value, kind, env.num_envs)
-        _check_info(info)
-        _check_observation(env, observation, f"the observation of step {time}")
-        ended = _array(terminated) | _array(truncated)
-        ends += int(ended.sum())
-        idle = restarted if mode == AutoresetMode.NEXT_STEP else np.zeros_like(ended)
-        if mode == AutoresetMode.SAME_STEP and ended.any():
-            _check_final(env, observation, info, ended)
-            restarts += _changes(_leaves(info["final_obs"]), observation, ended)
-        if idle.any():
-            _require(
-                not _array(reward)[idle].any() and not ended[idle].any(),
-                f"a restarted row must have reward 0 and not end (step {time})",
-            )
-            restarts += _changes(last, observation, idle)
-        returns, lengths = returns + _array(reward), lengths + ~idle
-        _check_statistics(info, ended, returns, lengths)
-        returns, lengths = np.where(ended, 0, returns), np.where(ended, 0, lengths)
-        seen.append({**_copy(observation), **_copy(outcome)})
-        returned = {"obs": observation, **outcome, "info": info}
-        held = [*held[-7:], (returned, _copy(returned))]
-        for old, copy in held:
-            for name, now in _leaves(old).items():
+    def __init__(self, env: VectorEnv, steps: int, seed: int, play_seed: int) -> None:
+        self.env, self.mode = env, env.metadata["autoreset_mode"]
+        self.ends, self.restarts = 0, list[bool]()  # of restarts, whether they can be seen
+        self.returns, self.lengths = np.zeros(env.num_envs), np.zeros(env.num_envs, np.int64)
+        options: dict[str, Any] = {}
+        observation, info = env.reset(seed=seed, options=options)
+        _require(options == {}, "reset changed the caller's options")
+        self._check_values(observation, info, "the first observation")
+        self.seen = [_copy(observation)]
+        held = [({"obs": observation}, _copy({"obs": observation}))]
+        ended = np.zeros(env.num_envs, bool)
+        for time in range(steps):
+            last = _copy(observation)
+            if self.mode == AutoresetMode.DISABLED and ended.any():
+                observation = self._check_partial_reset(observation, ended)
+                self._note_restarts(last, observation, ended)
+            result = env.step(_random_actions(env, play_seed, time + 1))
+            _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
+            idle = ended & (self.mode == AutoresetMode.NEXT_STEP)
+            observation, ended = result[0], self._check_step(result, last, idle, time)
+            outcome = dict(zip(("reward", "terminated", "truncated"), result[1:], strict=False))
+            self.seen.append(_copy({"obs": observation, **outcome}))
+            returned = {"obs": observation, **outcome, "info": result[4]}
+            held = [*held[-7:], (returned, _copy(returned))]
+            for old, copy in held:
                 _require(
-                    np.array_equal(now, copy[name]),
-                    f"{name} returned earlier was overwritten by step {time}",
+                    _equal(old, copy),
+                    f"what an earlier step returned was overwritten by step {time}",
                 )
-    _require(
-        any(restarts) or not restarts,
-        "rows that ended never show another observation: they do not restart",
-    )
-    return seen, ends
+        _require(
+            any(self.restarts) or not self.restarts,
+            "rows that ended never show another observation: they do not restart",
+        )
 
+    def _note_restarts(self, last: Any, observation: Any, rows: np.ndarray) -> None:
+        """Keep whether the last observations differ from the first of the next episodes."""
+        indices = rows.nonzero()[0][:, None]
+        self.restarts += [not _equal(last, observation, row) for row in indices]
 
-def _changes(last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> list[bool]:
-    """Whether the last observation of some rows differs from the first of their next episode."""
-    now = _leaves(observation)
-    return [not _equal(last, now, row) for row in rows.nonzero()[0][:, None]]
+    def _check_values(self, observation: Any, info: dict[str, Any], name: str) -> None:
+        _require(
+            self.env.observation_space.contains(_numpy(observation)),
+            f"{name} is outside observation_space",
+        )
+        for key, array in _leaves(info, "info").items():
+            _require(
+                array.dtype.kind in "biuf",
+                f"{key} must hold numbers or booleans, got dtype {array.dtype}",
+            )
 
+    def _check_step(self, result: Any, last: Any, idle: np.ndarray, time: int) -> np.ndarray:
+        """Check what a step returned; return the rows that ended."""
+        observation, info = result[0], result[4]
+        reward, terminated, truncated = map(_numpy, result[1:4])
+        # Rewards in NumPy are float64, as Gymnasium's own.
+        floats = "float32" if hasattr(result[1], "detach") else "float32 or float64"
+        for name, value, kinds in (
+            ("reward", reward, floats),
+            ("terminated", terminated, "bool"),
+            ("truncated", truncated, "bool"),
+        ):
+            _require(
+                str(value.dtype) in kinds.split() and value.shape == idle.shape,
+                f"{name} must be {kinds} {list(idle.shape)}, got {value.dtype} {value.shape}",
+            )
+        self._check_values(observation, info, f"the observation of step {time}")
+        ended = terminated | truncated
+        self.ends += int(ended.sum())
+        if self.mode == AutoresetMode.SAME_STEP and ended.any():
+            self._check_final(observation, info, ended)
+            self._note_restarts(info["final_obs"], observation, ended)
+        _require(
+            not reward[idle].any() and not ended[idle].any(),
+            f"a restarted row must have reward 0 and not end (step {time})",
+        )
+        self._note_restarts(last, observation, idle)
+        self.returns, self.lengths = self.returns + reward, self.lengths + ~idle
+        if "episode" in info:
+            mask = _numpy(info.get("_episode", False))
+            _require(np.array_equal(mask, ended), "info['_episode'] must mark the rows that ended")
+            for key, want in (("r", self.returns), ("l", self.lengths)):
+                got = _numpy(info["episode"].get(key))
+                _require(
+                    got.shape == want.shape and np.allclose(got[ended], want[ended], atol=1e-3),
+                    f"info['episode'][{key!r}] must be {want[ended].tolist()}, got {got}",
+                )
+        self.returns[ended] = self.lengths[ended] = 0
+        return ended
 
-def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:
-    for key in ("final_obs", "_final_obs"):
-        _require(key in info, f"info must have {key!r} when an episode ends (SAME_STEP)")
-    final, mask = info["final_obs"], _array(info["_final_obs"])
-    _require(np.array_equal(mask, ended), "info['_final_obs'] must mark the rows that ended")
-    want, got = _leaves(observation), _leaves(final)
-    _require(
-        want.keys() == got.keys()
-        and all(want[k].shape == got[k].shape and want[k].dtype == got[k].dtype for k in want),
-        "info['final_obs'] must be dense, with the structure of the observation",
-    )
-    _check_observation(env, final, "info['final_obs']")
-    _require(
-        not any(np.shares_memory(a, b) for a in got.values() for b in want.values()),
-        "final_obs shares memory with the observation",
-    )
-    going = np.flatnonzero(~ended)
-    _require(_equal(want, got, going), "rows that did not end differ between final_obs and obs")
+    def _check_final(self, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:
+        for key in ("final_obs", "_final_obs"):
+            _require(key in info, f"info must have {key!r} when an episode ends (SAME_STEP)")
+        final, mask = info["final_obs"], _numpy(info["_final_obs"])
+        _require(np.array_equal(mask, ended), "info['_final_obs'] must mark the rows that ended")
+        self._check_values(final, {}, "info['final_obs']")
+        shared = any(
+            np.shares_memory(a, b)
+            for a in _leaves(final).values()
+            for b in _leaves(observation).values()
+        )
+        _require(not shared, "final_obs shares memory with the observation")
+        _require(
+            _equal(observation, final, ~ended),
+            "rows that did not end differ between final_obs and obs",
+        )
 
-
-def _check_partial_reset(env: VectorEnv, before: Any, ended: np.ndarray) -> Any:
-    kept = _copy(before)
-    try:
-        env.step(np.zeros(env.num_envs, dtype=np.int64))
-    except Exception:  # any refusal will do, as long as it is one
-        pass
-    else:
-        raise ContractError("stepping an ended row must be an error in DISABLED mode")
-    options = {"reset_mask": ended.copy()}
-    observation, _ = env.reset(options=options)
-    _require(
-        list(options) == ["reset_mask"] and np.array_equal(options["reset_mask"], ended),
-        "reset changed the caller's options",
-    )
-    _require(
-        _equal(_leaves(observation), kept, np.flatnonzero(~ended)),
-        "a reset with reset_mask changed rows outside the mask",
-    )
-    return observation
+    def _check_partial_reset(self, before: Any, ended: np.ndarray) -> Any:
+        kept = _copy(before)
+        try:
+            self.env.step(np.zeros(self.env.num_envs, dtype=np.int64))
+        except Exception:  # any refusal will do, as long as it is one
+            pass
+        else:
+            raise ContractError("stepping an ended row must be an error in DISABLED mode")
+        options = {"reset_mask": ended.copy()}
+        observation, _ = self.env.reset(options=options)
+        _require(
+            list(options) == ["reset_mask"] and np.array_equal(options["reset_mask"], ended),
+            "reset changed the caller's options",
+        )
+        _require(
+            _equal(observation, kept, ~ended),
+            "a reset with reset_mask changed rows outside the mask",
+        )
+        return observation
 
 
 def check_modes(

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from resgym.envs import HironakaVectorEnv
+from resgym.game.rng import RowRandom
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
 
@@ -20,7 +21,7 @@ class BenchResult:
     """Rates by batch size.
 
     Attributes:
-        settings: the settings of the run.
+        settings: of the environment, with threads and repeats.
         rates: for each number of games the rates of all repeats, in moves per second.
     """
 
@@ -28,7 +29,7 @@ class BenchResult:
     rates: dict[int, list[float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON."""
         rates = {
             str(size): {"median": statistics.median(each), "min": min(each), "max": max(each)}
             for size, each in self.rates.items()
@@ -44,37 +45,26 @@ class BenchResult:
         return "\n".join(lines)
 
 
-def moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
-    """Measure whole moves (host and agent) per second through ``step``, after a warm-up.
-
-    Resets are included. The environment has the host's seat and tensor output; a repeat takes this
-    many seconds.
-    """
-    on_cuda = env.device.type == "cuda"
+def _moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
+    """Measure whole moves (host and agent) a second through ``step``, resets included."""
+    finish = torch.cuda.synchronize if env.device.type == "cuda" else lambda: None
     number = int(env.single_action_space.n)
     generator = torch.Generator(device=env.device).manual_seed(0)
-    # Actions are drawn beforehand: the rate is that of the environment alone.
-    actions = [
-        torch.randint(number, (env.num_envs,), generator=generator, device=env.device)
-        for _ in range(64)
-    ]
+    # Actions are drawn beforehand: the rate is the environment's alone.
+    shape = (64, env.num_envs)
+    actions = torch.randint(number, shape, generator=generator, device=env.device).unbind()
     env.reset(seed=0)
     for step in range(32):
         env.step(actions[step])
     rates = []
     for _ in range(repeats):
-        steps = 0
-        if on_cuda:
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        while (elapsed := time.perf_counter() - begin) < seconds:
+        steps, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
             for _ in range(4):
                 env.step(actions[steps % 64])
                 steps += 1
-        if on_cuda:
-            torch.cuda.synchronize()
-            elapsed = time.perf_counter() - begin
-        rates.append(steps * env.num_envs / elapsed)
+        finish()
+        rates.append(steps * env.num_envs / (time.perf_counter() - begin))
     return rates
 
 
@@ -83,53 +73,40 @@ def bench(
     batch_sizes: Sequence[int] = (1, 64, 1024, 4096, 16384),
     dimension: int = 3,
     max_num_points: int = 20,
-    max_value: int = 20,
     device: str = "cpu",
     backend: str = "auto",
     repeats: int = 5,
     seconds: float = 1.0,
-    starts: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> BenchResult:
     """Measure random play of both players for several numbers of parallel games.
 
-    ``starts`` is a file of positions that the games start from, instead of random ones;
     ``progress`` is called with a line before each number of games.
     """
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")
-    rates: dict[int, list[float]] = {}
-    settings: dict[str, Any] = {
-        "dimension": dimension,
-        "max_num_points": max_num_points,
-        "max_value": max_value,
-        "device": device,
-        "backend": backend,
-    }
-    if starts is not None:
-        settings["starts"] = starts
-    # A named backend compiles at once; 'auto' may use the reference for a while.
+    game: dict[str, Any] = {"dimension": dimension, "max_num_points": max_num_points}
+    settings = {**game, "device": device, "backend": backend}
+    # By its own name a backend compiles at once; 'auto' may be the reference for a while.
     settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
+    rates: dict[int, list[float]] = {}
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
-        if progress is not None:
-            progress(f"{number} games at once: {repeats} times {seconds:g} s")
+        progress(f"{number} games at once: {repeats} times {seconds:g} s")
         env = HironakaVectorEnv(number, seat="host", **settings)
-        rates[size] = moves_per_second(env, repeats, seconds)
-        env.close()
-    settings |= {"threads": torch.get_num_threads(), "repeats": repeats}
-    return BenchResult(settings, rates)
+        rates[size] = _moves_per_second(env, repeats, seconds)
+    return BenchResult({**settings, "threads": torch.get_num_threads(), "repeats": repeats}, rates)
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Seconds that compiling took."""
+    """The seconds that compiling has taken."""
 
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -137,14 +114,18 @@ class Compiled:
 
 
 def compile_ahead() -> Compiled:
-    """Compile the games and the solver for this processor, unless that is done already."""
+    """Compile the games and the solver for this processor, as far as that is not done."""
     begin = time.perf_counter()
     for dimension in (3, 4):  # three axes have code of their own
         env = HironakaVectorEnv(2, seat="host", dimension=dimension, backend="numba")
         env.reset(seed=0)
         env.step(torch.zeros(2, dtype=torch.int64))
+        backend, spec, rng = env.backend, env.plan.spec, RowRandom(torch.arange(2))
+        state = backend.random_starts(spec, rng)
+        backend.observe_points(state)
+        backend.host_actions("zeillinger", state, rng)
         every, axis = torch.ones(2, dimension, dtype=torch.bool), torch.zeros(2, dtype=torch.int64)
-        env.backend.move(env.games.position, every, axis, env.plan.spec)
+        backend.move(state, every, axis, spec)
     search = Search("depth", 3, 6, compiled())
     search.allow(10_000)
     (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])

@@ -23,18 +23,13 @@ if TYPE_CHECKING:
 
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
-
 DPI = 130
-LEGEND_INSIDE = 5
-"""Longer legends are placed beside the axes, where they cover no curve."""
 
-# Colours can be told apart in grey and by colour-blind readers (Okabe and Ito, "Color Universal
-# Design", 2008); markers help too.
+# Told apart in grey and by people who see colours differently (Okabe and Ito, "Color Universal
+# Design", 2008), and by their markers.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = "osD^vPX"
-LEVEL_STYLES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
-LEVEL_COLOUR = "#66727f"
-BAND: Any = {"alpha": 0.18, "linewidth": 0}
+LEVEL_STYLES = ("--", ":", "-.")
 
 
 @dataclass(frozen=True)
@@ -79,30 +74,20 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     target = plot_file(path)
     rows, columns = table.hosts, table.agents
     results = [[table.results[host][agent] for agent in columns] for host in rows]
-    width = 1.6 + 0.09 * max(map(len, rows)) + 1.1 * len(columns)
-    figure, axes = _figure(max(width, 4.2), max(1.5 + 0.5 * len(rows), 2.4))
+    figure, axes = _figure(max(3.0 + 1.1 * len(columns), 4.2), max(1.5 + 0.5 * len(rows), 2.4))
     values = [[each.rho for each in row] for row in results]
     top = max(map(max, values)) or 1.0
-    lines: Any = {"edgecolors": "white", "linewidth": 2}  # between the cells
-    image = axes.pcolormesh(values, cmap="Blues", vmin=0.0, vmax=top, **lines)
-    axes.invert_yaxis()
-    cut = ""
+    image = axes.imshow(values, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
     for row, column in product(range(len(rows)), range(len(columns))):
         each = results[row][column]
+        text = f"{each.rho:.3f}{'*' if each.unfinished else ''}"
         colour = "white" if each.rho > 0.55 * top else "#1d2733"
-        star = "*" if each.unfinished else ""
-        cut = cut or (star and "\n* some games were cut")
-        place = column + 0.5, row + 0.5
-        axes.text(*place, f"{each.rho:.3f}{star}", ha="center", va="center", color=colour)
-    slanted: Any = {}
-    if max(map(len, columns)) > 13:
-        slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks([place + 0.5 for place in range(len(columns))], columns, **slanted)
-    axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set(xlabel=f"agent{cut}", ylabel="host")
-    figure.suptitle("rho: games finished per move", fontsize="medium")
+        axes.text(column, row, text, ha="center", va="center", color=colour)
+    axes.set_xticks(range(len(columns)), columns, rotation=20, ha="right")
+    axes.set_yticks(range(len(rows)), rows)
+    cut = any(each.unfinished for row in results for each in row)
+    axes.set(xlabel="agent" + "\n* some games were cut" * cut, ylabel="host")
+    axes.set_title("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
     _save(figure, target)
     return figure
@@ -133,40 +118,29 @@ def plot_curves(
     if not curves:
         raise ValueError("curves must have at least one curve, got none")
     for curve in curves:
-        if len(curve.x) != len(curve.y):
-            raise ValueError(
-                f"curve {curve.label!r} must have as many x as y, got {len(curve.x)} and "
-                f"{len(curve.y)}"
-            )
-        if not any(math.isfinite(value) for value in curve.y):
+        if not any(map(math.isfinite, curve.y)):
             raise ValueError(f"curve {curve.label!r} must have a finite value, got {curve.y}")
-    from matplotlib.ticker import FuncFormatter
-
-    entries = len(curves) + len(levels or {})
-    beside = entries > LEGEND_INSIDE
-    figure, axes = _figure(9.5 if beside else 7.0, 4.2)
+    figure, axes = _figure(9.5, 4.2)
     axes.grid(color="#e6eaee", linewidth=0.8)
-    axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     for number, curve in enumerate(curves):
-        # A single measurement has no line, so it needs a marker; many need none.
+        # A single measurement has no line; many do not need markers.
         marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(curve.x, curve.y, marker=marker, markersize=4.5, color=colour, label=curve.label)
         if curve.band:
-            axes.fill_between(curve.x, *zip(*curve.band, strict=True), color=colour, **BAND)
+            low, high = zip(*curve.band, strict=True)
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.18, linewidth=0)
     for number, (name, value) in enumerate((levels or {}).items()):
-        style: Any = LEVEL_STYLES[number % len(LEVEL_STYLES)]
-        axes.axhline(value, linestyle=style, color=LEVEL_COLOUR, label=f"{name} {value:.3f}")
+        style = LEVEL_STYLES[number % len(LEVEL_STYLES)]
+        axes.axhline(value, linestyle=style, color="#66727f", label=f"{name} {value:.3f}")
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     shaded = band if any(curve.band for curve in curves) else None
+    # Beside the axes, where it covers no curve.
     legend: Any = {"fontsize": "small", "title": shaded, "title_fontsize": "small"}
-    if beside:
-        figure.legend(loc="outside right upper", **legend)
-    else:
-        axes.legend(loc="best", **legend)
+    figure.legend(loc="outside right upper", **legend)
     _save(figure, target)
     return figure
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import suppress
-from functools import partial
-from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -43,37 +42,8 @@ class RefusedError(Exception):
         self.text, self.status = text, status
 
 
-class _Worker:
-    """A process and the pipe to it; methods block."""
-
-    def __init__(self, prepare: Callable[[], None], modules: Sequence[str]) -> None:
-        self._pipe, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(
-            target=_serve, args=(theirs, prepare, modules), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-
-    def ask(self, seconds: float, *question: Any) -> Any:
-        """Return the answer; after a `RefusedError` with status 504 the process is unusable."""
-        try:
-            self._pipe.send(question)
-            if not self._pipe.poll(seconds):
-                raise RefusedError(f"stopped after {seconds:g} s, the limit of a request", 504)
-            answer = self._pipe.recv()
-        except (EOFError, OSError):
-            raise RefusedError("stopped: the request exceeded its memory or time", 504) from None
-        if isinstance(answer, RefusedError):
-            raise answer
-        return answer
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.join()
-
-
-def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]) -> None:
-    """Run a process: read requests and write answers until the server is gone."""
+def _begin(prepare: Callable[[], None], modules: Sequence[str]) -> None:
+    """Set up a process: its limits, what it may not do, what it has loaded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with suppress(ImportError, ValueError, OSError):
         import resource
@@ -81,20 +51,21 @@ def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    with outside(), suppress(EOFError, OSError):
-        import_modules(modules)
-        prepare()
-        while True:
-            function, *arguments = pipe.recv()
-            try:
-                answer = function(*arguments)
-            except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
-                needs = f"the request needs too much ({type(error).__name__})"
-                answer = RefusedError(" ".join(str(error).split())[:500] or needs)
-            except Exception as error:  # a bug: report it to the operator
-                print(f"resgym serve: {type(error).__name__}: {error}"[:500], file=sys.stderr)
-                answer = RefusedError("the server failed and logged the error")
-            pipe.send(answer)
+    outside().__enter__()  # for its whole life
+    import_modules(modules)
+    prepare()
+
+
+def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a process; every error becomes a `RefusedError`."""
+    try:
+        return function(*arguments)
+    except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
+        needs = f"the request needs too much ({type(error).__name__})"
+        raise RefusedError(" ".join(str(error).split())[:500] or needs) from None
+    except Exception as error:  # a bug: report it to the operator
+        print(f"resgym serve: {type(error).__name__}: {error}"[:500], file=sys.stderr)
+        raise RefusedError("the server failed and logged the error") from None
 
 
 class Workers:
@@ -119,17 +90,14 @@ class Workers:
         self.seconds, self._number, self._most = seconds, number, number + most_waiting
         self._about = prepare, tuple(modules)
         self._asked = 0
-        self._alive: set[_Worker] = set()
-        self._idle: asyncio.Queue[_Worker] = asyncio.Queue()
+        # Pools of one process each, as a pool cannot end one of several; with its number.
+        self._idle: asyncio.Queue[tuple[ProcessPoolExecutor, int]] = asyncio.Queue()
         self._starting: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
         """Start the processes; requests wait meanwhile."""
         if _FORKS:
             _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
-        # One thread for each process, which waits for it.
-        threads = ThreadPoolExecutor(self._number)
-        self._in_thread = partial(asyncio.get_running_loop().run_in_executor, threads)
         for _ in range(self._number):
             self._start()
 
@@ -137,8 +105,8 @@ class Workers:
         """End the processes, whatever they do."""
         for task in self._starting:
             task.cancel()
-        for worker in self._alive:
-            worker.end()
+        for process in multiprocessing.active_children():
+            process.kill()
 
     def _start(self) -> None:
         task = asyncio.ensure_future(self._started())
@@ -146,47 +114,54 @@ class Workers:
         task.add_done_callback(self._starting.discard)
 
     async def _started(self) -> None:
+        pool = ProcessPoolExecutor(1, _CONTEXT, _begin, self._about)
         try:
-            # In a thread, because the very first process has to load everything.
-            worker = await self._in_thread(_Worker, *self._about)
-            self._alive.add(worker)
-            await self._in_thread(worker.ask, START_SECONDS, int)
-        except (RefusedError, OSError) as error:
-            print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
+            process = await self._in(pool, START_SECONDS, os.getpid)
+        except (BrokenExecutor, TimeoutError, OSError) as error:
+            print(f"resgym serve: a process did not start: {error!r}", file=sys.stderr)
         else:
-            self._idle.put_nowait(worker)
+            self._idle.put_nowait((pool, process))
+
+    async def _in(self, pool: ProcessPoolExecutor, seconds: float, *call: Any) -> Any:
+        # In a thread, since the first process of all has to load everything.
+        future = await asyncio.to_thread(pool.submit, *call)
+        return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of a function of a module, called in one of the processes.
+        """Call a function of a module with these arguments in one of the processes.
 
         Raises:
             RefusedError: too many requests wait, this one waited or took too long, or the function
-                raised a ValueError or the like.
+                raised an error.
         """
         if self._asked >= self._most:
             text = "the server is busy: too many requests wait, try again in a moment"
             raise RefusedError(text, 503)
         self._asked += 1
         try:
-            worker = await asyncio.wait_for(self._idle.get(), self.seconds)
-            return await self._answer(worker, function, *arguments)
+            pool, process = await asyncio.wait_for(self._idle.get(), self.seconds)
         except TimeoutError:
             text = "the server is busy or still starting, try again in a moment"
             raise RefusedError(text, 503) from None
+        else:
+            return await self._ask(pool, process, function, *arguments)
         finally:
             self._asked -= 1
 
-    async def _answer(self, worker: _Worker, *question: Any) -> Any:
-        lost = False
+    async def _ask(self, pool: ProcessPoolExecutor, process: int, *call: Any) -> Any:
         try:
-            return await self._in_thread(worker.ask, self.seconds, *question)
-        except RefusedError as refused:
-            lost = refused.status == 504
+            answer = await self._in(pool, self.seconds, _answer, *call)
+        except (BrokenExecutor, TimeoutError) as error:
+            with suppress(OSError):
+                os.kill(process, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
+            pool.shutdown(wait=False)
+            self._start()
+            text = "stopped: the request exceeded its memory or time"
+            if isinstance(error, TimeoutError):
+                text = f"stopped after {self.seconds:g} s, the limit of a request"
+            raise RefusedError(text, 504) from None
+        except RefusedError:
+            self._idle.put_nowait((pool, process))
             raise
-        finally:
-            if lost:
-                self._alive.discard(worker)
-                await self._in_thread(worker.end)
-                self._start()
-            else:
-                self._idle.put_nowait(worker)
+        self._idle.put_nowait((pool, process))
+        return answer

@@ -54,7 +54,8 @@ def _equal(one: Any, other: Any, rows: Any = slice(None)) -> bool:
 
 def _random_actions(env: VectorEnv, seed: int, time: int) -> np.ndarray:
     """Legal actions int64 [N] that depend on (seed, row, time) only."""
-    masks = np.ones((env.num_envs, int(env.single_action_space.n)), bool)  # type: ignore[attr-defined]
+    space: Any = env.single_action_space
+    masks = np.ones((env.num_envs, space.n), bool)
     if hasattr(env, "action_masks"):
         given = _numpy(env.action_masks())
         _require(

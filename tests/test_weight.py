@@ -41,7 +41,6 @@ WITH_REASON = {
 }
 # The same without a reason: nothing may be added.
 NOT_YET = {
-    "resgym/measure/bench.py: bench",
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
     "sb3_ext/testing.py: smoke_pipeline",

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game.rng import RowRandom
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
 
@@ -120,12 +119,8 @@ def compile_ahead() -> Compiled:
         env = HironakaVectorEnv(2, seat="host", dimension=dimension, backend="numba")
         env.reset(seed=0)
         env.step(torch.zeros(2, dtype=torch.int64))
-        backend, spec, rng = env.backend, env.plan.spec, RowRandom(torch.arange(2))
-        state = backend.random_starts(spec, rng)
-        backend.observe_points(state)
-        backend.host_actions("zeillinger", state, rng)
         every, axis = torch.ones(2, dimension, dtype=torch.bool), torch.zeros(2, dtype=torch.int64)
-        backend.move(state, every, axis, spec)
+        env.backend.move(env.games.position, every, axis, env.plan.spec)
     search = Search("depth", 3, 6, compiled())
     search.allow(10_000)
     (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])

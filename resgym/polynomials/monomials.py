@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from reprlib import repr as brief
 from typing import Any
 
@@ -80,21 +79,6 @@ def variable_pretty(name: str) -> str:
     """Lower the index of a variable's name: ``x_1`` becomes ``x₁``."""
     letter, mark, index = name.partition("_")
     return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
-
-
-def script_runs(text: str) -> list[tuple[str, str]]:
-    """Split formatted text into runs with plain digits.
-
-    Returns:
-        (kind, characters) pairs in order; kind is ``base``, ``super`` or ``sub``.
-    """
-
-    def kind(character: str) -> str:
-        if character in _SUPERSCRIPTS:
-            return "super"
-        return "sub" if character in _SUBSCRIPTS else "base"
-
-    return [(name, "".join(run).translate(PLAIN_DIGITS)) for name, run in groupby(text, kind)]
 
 
 def check_points(points: Any) -> list[Point]:

@@ -35,13 +35,6 @@ _RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
 _CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\(")
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron rho sigma "
-    "tau upsilon phi chi psi omega"
-)
-_LATEX = dict(zip(_GREEK.split(), "αβγδεζηθικλμνξορστυφχψω", strict=True))
-_LATEX |= {"cdot": "·", "times": "×", **dict.fromkeys(["left", "right", *"()[],"], " ")}
-_COMMAND = re.compile(r"\\([A-Za-z]+|[()\[\],])")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
@@ -54,15 +47,15 @@ class ConstantWarning(UserWarning):
 
 
 def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
-    r"""Return the exponents of a polynomial, given in any usual form.
+    """Return the exponents of a polynomial, given in any usual form.
 
     Args:
         source: one of
 
-            - a polynomial as text: ``x^2+y^3=z^5``, ``x**2 + y**3*z``, ``x^2y``, TeX's
-              ``$x^2+y^{3}$`` and ``\alpha^2``, ``α^2+β^3``, Singular's short form ``x2+y2z+z3``,
-              indexed variables ``x_1^2+x_2^3``; several, separated by commas, give the union of
-              their monomials (``monomialIdeal(x^13, x^6*y^4, y^9)`` too);
+            - a polynomial as text: ``x^2+y^3=z^5``, ``x**2 + y**3*z``, ``x^2y``, ``x²+y³``,
+              Singular's short form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several,
+              separated by commas, give the union of their monomials, as in
+              ``monomialIdeal(x^13, x^6*y^4, y^9)``;
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
             - exponent lists, as lists, arrays or JSON text;
             - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
@@ -163,7 +156,6 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     if not text.strip():
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
-    text = _COMMAND.sub(_plain, text)
     if is_singularity_name(text):
         return singularity(text)
     if _FAMILY.match(text):
@@ -174,7 +166,7 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         raise ParseError(message, text, text.index(word))
     if text.lstrip().startswith("["):
         return _from_rows(_read_json(text), names)
-    text = _without_frame(text.rstrip())
+    text = text.rstrip().removesuffix(";").rstrip()
     ring = _RING.match(text)
     if ring:
         names = names or _variable_names(ring[1])
@@ -186,19 +178,6 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     if not text.strip():
         raise ValueError("points must be a polynomial, got none")
     return _from_monomials(*read_monomials(text), names, text)
-
-
-def _plain(command: re.Match[str]) -> str:
-    """Replace a LaTeX command by a letter after blanks, so that carets still mark the place."""
-    return _LATEX.get(command[1], command[0]).rjust(len(command[0]))
-
-
-def _without_frame(text: str) -> str:
-    """Remove dollar signs around a text and ``;`` at its end."""
-    for _ in "$$":
-        if text.lstrip()[:1] == text[-1:] == "$":
-            text = text[:-1].replace("$", " ", 1).rstrip()
-    return text.removesuffix(";").rstrip()
 
 
 def _from_monomials(

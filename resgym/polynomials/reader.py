@@ -11,10 +11,9 @@ Grammar (blanks are free between tokens)::
     sum     = [sign] product { sign product }
     product = factor { ("*" | "/" | nothing) factor }
     factor  = (number | variable | "(" sum ")") [power]
-    power   = ("^" | "**") (digits | "(" digits ")" | "{" digits "}") | superscripts
+    power   = ("^" | "**") (digits | "(" digits ")" | "{" digits "}")
               | digits that touch a variable (Singular's short form: x2 is x^2)
-    variable = letter [ "_" digits | "_{" digits "}" | lowered digits ]
-    letter  = Latin, or a small Greek one but π, which is a number
+    variable = letter [ "_" digits | "_{" digits "}" ]
 """
 
 from __future__ import annotations
@@ -39,22 +38,21 @@ MAX_DIGITS = 100
 MAX_POWER = 100
 MAX_VARIABLES = 52
 
-# Coefficients are only compared with 0 and 1. Modulo this prime that is exact for numbers of up
-# to 156 digits, and powers of numbers take no time.
+# Only whether a coefficient is 0 or 1 matters. Modulo this prime that is exact for all of up to 156
+# digits, and no power of a number takes time.
 _PRIME = 2**521 - 1
-# Powers stop at 2^59, and no text is so long that the sum of its exponents reaches 2^96.
+# Powers stop at 2^59, and no text is long enough for the sum of its exponents to reach 2^96.
 _BITS = 96
 
-_TIMES = "*·⋅×"
-_MINUS = "-−"
+_PLAIN = str.maketrans("·⋅×−", "***-")
 _NUMBER = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
-LETTER = "[A-Za-zα-ορ-ω]"
-_VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|([₀-₉]+)|(_))?([0-9]*)")
+LETTER = "[A-Za-z]"
+_VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|(_))?([0-9]*)")
 _INDEXED = re.compile(rf"{LETTER}\d+\s*(?:\^|\*\*)")
 _WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
 _POWER = re.compile(
     r"(?:\^|\*\*)\s*(?:([0-9]+)|\(\s*([0-9]+)\s*\)|\{\s*([0-9]+)\s*\})"
-    r"(?![0-9]|\s*(?:\.|\^|\*\*))|([⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
+    r"(?![0-9]|\s*(?:\.|\^|\*\*))"
 )
 _NO_POWER = re.compile(r"(?:\^|\*\*)\s*[({]?")
 
@@ -106,10 +104,11 @@ def read_monomials(text: str) -> tuple[list[Monomial], bool]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.depth = 0
-        self.products = 0
+        # Raised and lowered digits as typed ones.
+        text = re.sub("[⁰¹²³⁴-⁹]+", lambda found: "^" + found[0].translate(PLAIN_DIGITS), text)
+        text = re.sub("[₀-₉]+", lambda found: "_" + found[0].translate(PLAIN_DIGITS), text)
+        self.text = text = text.translate(_PLAIN)
+        self.at = self.depth = self.products = 0
         self.names: dict[str, int] = {}
         # "x1^2" can only mean an indexed variable; then so does every "x1" of the text.
         self.indexed = _INDEXED.search(text) is not None
@@ -145,12 +144,12 @@ class _Reader:
             self.at = found.end()
         return found
 
-    def digits(self, found: re.Match[str], *groups: int) -> str:
-        """Return the first nonempty group of plain, raised or lowered digits, as plain digits."""
-        group = next((each for each in groups if found[each]), 0)
-        if len(found[group]) > MAX_DIGITS:
-            self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
-        return found[group].translate(PLAIN_DIGITS) if group else ""
+    def number(self, found: re.Match[str], *groups: int) -> str:
+        """Return the digits of the first group that matched; empty if none did."""
+        digits = next((found[each] for each in groups if found[each]), "")
+        if len(digits) > MAX_DIGITS:
+            self.fail(f"a number of more than {MAX_DIGITS} digits", found.start())
+        return digits
 
     def read_equation(self) -> Terms:
         """Return the left side minus the right side, if there is one."""
@@ -161,10 +160,10 @@ class _Reader:
 
     def read_sum(self) -> Terms:
         total: Terms = {}
-        sign = self.take("+" + _MINUS) or "+"
+        sign = self.take("+-") or "+"
         while sign:
             self.add(total, self.read_product(), 1 if sign == "+" else -1)
-            sign = self.take("+" + _MINUS)
+            sign = self.take("+-")
         return total
 
     def read_product(self) -> Terms:
@@ -178,7 +177,7 @@ class _Reader:
                 if not divisor:
                     self.fail("division by zero", start)
                 product = self.multiply(product, {0: pow(divisor[0], -1, _PRIME)})
-            elif self.take(_TIMES) or character == "(" or re.match(LETTER, character):
+            elif self.take("*") or character == "(" or re.match(LETTER, character):
                 product = self.multiply(product, self.read_factor())
             elif character in "0123456789":
                 self.fail("a number after a factor: write x^2 for a power and 2*x for a product")
@@ -191,7 +190,7 @@ class _Reader:
         start = self.at
         base: Terms = {}
         if found := self.match(_NUMBER):
-            value = int(self.digits(found, 1) + self.digits(found, 2))
+            value = int(self.number(found, 1) + self.number(found, 2))
             self.add(base, {0: value * pow(10, -len(found[2] or ""), _PRIME)})
         elif found := self.match(_WORD):
             letters = "*".join(found[0])
@@ -207,7 +206,7 @@ class _Reader:
         else:
             self.unexpected()
         if found := self.match(_POWER):
-            return self.power(base, int(self.digits(found, 1, 2, 3, 4)), start)
+            return self.power(base, int(self.number(found, 1, 2, 3)), start)
         if self.match(_NO_POWER):
             self.peek()
             self.fail("an exponent must be one whole number, at least 0")
@@ -215,9 +214,9 @@ class _Reader:
 
     def variable(self, found: re.Match[str]) -> tuple[Terms, str]:
         """Read a variable, and the digits after it that are not its index."""
-        if found[5]:
-            self.fail("an index must be a whole number, as in x_1", found.end(5))
-        index, touching = self.digits(found, 2, 3, 4), self.digits(found, 6)
+        if found[4]:
+            self.fail("an index must be a whole number, as in x_1", found.end(4))
+        index, touching = self.number(found, 2, 3), self.number(found, 5)
         if self.indexed and not index:
             index, touching = touching, ""
         name = f"{found[1]}_{index}" if index else found[1]

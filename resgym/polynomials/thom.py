@@ -10,18 +10,20 @@ is the sum of v_a v_b over all a + b = r.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, combinations_with_replacement
+from collections.abc import Sequence
+from itertools import combinations, combinations_with_replacement, permutations, product
+from math import prod
 
 from resgym.game.spec import check_integer
 
-_MOST = 6
+_MOST = 5
 
 Polynomial = Counter[tuple[int, ...]]
 """Coefficients by exponents; a coefficient may be 0."""
 
 
 def thom_points(order: int) -> list[tuple[int, ...]]:
-    """Return the exponents of all monomials of the generators, for jets of an order, 2 to 6.
+    """Return the exponents of all monomials of the generators, for jets of an order, 2 to 5.
 
     They are in descending lexicographic order of 1 + k (k - 1) / 2 variables for order k: t, then
     b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
@@ -44,7 +46,7 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
         total: Polynomial = Counter()
         for a in range(row):
             for one, other in {(i, j), (j, i)}:
-                _add_product(total, vectors[a][one], vectors[row - 1 - a][other])
+                total += _product([vectors[a][one], vectors[row - 1 - a][other]])
         return total
 
     linear = [[vectors[row][axis] for row in range(order)] for axis in range(order)]
@@ -55,26 +57,23 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
     ]
     found: set[tuple[int, ...]] = set()
     for size in range(2, order + 1):
-        for some in combinations(linear, size):
-            for others in combinations(quadratic, order - size):
-                minor = _determinant([*some, *others])
-                found.update(point for point, coefficient in minor.items() if coefficient)
+        for some, others in product(
+            combinations(linear, size), combinations(quadratic, order - size)
+        ):
+            minor: Polynomial = Counter()
+            for places in permutations(range(order)):
+                term = _product(
+                    [row[place] for row, place in zip(some + others, places, strict=True)]
+                )
+                even = sum(a > b for a, b in combinations(places, 2)) % 2 == 0
+                (minor.update if even else minor.subtract)(term)
+            found.update(point for point, coefficient in minor.items() if coefficient)
     return sorted(found, reverse=True)
 
 
-def _add_product(total: Polynomial, one: Polynomial, other: Polynomial, sign: int = 1) -> None:
-    for left, first in one.items():
-        for right, second in other.items():
-            total[tuple(map(sum, zip(left, right, strict=True)))] += sign * first * second
-
-
-def _determinant(rows: list[list[Polynomial]]) -> Polynomial:
-    """Expand a determinant by its first row."""
-    if len(rows) == 1:
-        return rows[0][0]
+def _product(factors: Sequence[Polynomial]) -> Polynomial:
     total: Polynomial = Counter()
-    for place, entry in enumerate(rows[0]):
-        if entry:
-            rest = [row[:place] + row[place + 1 :] for row in rows[1:]]
-            _add_product(total, entry, _determinant(rest), -1 if place % 2 else 1)
+    for terms in product(*(factor.items() for factor in factors)):
+        powers, coefficients = zip(*terms, strict=True)
+        total[tuple(map(sum, zip(*powers, strict=True)))] += prod(coefficients)
     return total

@@ -11,7 +11,7 @@ from resgym.game.rng import Stream
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role, check_integer
 from resgym.players.base import check_role
-from resgym.polynomials.monomials import Exponents, monomial_text
+from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
@@ -19,10 +19,7 @@ from resgym.render.positions import counted, format_axes, format_move, format_po
 from resgym.terminal.hints import hint
 from resgym.terminal.match import Match, episode_random
 
-DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
-"""The default opponent of a person in each seat."""
-
-COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
+COMMANDS = {"u": "undo", "h": "hint", "q": "quit"}
 
 
 def random_position(
@@ -53,30 +50,27 @@ def play(
     Args:
         points: the start, anything that `resgym.parse` reads, with at least two vertices.
         seat: the person's role.
-        opponent: the other seat: a name, a `Player`, a callable or the path of a saved model.
+        opponent: the other seat: a name, a `Player`, a callable or the path of a saved model; by
+            default host ``zeillinger`` or agent ``random``.
         seed: seed of an opponent that draws random numbers.
         max_moves: number of moves after which the game is cut.
         source: answers are read from here, by default standard input. Its end ends the game.
         target: the game is shown here, by default standard output.
 
     Returns:
-        The game so far, without the moves that were taken back.
+        The game as far as it was played, without moves that were taken back.
 
     Raises:
-        ValueError, TypeError: an argument is out of range, or the start is already finished.
+        ValueError, TypeError: an argument is out of range, or the start is finished.
     """
     check_role(seat, "seat")
     position = as_position(points)
     check_integer("max_moves", max_moves, 1)
-    named = DEFAULT_OPPONENTS[seat] if opponent is None else opponent
-    match = Match(position, seat, named, seed, max_moves)
+    other = ("random" if seat == "host" else "zeillinger") if opponent is None else opponent
+    match = Match(position, seat, other, seed, max_moves)
     if match.ending:
-        raise ValueError(
-            "points must be an unfinished position, but only the vertex "
-            f"{monomial_text(match.points[0], position.variables)} is left at the start"
-        )
+        raise ValueError(f"points must be an unfinished position, got {position}")
     person = _Person(seat, match, position.variables, source or sys.stdin, target or sys.stdout)
-    person.say(f"You are the {seat}. {person.help()}")
     try:
         while not match.ending:
             person.play()
@@ -87,7 +81,8 @@ def play(
         }[match.ending]
     except EOFError as why:
         ended = str(why)
-    person.say("\n" + person.summary())
+    person.say(f"\nafter {counted(len(match.moves), 'move')}:")
+    person.say(str(Exponents(match.points, position.variables)))
     person.say(ended)
     return GameRecord(
         [list(each) for each in match.positions],
@@ -98,7 +93,7 @@ def play(
 
 
 class _Person:
-    """A person at the terminal."""
+    """The person at the terminal."""
 
     def __init__(
         self, role: Role, match: Match, names: Sequence[str], source: TextIO, target: TextIO
@@ -106,100 +101,64 @@ class _Person:
         self.role: Role = role
         self.match, self.names = match, names
         self._source, self._target = source, target
-
-    def play(self) -> None:
-        """Play one move, or take one back."""
-        match, names = self.match, self.names
-        axes = () if self.role == "host" else match.ask_host()
-        self.say(f"\nmove {len(match.moves) + 1}")
-        self.say(format_position(list(match.points), axes, names))
-        legal: dict[int, tuple[int, ...]] = {axis: (axis,) for axis in axes}
-        legal = legal or dict(enumerate(action_axes(len(names))))
-        self.say("  ".join(self._numbered(legal)))
-        chosen = self._ask(legal, axes)
-        if chosen is None:
-            self.say(f"move {len(match.moves) + 1} is taken back")
-            return
-        axes, axis = (axes, chosen[0]) if axes else (chosen, match.ask_agent(chosen))
-        if match.play(axes, axis):
-            self.say(format_move(axes, axis, names))
-
-    def _ask(
-        self, legal: Mapping[int, tuple[int, ...]], named: tuple[int, ...]
-    ) -> tuple[int, ...] | None:
-        """Return the person's choice, or None after taking a move back; EOFError ends the game."""
-        while True:
-            print("choose: ", end="", file=self._target, flush=True)
-            line = self._source.readline()
-            if not self._source.isatty():
-                # At the end of input the prompt has no line end.
-                self.say(line.rstrip("\n"))
-            if not line:
-                raise EOFError("stopped: end of input")
-            text = line.strip()
-            command = self._command(text)
-            if command == "quit":
-                raise EOFError("stopped")
-            if command == "undo":
-                if self.match.undo():
-                    return None
-                self.say("there is no move to take back")
-            elif command == "hint":
-                self.say(f"hint: {hint(self.match.points, named, self.names)}")
-            elif command == "help":
-                self.say(self.help())
-            elif (chosen := self._choice(text, legal)) is not None:
-                return chosen
-            else:
-                numbered = self._numbered(legal)
-                allowed = ", ".join(numbered[:8] + ["..."] * (len(numbered) > 8))
-                self.say(f"choose one of {allowed} by its number or name, got {text[:40]!r}")
-
-    def _command(self, text: str) -> str | None:
-        """Return the command that a line means; variable names come before command letters."""
-        text = text.lower()
-        if text in COMMANDS and text not in self.names:
-            return COMMANDS[text]
-        return text if text in COMMANDS.values() else None
-
-    def _choice(self, text: str, legal: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
-        """Return the legal choice that a line means, by number or by names, or None."""
-        if text.isascii() and text.isdigit() and int(text[:9]) in legal:
-            return legal[int(text[:9])]
-        names = text.strip("{}()").replace(",", " ").split()
-        if len(names) == 1 and names[0] not in self.names:
-            names = list(names[0])
-        if not set(names) <= set(self.names):
-            return None
-        chosen = tuple(sorted({self.names.index(name) for name in names}))
-        return chosen if chosen in legal.values() else None
-
-    def _numbered(self, legal: Mapping[int, tuple[int, ...]]) -> list[str]:
-        return [f"{number}) {self._shown(choice)}" for number, choice in legal.items()]
-
-    def _shown(self, choice: Sequence[int]) -> str:
-        return format_axes(choice, self.names) if self.role == "host" else self.names[choice[0]]
+        task = "two or more axes" if role == "host" else "an axis of the host's set"
+        self.say(f"You are the {role}. Type {task} by name, or the number of the choice.")
+        self.say(f"Also: {', '.join(f'{word} ({letter})' for letter, word in COMMANDS.items())}.")
 
     def say(self, text: str) -> None:
         print(text, file=self._target)
 
-    def help(self) -> str:
-        example = " ".join(self.names[:2]) if self.role == "host" else self.names[0]
-        keys = [
-            f"{word} ({letter})" if letter not in self.names else word
-            for letter, word in COMMANDS.items()
-        ]
-        task = "two or more axes" if self.role == "host" else "an axis of the host's set"
-        number = "or its number. The numbers are the action ids of the environments"
-        return f"Type {task}, like {example}, {number}. Also: {', '.join(keys)}."
+    def play(self) -> None:
+        """Play one move, or take one back."""
+        match, names = self.match, self.names
+        named = () if self.role == "host" else match.ask_host()
+        self.say(f"\nmove {len(match.moves) + 1}")
+        self.say(format_position(list(match.points), named, names))
+        choices: Mapping[int, tuple[int, ...]] = {axis: (axis,) for axis in named}
+        choices = choices or dict(enumerate(action_axes(len(names))))
+        self.say("  ".join(f"{key}) {self._shown(axes)}" for key, axes in choices.items()))
+        chosen = self._ask(choices, named)
+        if chosen is None:
+            self.say("a move is taken back" if match.undo() else "there is no move to take back")
+            return
+        axes, axis = (named, chosen[0]) if named else (chosen, match.ask_agent(chosen))
+        if match.play(axes, axis):
+            self.say(format_move(axes, axis, names))
 
-    def summary(self) -> str:
-        """Show all moves and the position after each."""
-        sums = [str(Exponents(points, self.names)) for points in self.match.positions]
-        lines = [
-            f"{number}. {total}   host {format_axes(axes, self.names)}, agent {self.names[axis]}"
-            for number, (total, (axes, axis)) in enumerate(
-                zip(sums, self.match.moves, strict=False), 1
-            )
-        ]
-        return "\n".join([*lines, f"after {counted(len(lines), 'move')}: {sums[-1]}"])
+    def _shown(self, axes: tuple[int, ...]) -> str:
+        return format_axes(axes, self.names) if self.role == "host" else self.names[axes[0]]
+
+    def _ask(
+        self, choices: Mapping[int, tuple[int, ...]], named: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """Return what the person chooses, or None to take a move back; EOFError ends the game."""
+        while True:
+            print("choose: ", end="", file=self._target, flush=True)
+            line = self._source.readline()
+            if not self._source.isatty():
+                # Nobody has typed the line end that a terminal shows.
+                self.say(line.rstrip("\n"))
+            if not line:
+                raise EOFError("stopped: end of input")
+            text = line.strip()
+            # The name of a variable goes before the letter of a command.
+            command = text if text in self.names else COMMANDS.get(text, text)
+            if command == "quit":
+                raise EOFError("stopped")
+            if command == "undo":
+                return None
+            if command == "hint":
+                self.say(f"hint: {hint(self.match.points, named, self.names)}")
+            elif (chosen := self._choice(text, choices)) is not None:
+                return chosen
+            else:
+                self.say(f"choose one of the above by its number or name, got {text[:40]!r}")
+
+    def _choice(self, text: str, choices: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
+        """Return the choice that a line names, by number or by axes; None for none."""
+        if text.isascii() and text.isdigit():
+            return choices.get(int(text[:9]))
+        words = text.strip("{}()").replace(",", " ").split()
+        words = words if set(words) <= set(self.names) else list("".join(words))
+        axes = tuple(axis for axis, name in enumerate(self.names) if name in words)
+        return axes if set(words) <= set(self.names) and axes in choices.values() else None

@@ -113,9 +113,6 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, tuple[int
         _check_axes(where, axes, start)
         if axis not in axes:
             raise ValueError(f"{where} must choose one of its axes, got {axis}")
-        if getattr(opponent, "remembers", False):
-            # Its answer is not needed now, but the player must see the game.
-            _ = match.ask_host() if question.seat == "agent" else match.ask_agent(axes)
         match.play(axes, axis)
     named = question.named
     if match.ending or question.seat == "agent":
@@ -153,9 +150,9 @@ def _player(name: str, role: Role, dimension: int, models: Path | None) -> Any:
         source = found
     stamp = source.stat().st_mtime_ns if isinstance(source, Path) else 0
     player = _known_player(source, role, dimension, stamp)
-    # A player with memory has seen somebody's game.
-    fresh = getattr(player, "remembers", False)
-    return resolve_player(source, role, GameSpec(dimension, MAX_POINTS)) if fresh else player
+    if getattr(player, "remembers", False):
+        raise ValueError(f"opponent must answer the position alone, got {name[:80]!r}")
+    return player
 
 
 @lru_cache(maxsize=32)

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.polynomials.monomials import Exponents, monomial_pretty, script_runs
+from resgym.polynomials.monomials import Exponents, monomial_pretty
 from resgym.polynomials.parse import CoefficientWarning, ConstantWarning, ParseError, parse
 
 E8 = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
@@ -31,7 +31,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("0 = x^2 + y^3 + z^5", E8),
         ("x^2 + x + y^3 = x - z^5;", E8),
         ("X² + Y³ + Z⁵", E8),
-        (r"$\left(x^{2}+y^{3}\right) = z^{4} \cdot z$", E8),
         ("x*x + y*y*y + z^4 z", E8),
         ("a^2+b^3+c^5", E8),
         ("x_1^2+x_2^3+x_3^5", E8),
@@ -51,11 +50,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("(x+y)(x-y)", [(2, 0), (0, 2)]),
         ("x^2 - x^2 + x*y + y^2", [(1, 1), (0, 2)]),
         ("x^0*y^2+z", [(2, 0), (0, 1)]),
-        ("$$ x^2 + y^3 + z^5 = 0 $$", E8),
-        (r"\(x^2 + y^{3} + z^5\)", E8),
-        (r"\[ x^2 + y \cdot y^2 + z \times z^4 = 0 \]", E8),
-        ("α^2+β^3+γ^5", E8),
-        (r"$\alpha_1^2+\alpha_{2}^3+2\,\beta^5-\beta^5$", E8),
         ("E8", E8),
         ("d_4", D4),
         ("bp(2,3,5)", E8),
@@ -86,8 +80,6 @@ def test_lists(source):
 
 def test_variables():
     assert parse("b^2+a").variables == ("a", "b")
-    assert parse(r"\lambda^2+z").variables == ("z", "λ")
-    assert parse("x+α", variables="α,x") == [(0, 1), (1, 0)]
     assert parse("x1^2+x_10").variables == ("x_1", "x_10")
     ordered = parse("x^2+z^3", variables="z, x, t")
     assert (ordered, ordered.variables) == ([(0, 2, 0), (3, 0, 0)], ("z", "x", "t"))
@@ -182,7 +174,6 @@ def test_sympy():
         ("x_y+z", 2),
         ("é+x", 0),
         ("π*x+y", 0),
-        (r"x+\frac{y}", 2),
         ("x+y,", 4),
         ("x^99999999999999999999+y", 0),
         ("[[1,2],[3,", 9),
@@ -227,7 +218,7 @@ def test_the_caret_stays_right_in_long_text():
         ([[2**59 + 1, 0]], "0..2"),
         ([[1], [2]], "2 to 10 variables, got 1"),
         ("x^3^^3", "one whole number"),
-        ("E9", "E12, got 'E9'; did you mean E8, E7, E6"),
+        ("E9", "E12, got 'E9'"),
         # Whatever is typed is read or refused at once.
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),
@@ -304,5 +295,4 @@ def test_readable_monomials():
     assert monomial_pretty((2, 1, 0), ("x", "y", "z")) == "x²y"
     assert monomial_pretty((0, 0), ("x", "y")) == "1"
     assert monomial_pretty((12, 3), ("x_1", "x_10")) == "x₁¹²x₁₀³"
-    assert script_runs("x₁²+y") == [("base", "x"), ("sub", "1"), ("super", "2"), ("base", "+y")]
     assert re.fullmatch(r"x\^2\*y \+ z", str(parse("x2y+z")))

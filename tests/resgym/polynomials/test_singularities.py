@@ -57,8 +57,7 @@ def test_the_least_trees_of_the_fourteen():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("E15", "did you mean E14, E13, E12"),
-        ("U13", "did you mean U12, U16"),
+        ("E15", "got 'E15'"),
         ("T2,3,5", "1/p"),
         ("T3,4", "T_p,q,r"),
         ("T3,4,9999999999999999999", "T_p,q,r"),
@@ -68,7 +67,7 @@ def test_the_least_trees_of_the_fourteen():
         *((name, f"got {name!r}") for name in ("D3", "E5", "F4", "A", "A-1", "A1.5", "E88")),
     ],
 )
-def test_unknown_names_are_refused_with_the_nearest(name, message):
+def test_unknown_names_are_refused(name, message):
     with pytest.raises(ValueError, match=r"^name must be") as caught:
         singularity(name)
     assert message in str(caught.value)

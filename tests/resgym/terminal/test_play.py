@@ -65,7 +65,7 @@ def test_numbers_are_the_actions_of_the_environment():
 def test_undo_takes_whole_moves_back():
     record, shown = run("y\ny\nu\nundo\nu\ny\n")
     assert "there is no move to take back" in shown
-    assert shown.count("is taken back") == 2
+    assert shown.count("a move is taken back") == 2
     assert record == run("y\n")[0]
 
 
@@ -73,7 +73,7 @@ def test_undo_takes_whole_moves_back():
     ("answers", "arguments", "moves", "shown"),
     [
         ("x\n", {}, 1, "stopped: end of input\n"),
-        ("x\nq\nx\n", {}, 1, "agent x\nafter 1 move: x^2 + z^5\nstopped\n"),
+        ("x\nq\nx\n", {}, 1, "\nafter 1 move:\nx^2 + z^5\nstopped\n"),
         ("y\n" * 9, {"max_moves": 2}, 2, "cut after 2 moves\n"),
         (
             "0\n",
@@ -92,7 +92,6 @@ def test_what_ends_a_game_is_told(answers, arguments, moves, shown):
 def test_variables_keep_their_names_and_come_before_commands():
     record, shown = run("u\n", "u^2+h^3", opponent="all_coord")
     assert record.axis == [1]  # in alphabetical order h is the first axis
-    assert "undo, hint, quit (q)" in shown
     assert "u^2" in shown
 
 
@@ -117,7 +116,7 @@ def test_hints_without_time_say_so():
     ("arguments", "message"),
     [
         ({"seat": "judge"}, "^seat must be 'host' or 'agent', got 'judge'"),
-        ({"points": "x^2+x^3*y"}, "^points must be an unfinished position.* x\\^2 is left"),
+        ({"points": "x^2+x^3*y"}, "^points must be an unfinished position"),
         ({"opponent": "nobody"}, "nobody"),
         ({"max_moves": 0}, "^max_moves must be at least 1"),
         ({"seed": -1}, "^seed must be"),

@@ -5,31 +5,23 @@ All functions take any algorithm of SB3 or sb3-contrib, ours included.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import get_parameters_by_name
-from torch import Tensor
 
-from sb3_ext.adapter.observations import each_entry, to_device
+from sb3_ext.adapter.observations import to_device
 
 UPDATES = "_n_updates"
 """The counter of gradient updates."""
 
 COUNTERS = (
-    "_current_progress_remaining",
-    "_episode_num",
-    UPDATES,
-    "exploration_rate",
-    "num_timesteps",
+    *("_current_progress_remaining", "_episode_num", "_n_calls", UPDATES),
+    *("exploration_rate", "num_timesteps"),
 )
 """Plain numbers that a run goes on from."""
-
-STOCK_COUNTERS = (*COUNTERS, "_n_calls")
-"""For its own algorithms also the steps between two target updates of a DQN."""
 
 OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
 """What an environment showed last; the second one below a `VecNormalize`."""
@@ -81,21 +73,6 @@ def forget_observation(model: Any) -> None:
 def has_observation(model: Any) -> bool:
     """Whether the model knows where its environment stands."""
     return model._last_obs is not None
-
-
-def last_observations(model: Any) -> dict[str, Any]:
-    """What the environment showed last, by attribute."""
-    return {name: getattr(model, name) for name in OBSERVATIONS}
-
-
-def set_last_observations(model: Any, shown: Mapping[str, Any]) -> None:
-    """Puts back what `last_observations` gave, tensors on the model's device."""
-
-    def own(value: Any) -> Any:
-        return value.to(model.device) if isinstance(value, Tensor) else copy.copy(value)
-
-    for name in OBSERVATIONS:
-        setattr(model, name, each_entry(own, shown[name]))
 
 
 def networks_were_replaced(model: Any) -> None:

@@ -6,9 +6,11 @@ generators; `global_random_state` saves them.
 
 from __future__ import annotations
 
+import copy
 import random
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,38 +19,17 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.running_mean_std import RunningMeanStd
-from stable_baselines3.common.vec_env import (
-    VecCheckNan,
-    VecEnv,
-    VecEnvWrapper,
-    VecMonitor,
-    VecNormalize,
-    VecTransposeImage,
-)
+from stable_baselines3.common.vec_env import VecNormalize
+from torch import Tensor
 from torch.optim import Optimizer
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import entries_of
-from sb3_ext.adapter.sb3_private import (
-    COUNTERS,
-    STOCK_COUNTERS,
-    forget_observation,
-    last_observations,
-    set_last_observations,
-)
+from sb3_ext.adapter.observations import each_entry, entries_of
+from sb3_ext.adapter.sb3_private import COUNTERS, OBSERVATIONS, forget_observation
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint_format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.runs.ranks import ranks_of
-
-# What each of SB3's wrappers remembers.
-_REMEMBERED: dict[type[VecEnv], tuple[str, ...]] = {
-    VecCheckNan: (),
-    VecMonitor: ("episode_count", "episode_lengths", "episode_returns"),
-    VecNormalize: ("obs_rms", "ret_rms", "returns"),
-    VecTransposeImage: (),
-}
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
@@ -67,23 +48,15 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         TypeError: the model has another type, or its policy is recurrent.
         ValueError: its replay buffer cannot be saved.
     """
-    ours: Any = model
-    parts: dict[str, Any] = {"model": _identity(model)}
     check_finite(model)
-    tensors, counters = training_state(model)
-    if (ranks := ranks_of(model)).size > 1:
-        parts["model"]["ranks"] = ranks.size
-    parts |= {
+    parts: dict[str, Any] = {
+        "model": _identity(model),
         "network": network_description(model.policy),
         "policy": model.policy.state_dict(),
         "optimizer": model.policy.optimizer.state_dict(),
-        "training": {"counters": counters, "tensors": tensors},
+        "training": training_state(model),
         "environment": None if model.env is None else vec_env_state(model.env),
     }
-    if hasattr(model, "log_state"):
-        parts["logs"] = ours.log_state()
-    if hasattr(model, "collector_state") and ours.current_collector_state() is not None:
-        parts["collector"] = ours.current_collector_state()
     if buffer:
         parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
@@ -109,43 +82,32 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         CheckpointError: a part is missing, or belongs to another algorithm, network, game or
             number of rows; names the field.
     """
-    ours: Any = model
     with errors_named("parts"):
-        saved = {
-            name: state[prefix + name] for name in ("model", "policy", "optimizer", "training")
-        }
+        saved = state[f"{prefix}model"]
     for name, own in _identity(model).items():
-        if (other := saved["model"].get(name)) != own:
+        if (other := saved.get(name)) != own:
             raise CheckpointError(
                 f"{prefix}model/{name}: the checkpoint has {other!r}, the model {own!r}"
             )
-    load_policy_weights(model.policy, saved["policy"], f"{prefix}policy")
-    with errors_named(f"{prefix}optimizer"):
-        load_optimizer_state(model.policy.optimizer, saved["optimizer"])
-    buffer, environment = state.get(f"{prefix}buffer"), state.get(f"{prefix}environment")
-    if buffer is not None:
-        own = _buffer_of(model)
-        with errors_named(f"{prefix}buffer"):
-            if isinstance(own, TensorReplayBuffer):
-                own.load_state_dict(buffer)
-            else:
-                vars(own).update({name: buffer[name] for name in _buffer_state(own)})
-    if environment is not None and model.env is not None:
-        with errors_named(f"{prefix}environment"):
-            load_vec_env_state(model.env, environment)
-    with errors_named(f"{prefix}training"):
-        load_training_state(model, saved["training"]["tensors"], saved["training"]["counters"])
-    if hasattr(model, "load_log_state") and f"{prefix}logs" in state:
-        with errors_named(f"{prefix}logs"):
-            ours.load_log_state(state[f"{prefix}logs"])
-    if hasattr(model, "collector_state"):
-        ours.collector_state = state.get(f"{prefix}collector")
-    if environment is None:
-        forget_observation(model)  # learn() resets the environment
-    for name, lost in (("buffer", buffer is None), ("environment", environment is None)):
-        if lost:
+    loads: dict[str, Any] = {
+        "policy": model.policy.load_state_dict,
+        "optimizer": partial(load_optimizer_state, model.policy.optimizer),
+        "buffer": partial(_load_buffer, _buffer_of(model)),
+        "environment": partial(load_vec_env_state, model.env),
+        "training": partial(load_training_state, model),
+    }
+    for name, load in loads.items():
+        part = state.get(prefix + name)
+        if part is not None:
+            with errors_named(prefix + name):
+                load(part)
+        elif name not in ("buffer", "environment"):
+            raise CheckpointError(f"parts: {prefix}{name} is missing")
+        else:
             text = f"{prefix}{name}: it was not saved; the run goes on otherwise than it would have"
-            warnings.warn(text, CheckpointWarning, stacklevel=3)
+            warnings.warn(text, CheckpointWarning, stacklevel=2)
+    if state.get(f"{prefix}environment") is None:
+        forget_observation(model)  # learn() resets the environment
 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
@@ -170,6 +132,7 @@ def _identity(model: Any) -> dict[str, Any]:
     return {
         "algorithm": type(model).__name__,
         "n_envs": model.n_envs,
+        "ranks": ranks_of(model).size,
         "observation_space": describe_space(model.observation_space),
         "action_space": describe_space(model.action_space),
     }
@@ -196,36 +159,32 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
     )
 
 
-def _counters(model: Any) -> list[str]:
-    own = getattr(model, "own_counters", None)
-    names = STOCK_COUNTERS if own is None else (*COUNTERS, *own)
+def _load_buffer(buffer: Any, state: Mapping[str, Any]) -> None:
+    if isinstance(buffer, TensorReplayBuffer):
+        buffer.load_state_dict(state)
+    else:
+        vars(buffer).update({name: state[name] for name in _buffer_state(buffer)})
+
+
+def _remembered(model: Any) -> list[str]:
+    names = (*COUNTERS, *OBSERVATIONS, *getattr(model, "remembered", ()))
     return [name for name in names if hasattr(model, name)]
 
 
-def training_state(model: BaseAlgorithm) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state of our algorithms and of SB3's, which draw random actions from their action space.
+def training_state(model: Any) -> dict[str, Any]:
+    """Counters, what the environment showed last, and the state of the model's own generators.
 
-    Returns:
-        Named tensors (random streams, last observation and its legal actions), and plain data
-        (counters).
+    SB3's algorithms draw random actions from their action space.
     """
-    tensors = last_observations(model)
-    ours: Any = model
-    counters = {name: getattr(model, name) for name in _counters(model)}
+    state = {name: getattr(model, name) for name in _remembered(model)}
     if hasattr(model, "random_streams"):
-        streams = ours.random_streams.items()
-        tensors |= {f"random.{name}": stream.get_state() for name, stream in streams}
-        if ours.last_legal is not None:
-            tensors["last_legal"] = ours.last_legal
-    else:
-        counters["action_space"] = model.action_space.np_random.bit_generator.state
-    return tensors, counters
+        streams = model.random_streams.items()
+        return state | {"random": {name: stream.get_state() for name, stream in streams}}
+    return state | {"random": model.action_space.np_random.bit_generator.state}
 
 
-def load_training_state(
-    model: BaseAlgorithm, tensors: Mapping[str, Any], counters: Mapping[str, Any]
-) -> None:
-    """Restore a `training_state` in a model made from the same arguments.
+def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
+    """Puts back what `training_state` gave, into a model of the same arguments.
 
     The environment's state is restored separately. Continue with
     `learn(..., reset_num_timesteps=False)`.
@@ -233,19 +192,20 @@ def load_training_state(
     Raises:
         KeyError: something is missing.
     """
-    ours: Any = model
-    set_last_observations(model, tensors)
-    if hasattr(model, "random_streams"):
-        for name, stream in ours.random_streams.items():
-            state = tensors[f"random.{name}"]
-            if state.shape == stream.get_state().shape:  # on another device they begin anew
-                stream.set_state(state.cpu())
-        legal = tensors.get("last_legal")
-        ours.last_legal = None if legal is None else legal.to(model.device)
-    else:
-        model.action_space.np_random.bit_generator.state = counters["action_space"]
-    for name in _counters(model):
-        setattr(model, name, counters[name])
+
+    def own(value: Any) -> Any:
+        copied = isinstance(value, Tensor)
+        return value.to(model.device, copy=True) if copied else copy.copy(value)
+
+    for name in _remembered(model):
+        setattr(model, name, each_entry(own, state[name]))
+    if not hasattr(model, "random_streams"):
+        model.action_space.np_random.bit_generator.state = state["random"]
+        return
+    for name, stream in model.random_streams.items():
+        saved = state["random"][name]
+        if saved.shape == stream.get_state().shape:  # on another device they begin anew
+            stream.set_state(saved.cpu())
 
 
 def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
@@ -279,52 +239,33 @@ def load_global_random_state(state: Mapping[str, Any]) -> None:
         torch.cuda.set_rng_state_all([each.cpu() for each in state["cuda"]])
 
 
-def _layers(env: VecEnv) -> list[VecEnv]:
-    """The environment and what it wraps, outermost first."""
-    return [env, *_layers(env.venv)] if isinstance(env, VecEnvWrapper) else [env]
+def _statistics(env: VecNormalize) -> list[Any]:
+    return [env.ret_rms, *entries_of(getattr(env, "obs_rms", {})).values()]
 
 
-def _places(layer: VecEnv) -> list[tuple[dict[str, Any], str]]:
-    """Where a wrapper keeps what it remembers: a dictionary and a key of it for each value."""
-    found = []
-    for name in _REMEMBERED[type(layer)]:
-        value = vars(layer).get(name)  # not getattr: a wrapper hands on what it lacks itself
-        statistics = [*value.values()] if isinstance(value, dict) else [value]
-        if isinstance(statistics[0], RunningMeanStd):
-            found += [(vars(each), key) for each in statistics for key in ("mean", "var", "count")]
-        elif name in vars(layer):
-            found.append((vars(layer), name))
-    return found
+def vec_env_state(env: Any) -> dict[str, Any] | None:
+    """The state of an environment, in a `VecNormalize` or not; of others None.
 
-
-def vec_env_state(env: VecEnv) -> list[Any] | None:
-    """The state of every layer, outermost first, as tensors, arrays and plain data.
-
-    Returns:
-        None if that is impossible: the environment has no `state_dict` (SB3's own do not), or a
-        wrapper is of an unknown type.
+    An environment has to offer `state_dict`; SB3's own, of single environments, do not.
     """
-    states: list[Any] = []
-    for layer in _layers(env):
-        if type(layer) in _REMEMBERED:
-            states.append([owner[key] for owner, key in _places(layer)])
-        elif isinstance(layer, TensorVecEnv) and layer.has_attr("state_dict"):
-            states.append(layer.state_dict())
-        else:
-            return None
-    return states
+    if isinstance(env, VecNormalize):
+        statistics = [[each.mean, each.var, each.count] for each in _statistics(env)]
+        own = {"returns": env.returns, "statistics": statistics}
+        inner = vec_env_state(env.venv)
+        return None if inner is None else {"inner": inner, **own}
+    known = isinstance(env, TensorVecEnv) and env.has_attr("state_dict")
+    return env.state_dict() if known else None
 
 
-def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
+def load_vec_env_state(env: Any, state: Mapping[str, Any]) -> None:
     """Puts back what `vec_env_state` gave.
 
     Raises:
-        ValueError, KeyError: the layers differ, or the environment refuses the state.
+        ValueError, KeyError: there is another wrapper, or the environment says that it does not
+            fit.
     """
-    # Innermost first: it is the one that checks the most.
-    for layer, state in zip(reversed(_layers(env)), reversed(states), strict=True):
-        if isinstance(layer, TensorVecEnv):
-            layer.load_state_dict(state)
-        else:
-            for (owner, key), value in zip(_places(layer), state, strict=True):
-                owner[key] = value
+    if isinstance(env, VecNormalize):
+        for each, values in zip(_statistics(env), state["statistics"], strict=True):
+            each.mean, each.var, each.count = values
+        env.returns, env, state = state["returns"], env.venv, state["inner"]
+    env.load_state_dict(state)

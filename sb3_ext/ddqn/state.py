@@ -6,7 +6,7 @@ import io
 import pathlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -105,9 +105,7 @@ class DDQNState(Settings, DQN):
     Attributes:
         last_legal: Legal actions at the last observation, if the environment was asked for them.
         num_target_updates: Target updates so far.
-        own_counters: Names of the numbers that a resumed run needs beside those of SB3.
-        collector_state: Where a collector with a memory stood when the last `learn` with it ended,
-            or in the checkpoint that was put back; None if there was none.
+        remembered: Names of the attributes that a resumed run needs beside those of SB3.
         ranks: The processes that learn together. `num_timesteps`, and all that counts in
             transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
     """
@@ -119,13 +117,13 @@ class DDQNState(Settings, DQN):
     train_freq: TrainFreq  # type: ignore[assignment]
 
     sets_rate_at_every_update = True  # so `bind_schedules` need not
-    own_counters = (
-        *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_updates_owed"),
-        "num_target_updates",
+    remembered = (
+        *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
+        *("_updates_owed", "collector_state", "last_legal", "num_target_updates"),
     )
 
     last_legal: Tensor | None = None
-    collector_state: dict[str, Any] | None = None
+    _collector_state: dict[str, Any] | None = None
     ranks: Ranks = ALONE
     num_target_updates: int = 0
 
@@ -145,6 +143,16 @@ class DDQNState(Settings, DQN):
     def num_transitions(self) -> int:
         """Transitions collected so far, those before `learn` began to count anew included."""
         return self._earlier_transitions + self.num_timesteps
+
+    @property
+    def collector_state(self) -> dict[str, Any] | None:
+        """Where a collector with a memory stands, or stood when the last `learn` with it ended."""
+        own = hasattr(self._collector, "state_dict")
+        return self._collector.state_dict() if own else self._collector_state
+
+    @collector_state.setter
+    def collector_state(self, state: dict[str, Any] | None) -> None:
+        self._collector_state = state
 
     @property
     def highest_exploration_rate(self) -> float:
@@ -330,20 +338,6 @@ class DDQNState(Settings, DQN):
             self.seconds[work] = 0.0
         self._logged_at = now
 
-    def log_state(self) -> dict[str, Tensor]:
-        """The sums for the next log, for a checkpoint."""
-        return self._sums
-
-    def load_log_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where `log_state` was taken."""
-        self._sums = {name: state[name].to(each, copy=True) for name, each in self._sums.items()}
-
-    def current_collector_state(self) -> dict[str, Any] | None:
-        """That of the collector in use, or else `collector_state`, for a checkpoint."""
-        if hasattr(self._collector, "state_dict"):
-            return self._collector.state_dict()  # type: ignore[no-any-return]
-        return self.collector_state
-
     def save(
         self,
         path: str | pathlib.Path | io.BufferedIOBase,
@@ -355,22 +349,7 @@ class DDQNState(Settings, DQN):
         super().save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = [
-            "batch_changes",
-            "collector_state",
-            "extra_losses",
-            "last_legal",
-            "legal_actions",
-            "ranks",
-        ]
-        ours += [
-            "random_streams",
-            "seconds",
-            "_collector",
-            "_fitting",
-            "_infos",
-            "_online",
-            "_sums",
-        ]
-        ours += ["_target", *OBSERVATIONS]
-        return [*super()._excluded_save_params(), *ours]
+        ours = "batch_changes extra_losses last_legal legal_actions random_streams ranks seconds"
+        private = "_collector _collector_state _fitting _infos _online _sums _target"
+        names = (*ours.split(), *private.split(), *OBSERVATIONS)
+        return [*super()._excluded_save_params(), *names]

@@ -33,7 +33,7 @@ def test_rhythm_and_number_kept(tmp_path):
     model.learn(400, [every, Checkpoints(tmp_path / "b", {"updates": 15}, keep_last=9)])
     assert numbers(tmp_path / "a") == [200, 304, 400]  # the first step past 300, and the end
     assert "buffer" not in load_checkpoint(tmp_path / "a")
-    saved = [load_checkpoint(p)["training"]["counters"] for p in list_checkpoints(tmp_path / "b")]
+    saved = [load_checkpoint(p)["training"] for p in list_checkpoints(tmp_path / "b")]
     assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import zipfile
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.model_state import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.fakes import ToyVectorEnv
@@ -58,40 +56,6 @@ def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(
     loaded.learn(80, reset_num_timesteps=False)  # schedules go on
     rate = Exponential(1e-2, 1e-4, 0.95)(loaded.num_updates - 1)
     assert loaded.policy.optimizer.param_groups[0]["lr"] == pytest.approx(rate)
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-@pytest.mark.parametrize("steps", [1, 3])
-def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
-    env = TensorVecEnv(ENVIRONMENTS[name](8))
-    model = scheduled(env, n_steps=steps)
-    model.learn(256)
-    tensors, counters = training_state(model)
-    counters = json.loads(json.dumps(counters))
-    state = copy.deepcopy(
-        {
-            "policy": model.policy.state_dict(),
-            "optimizer": model.policy.optimizer.state_dict(),
-            "buffer": model.replay_buffer.state_dict(),
-            "games": env.venv.state_dict(),
-            "tensors": tensors,
-        }
-    )
-    model.learn(320, reset_num_timesteps=False)
-
-    other_env = TensorVecEnv(ENVIRONMENTS[name](8))
-    other = scheduled(other_env, n_steps=steps)
-    other.policy.load_state_dict(state["policy"])
-    other.policy.optimizer.load_state_dict(state["optimizer"])
-    other.replay_buffer.load_state_dict(state["buffer"])
-    other_env.reset()
-    other_env.venv.load_state_dict(state["games"])
-    load_training_state(other, state["tensors"], counters)
-    other.learn(320, reset_num_timesteps=False)
-    assert other.num_timesteps == model.num_timesteps
-    assert other._n_updates == model._n_updates
-    assert other.num_target_updates == model.num_target_updates
-    assert same(weights(model), weights(other))
 
 
 def test_policy_alone_can_be_saved(tmp_path: Path) -> None:

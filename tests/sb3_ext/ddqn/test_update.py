@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.model_state import training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
@@ -88,7 +89,7 @@ def test_updates_equal_numpy_ones(double_q: bool, masked: bool, clip: float) -> 
     total = 0.0
     for number, batch in enumerate(batches, start=1):
         model.train(1, 16)
-        sums = model.log_state()["update"]
+        sums = training_state(model)["_sums"]["update"]
         online, loss = reference_update(online, target, batch, 0.9, clip, 0.05, double_q)
         if number % 2 == 0:
             target = [0.1 * old + 0.9 * new for old, new in zip(target, online, strict=True)]
@@ -272,7 +273,7 @@ def test_gradient_steps_minus_one_means_one_update_per_transition() -> None:
 def test_b11_updates_keep_no_graph() -> None:
     model = make_model()
     model.learn(200)
-    assert not model.log_state()["update"].requires_grad
+    assert not training_state(model)["_sums"]["update"].requires_grad
 
 
 def test_b6_two_models_do_not_share_a_schedule_state() -> None:

@@ -122,15 +122,16 @@ def _tree(args: argparse.Namespace, resolution_tree: Callable[..., Any]) -> None
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
-    from resgym.solver.solution import Progress, Solution, progress_report
+    from resgym.solver.solution import Progress, Solution
 
-    show = progress_report(sys.stderr.isatty())
+    show = progress_lines()
     latest = Progress(0, 0, 0.0)
 
     def note(now: Progress) -> None:
         nonlocal latest
         latest = now
-        show(now)
+        bound, seen, seconds = now
+        show(f"at least {bound}, {seen} positions, {seconds:.0f} s")
 
     try:
         solution = solve(_parse_start(args), **{**_options(args, solve), "progress": note})

@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain, groupby, permutations, product
-from math import factorial, gcd, prod
+from math import gcd
 from operator import le
 
 from resgym.game.actions import action_axes
 
 Position = tuple[tuple[int, ...], ...]
-
-MAX_PERMUTATIONS = 720
-"""Axes with equal values are tried in every order, up to this many orders; beyond that they keep
-their order, which misses some equal positions but stays correct."""
 
 
 @cache
@@ -48,52 +44,36 @@ def moved(
     )
 
 
-def _reduced_columns(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    columns = list(zip(*points, strict=True))
-    for axis, column in enumerate(columns):
-        lowest = min(column)
-        if lowest:
-            columns[axis] = tuple([value - lowest for value in column])
-    divisor = gcd(*chain.from_iterable(columns))
-    if divisor > 1:
-        columns = [tuple([value // divisor for value in column]) for column in columns]
-    return columns
-
-
 def reduced(points: Sequence[tuple[int, ...]]) -> Position:
     """Shift pruned points to the origin in every axis and divide them by their common divisor.
 
     This changes no outcome, and keeps the order of points and axes. A finished position becomes the
     origin.
     """
-    return tuple(zip(*_reduced_columns(points), strict=True))
+    columns = []
+    for column in zip(*points, strict=True):
+        lowest = min(column)
+        columns.append([value - lowest for value in column] if lowest else column)
+    divisor = gcd(*chain.from_iterable(columns))
+    if divisor > 1:
+        columns = [[value // divisor for value in column] for column in columns]
+    return tuple(zip(*columns, strict=True))
 
 
 def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     """Return one form for all positions that differ by a shift, a factor or an order of axes.
 
-    Axes are sorted by their sorted values. Axes with equal values are tried in every order, and the
-    lexicographically least sorted set of points is taken.
+    Axes are sorted by their sorted values; axes with equal values are tried in every order, and the
+    lexicographically least sorted set of points is taken. Meant for few axes.
 
     Args:
         points: a pruned position.
     """
-    columns = _reduced_columns(points)
-    dimension = len(columns)
+    columns = list(zip(*reduced(points), strict=True))
     values = [sorted(column) for column in columns]
-    order = sorted(range(dimension), key=values.__getitem__)
-    groups = [tuple(group) for _, group in groupby(order, key=values.__getitem__)]
-    # The order of axes that are 0 throughout does not matter.
-    tied = [len(group) if any(columns[group[0]]) else 1 for group in groups]
-    if prod(map(factorial, tied)) > MAX_PERMUTATIONS:
-        tied = [1] * len(groups)
-    orders = product(
-        *(
-            permutations(group) if number > 1 else [group]
-            for group, number in zip(groups, tied, strict=True)
-        )
-    )
+    order = sorted(range(len(columns)), key=values.__getitem__)
+    tied = [permutations(group) for _, group in groupby(order, key=values.__getitem__)]
     return min(
         tuple(sorted(zip(*[columns[axis] for axis in chain(*choice)], strict=True)))
-        for choice in orders
+        for choice in product(*tied)
     )

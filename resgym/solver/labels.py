@@ -15,17 +15,12 @@ import numpy as np
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical
-from resgym.game.spec import MAX_NUM_POINTS, check_integer
 from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
-from resgym.solver.solution import check_objective
 
 SOLVER_VERSION = 5
 """Raised by one when labels of an earlier version must not be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
-
-SOLVED, OUT_OF_BUDGET, TOO_LARGE = 0, 1, 2
-"""`Labels.status`: a proved label; the budget was not enough; a coordinate exceeded 2^28."""
 
 
 class Labels(NamedTuple):
@@ -35,12 +30,13 @@ class Labels(NamedTuple):
         optimal: bool [N, A] (host) or [N, D] (agent): the moves that reach the value; all False
             without a label.
         value: int64 [N]: the value; 0 without a label.
-        status: int64 [N]: `SOLVED`, `OUT_OF_BUDGET` or `TOO_LARGE`.
+        solved: bool [N]: there is a label; otherwise the budget was not enough, or a coordinate
+            exceeded 2^28.
     """
 
     optimal: np.ndarray
     value: np.ndarray
-    status: np.ndarray
+    solved: np.ndarray
 
 
 class Labeller:
@@ -70,13 +66,7 @@ class Labeller:
         budget: int = 20_000,
         room: int = 2**20,
     ) -> None:
-        check_integer("dimension", dimension, 2, MAX_LABEL_DIMENSION)
-        check_integer("max_num_points", max_num_points, 2, MAX_NUM_POINTS)
-        check_integer("budget", budget, 1)
-        check_integer("room", room, 2**10, 2**30)
-        check_objective(objective)
-        self.dimension, self.max_num_points = dimension, max_num_points
-        self.objective, self.budget, self.room = objective, budget, room
+        self.dimension, self.budget, self.room = dimension, budget, room
         self._search = Search(objective, dimension, max_num_points, compiled(), room=room)
 
     def clear(self) -> None:
@@ -103,14 +93,6 @@ class Labeller:
         move: it is the depth, nodes or leaves of the best tree that begins with the host's set. The
         other arguments and errors are those of `host`.
         """
-        coords = np.asarray(coords)
-        if coords.shape != (len(count), self.dimension) or coords.dtype != np.bool_:
-            raise ValueError(
-                f"coords must be bool [{len(count)}, {self.dimension}], got {coords.dtype} "
-                f"{list(coords.shape)}"
-            )
-        if (coords.sum(1) < 2).any():
-            raise ValueError("coords must have at least two axes in every row")
         sets = [tuple(np.flatnonzero(row).tolist()) for row in coords]
         return self._labels(points, count, sets, self.dimension)
 
@@ -121,7 +103,7 @@ class Labeller:
         Arguments are those of `host`; a count may be 1.
         """
         digests = np.zeros((len(count), 2), np.int64)
-        for row, place in enumerate(self._checked(points, count, 1)):
+        for row, place in enumerate(_positions(points, count)):
             form = repr(canonical(place)).encode()
             digests[row] = np.frombuffer(blake2b(form, digest_size=16).digest(), np.int64)
         return digests
@@ -130,16 +112,13 @@ class Labeller:
         self, points: np.ndarray, count: np.ndarray, sets: list[tuple[int, ...]], moves: int
     ) -> Labels:
         optimal, value = np.zeros((len(sets), moves), np.bool_), np.zeros(len(sets), np.int64)
-        status = np.zeros(len(sets), np.int64)
-        for row, place in enumerate(self._checked(points, count, 2)):
+        solved = np.ones(len(sets), np.bool_)
+        for row, place in enumerate(_positions(points, count)):
             try:
                 value[row] = self._label(place, sets[row], optimal[row])
-            except OverflowError:
-                status[row] = TOO_LARGE
-            except TooMuch:
-                status[row] = OUT_OF_BUDGET
-        optimal[status != SOLVED] = False
-        return Labels(optimal, value, status)
+            except (OverflowError, TooMuch):
+                solved[row] = optimal[row] = False
+        return Labels(optimal, value, solved)
 
     def _label(self, points: Points, axes: tuple[int, ...], optimal: np.ndarray) -> int:
         """Mark the optimal moves of one position; return the value."""
@@ -156,17 +135,8 @@ class Labeller:
             optimal[action] = search.reaches(search.numbers(points, each), value)
         return int(value)
 
-    def _checked(self, points: np.ndarray, count: np.ndarray, least: int) -> list[Points]:
-        """Return the positions as lists of points."""
-        points, count = np.asarray(points, np.int64), np.asarray(count, np.int64)
-        most = self.max_num_points
-        if points.shape != (len(count), most, self.dimension):
-            wanted = f"[{len(count)}, {most}, {self.dimension}]"
-            raise ValueError(f"points must be {wanted}, got {list(points.shape)}")
-        if ((count < least) | (count > most)).any():
-            raise ValueError(f"count must be in {least}..{most}, got {count.min()}..{count.max()}")
-        alive = points[np.arange(most) < count[:, None]]
-        if ((alive < 0) | (alive >= 2**59)).any():
-            raise ValueError("points must have coordinates of 0 to 2^59 in the alive rows")
-        rows = zip(points.tolist(), count.tolist(), strict=True)
-        return [[tuple(point) for point in row[:size]] for row, size in rows]
+
+def _positions(points: np.ndarray, count: np.ndarray) -> list[Points]:
+    """The positions as lists of points."""
+    rows = zip(points.tolist(), count.tolist(), strict=True)
+    return [[tuple(point) for point in row[:size]] for row, size in rows]

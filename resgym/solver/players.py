@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes, coords_to_action
-from resgym.game.plain import Position, canonical, moved, prune, reduced
+from resgym.game.plain import Position, moved, prune, reduced
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_integer
 from resgym.game.state import GameState
@@ -23,7 +23,7 @@ from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_set, prove
 from resgym.solver.search import Objective, Search, TooMuch
-from resgym.solver.solution import Limits, check_objective, progress_report
+from resgym.solver.solution import Limits, check_objective
 
 DEFAULT_BUDGET = 20_000
 """About a fifth of a second for a position in three axes, compiled; enough for nearly every
@@ -40,8 +40,7 @@ Axes = tuple[int, ...]
 
 
 def _prove(points: Position, objective: Objective, budget: int) -> Proof:
-    limits = Limits(None, 2**62, progress_report(None))
-    return prove(points, objective, limits, max_expansions=budget)
+    return prove(points, objective, Limits(), max_expansions=budget)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -52,9 +51,9 @@ def _best_set(points: Position, objective: Objective, budget: int) -> Axes | Non
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _bound(form: Position, objective: Objective, budget: int) -> tuple[int, bool]:
+def _bound(points: Position, objective: Objective, budget: int) -> tuple[int, bool]:
     """Return the proved lower bound of a canonical position, and whether it is the value."""
-    proof = _prove(form, objective, budget)
+    proof = _prove(points, objective, budget)
     return proof.lower, proof.settled
 
 
@@ -100,7 +99,7 @@ class _OptimalPlayer:
     def _worst_axis(self, points: Position, axes: Axes) -> int:
         """Return the axis of the largest value, or -1 if that is not proved."""
         bounds = {
-            axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
+            axis: _bound(reduced(moved(points, axes, axis)), self.objective, self.budget)
             for axis in axes
         }
         worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))

@@ -11,7 +11,7 @@ from typing import Any
 from resgym.game.plain import search_actions
 from resgym.solver import kernels as plain
 from resgym.solver.search import Objective, Points, Search, TooMuch, compiled, is_cached, is_ready
-from resgym.solver.solution import Limits, Progress
+from resgym.solver.solution import Limits
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
 """Seconds of plain search in a process after which compiled kernels are loaded or compiled.
@@ -85,7 +85,7 @@ def prove(
         if search.expanded >= max_expansions:
             stopped = stopped or "max_expansions"
         if search.expanded:
-            limits.progress(Progress(lower, search.expanded, limits.seconds))
+            limits.report(lower, search.expanded)
         seconds = thread_time() - begun
         if settled or stopped:
             _plain_seconds += seconds if is_plain else 0.0

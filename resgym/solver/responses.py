@@ -22,7 +22,7 @@ from resgym.players.ordered import Axes, OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
-from resgym.solver.solution import TREE_LIMIT, Limits, Progress, Solution, grown_tree
+from resgym.solver.solution import Limits, Solution, grown_tree
 from resgym.trees.data import Chart
 from resgym.trees.growth import Choose, Respond
 
@@ -78,8 +78,7 @@ class _Graph:
                 batch = level[begin : begin + size]
                 stopped = self._explore(batch, new) or self.limits.reached(len(self.after))
                 self.searched += len(batch)
-                now = Progress(self.depth + 1 + extra, self.searched, self.limits.seconds)
-                self.limits.progress(now)
+                self.limits.report(self.depth + 1 + extra, self.searched)
                 if stopped is not None:
                     return stopped
             self.depth, level = self.depth + 1, new
@@ -164,20 +163,10 @@ def best_response(
     value += extra
     title = f"{kind} {role} {graph.seat.name}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title, respond=respond)
-    too_large = goal.by_sum and value > TREE_LIMIT
-    known = value if stopped is None else None
-    shown = None if stopped or too_large or value == math.inf else grow
-    return Solution(
-        known,
-        value,
-        known,
-        stopped is None,
-        objective,
-        limits.seconds,
-        graph.searched,
-        stopped,
-        shown,
-    )
+    proved, effort = stopped is None, (limits.seconds, graph.searched)
+    known = value if proved else None
+    shown = grow if proved and value < math.inf else None
+    return Solution(known, value, known, proved, objective, *effort, stopped, shown)
 
 
 def _longest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -112,35 +111,13 @@ class Progress(NamedTuple):
     seconds: float
 
 
-def progress_report(
-    progress: bool | Callable[[Progress], None] | None,
-) -> Callable[[Progress], None]:
-    """Return the function that a running search calls, from the argument of `solve`."""
-    if progress is None or progress is False:
-        return lambda now: None
-    if callable(progress):
-        return progress
-    if progress is not True:
-        raise TypeError(f"progress must be True, False or a function, got {progress!r}")
-    last = -1.0
-
-    def show(now: Progress) -> None:
-        nonlocal last
-        bound, positions, seconds = now
-        if seconds - last >= 1.0:
-            last = seconds
-            print(f"at least {bound}, {positions} positions, {seconds:.0f} s", file=sys.stderr)
-
-    return show
-
-
 @dataclass
 class Limits:
     """The limits of all searches of one call; arguments are those of `resgym.solve`."""
 
-    time_limit: float | None
-    max_positions: int
-    progress: Callable[[Progress], None]
+    time_limit: float | None = None
+    max_positions: int = 2**62
+    progress: Callable[[Progress], None] | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -152,6 +129,11 @@ class Limits:
     def seconds_left(self) -> float:
         """Return the seconds until the time limit; infinity without one."""
         return math.inf if self.time_limit is None else self.time_limit - self.seconds
+
+    def report(self, lower_bound: int, positions_searched: int) -> None:
+        """Report the progress of a search, if somebody wants to know."""
+        if self.progress:
+            self.progress(Progress(lower_bound, positions_searched, self.seconds))
 
     def reached(self, positions: int) -> str | None:
         """Return the name of the limit that a search has reached, if any."""

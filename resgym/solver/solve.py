@@ -20,7 +20,6 @@ from resgym.solver.solution import (
     Solution,
     check_objective,
     grown_tree,
-    progress_report,
 )
 from resgym.solver.variants import solve_variant
 from resgym.trees.data import Chart
@@ -38,7 +37,7 @@ def solve(
     *,
     max_depth: int | None = None,
     time_limit: float | None = None,
-    progress: bool | Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
     agent: Any = None,
     host: Any = None,
     max_positions: int = 2_000_000,
@@ -65,7 +64,7 @@ def solve(
         max_depth: search branches of at most this many moves; not with the ``nodes`` or
             ``leaves`` of the optimum.
         time_limit: seconds after which the search stops; what was proved so far is returned.
-        progress: called with a `Progress` repeatedly; True prints to stderr.
+        progress: called with a `Progress` repeatedly.
         agent: a name, a `Player`, a function or a saved model.
         host: the same for the other seat.
         max_positions: largest table, about 500 bytes an entry in three axes.
@@ -85,10 +84,8 @@ def solve(
     check_objective(objective)
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
-    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float, type(None))):
-        raise TypeError(f"time_limit must be seconds, got {time_limit!r}")
-    if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"time_limit must be at least 0, got {time_limit}")
+    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
+        raise ValueError(f"time_limit must be at least 0 seconds, got {time_limit!r}")
     check_integer("max_positions", max_positions, 1)
     players: list[tuple[Role, Any]] = [("host", host), ("agent", agent)]
     given = [each for each in players if each[1] is not None]
@@ -99,7 +96,7 @@ def solve(
     if time_limit is not None:
         # Before the clock starts: the bound from above comes from a player, who needs torch.
         import resgym.players.seats  # noqa: F401
-    limits = Limits(time_limit, max_positions, progress_report(progress))
+    limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if rule != "basic":
         if given:

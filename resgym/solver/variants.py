@@ -15,7 +15,7 @@ from resgym.game.spec import GameSpec
 from resgym.players.ordered import Axes, OrderedRule, ordered_rule
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Objective
-from resgym.solver.solution import Limits, Progress, Solution, grown_tree
+from resgym.solver.solution import Limits, Solution, grown_tree
 from resgym.trees.data import Chart
 
 
@@ -101,7 +101,7 @@ def solve_variant(
     try:
         while (value := search.within(start, limit)) is None:
             limit += 1
-            limits.progress(Progress(limit, search.expanded, limits.seconds))
+            limits.report(limit, search.expanded)
             if max_depth is not None and limit > max_depth:
                 raise _Stopped("max_depth")
     except _Stopped as reason:

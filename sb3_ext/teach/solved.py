@@ -25,7 +25,7 @@ from resgym.files import write_file
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.rules import observe_points
 from resgym.players import ask_player
-from resgym.solver.labels import SOLVED, SOLVER_VERSION, Labeller
+from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 from resgym.trust import regular_file
 from sb3_ext.networks.mirror import rows_in_order
@@ -169,8 +169,8 @@ def solve(objective: Objective, budget: int, drawn: Solved) -> Solved:
     labeller = Labeller(points.shape[2], points.shape[1], objective, budget=budget)
     host = drawn.seat == "host"
     labels = labeller.host(points, count) if host else labeller.agent(points, count, coords)
-    optimal, value, status = map(torch.from_numpy, labels)
-    return Solved(*(x[status == SOLVED] for x in replace(drawn, optimal=optimal, value=value)))
+    optimal, value, good = map(torch.from_numpy, labels)
+    return Solved(*(x[good] for x in replace(drawn, optimal=optimal, value=value)))
 
 
 @cache

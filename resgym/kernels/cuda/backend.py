@@ -43,18 +43,10 @@ class Cut(NamedTuple):
     Attributes:
         games: games of a program.
         rows: power of two, at least P.
-        axes: axes that share a word while coordinates are small.
     """
 
     games: int
     rows: int
-    axes: int
-
-
-def _shared(dimension: int, most: int) -> int:
-    """The least number of axes a word, at most ``most``, that needs no more words than that."""
-    words = -(-dimension // min(most, dimension))
-    return -(-dimension // words)
 
 
 @lru_cache(maxsize=256)
@@ -65,12 +57,7 @@ def cut(num_points: int, dimension: int) -> Cut:
     """
     rows = 1 << (num_points - 1).bit_length()
     points = _LANES * (2 if dimension <= 5 else 1)
-    return Cut(max(1, points // rows), rows, _shared(dimension, 3))
-
-
-def drawn_axes(spec: GameSpec) -> int:
-    """Axes that share a word in the pruning of random starts: each takes its bits and one more."""
-    return _shared(spec.dimension, max(1, 63 // (spec.max_value.bit_length() + 1)))
+    return Cut(max(1, points // rows), rows)
 
 
 def flags_of(tensor: Tensor) -> Tensor:
@@ -89,9 +76,6 @@ def _constants(spec: GameSpec, rules: tuple[int, ...]) -> dict[str, Any]:
         "REPOSITION": spec.reposition,
         "P": spec.max_num_points,
         "D": spec.dimension,
-        "AXES": cut(spec.max_num_points, spec.dimension).axes,
-        # Of the game, not of the starts: a curriculum shall not compile anew.
-        "DRAWN_AXES": drawn_axes(spec),
     }
 
 

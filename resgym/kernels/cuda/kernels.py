@@ -95,7 +95,7 @@ def step_games(
     values: tl.int64, attempts: tl.int64,
     SEAT: tl.constexpr, OPPONENT: tl.constexpr, REWARD: tl.constexpr, ON_ILLEGAL: tl.constexpr,
     MODE: tl.constexpr, RESTARTS: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr,
-    AXES: tl.constexpr, DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr,
+    P: tl.constexpr, D: tl.constexpr,
     G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     """Plays a step of ``num_games`` games, G of them in a program, or starts some of them.
@@ -165,7 +165,7 @@ def step_games(
     if MODE == _STARTING:
         kept, rank, count = alive, row + tl.zeros((G, R), tl.int32), before
     else:
-        kept, rank, count = prune(points, alive, before, AXES, D, G, R)
+        kept, rank, count = prune(points, alive, before, D, G, R)
     axis_mask = tl.where(answered, 0, axis_mask)
     finished = answered & (count <= 1)
 
@@ -248,7 +248,7 @@ def step_games(
             draws = absorb(absorb(fresh_key, 0), _START)
             drawn = draw_starts(
                 new_points, seen, games, restart, draws, num_drawn, values, attempts,
-                SCALE, REPOSITION, DRAWN_AXES, P, D, G, R,
+                SCALE, REPOSITION, P, D, G, R,
             )  # fmt: skip
             count = tl.where(restart, drawn, count)
             axis_mask = tl.where(restart, 0, axis_mask)

@@ -99,23 +99,6 @@ def choose_axis(axis_mask, key, AGENT: tl.constexpr, D: tl.constexpr):
     return chosen
 
 
-# Points packed into words: AXES fields of BITS bits each, a free bit above every field.
-
-
-@triton.jit
-def _pack(points, AXES: tl.constexpr, BITS: tl.constexpr, D: tl.constexpr):
-    """Tuple of ceil(D / AXES) tiles int64 whose order is the lexicographic one."""
-    words = ()
-    for first in tl.static_range(0, D, AXES):
-        word = points[first]
-        for other in tl.static_range(1, AXES):
-            word = word << (BITS + 1)
-            if first + other < D:
-                word |= points[first + other]
-        words = words + (word,)  # noqa: RUF005 - Triton has no unpacking
-    return words
-
-
 @triton.jit
 def _ones(bits):
     """How many bits are set, int32, for uint32 or uint64."""
@@ -133,15 +116,17 @@ def _ones(bits):
 
 
 @triton.jit
-def _prune_words(
-    words, alive, used, AXES: tl.constexpr, BITS: tl.constexpr, G: tl.constexpr, R: tl.constexpr
-):
-    """`prune` of packed points.
+def prune(points, alive, before, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr):
+    """Finds the minimal points and their order.
 
-    Set in the larger word, the free bit above a field survives a subtraction exactly where the
-    field had nothing to borrow: all fields of a word are compared at once.
+        alive: bool [G, R], which rows hold one.
+        before: int64 [G], how many rows do, the first ones.
+
+    Returns:
+        kept: bool [G, R], the distinct minimal points.
+        rank: int32 [G, R], places of the kept ones in descending lexicographic order.
+        count: int64 [G], how many there are.
     """
-    guard: tl.constexpr = ((1 << (AXES * (BITS + 1))) - 1) // ((1 << (BITS + 1)) - 1) << BITS
     row = tl.arange(0, R)[None, :]
     # A bit for each row; narrow words are cheaper.
     if R <= 32:  # noqa: SIM108
@@ -151,18 +136,18 @@ def _prune_words(
     above = tl.zeros_like(one)
     covered = tl.zeros((G, R), tl.int1)
     present = alive.to(tl.int32)
-    for other in range(0, used):
+    for other in range(0, tl.max(before, 0).to(tl.int32)):
         index = tl.zeros((G, 1), tl.int32) + other
         there = tl.gather(present, index, 1) != 0
         covers = alive & there
         same = covers
         higher = tl.zeros((G, R), tl.int1)
-        for behind in tl.static_range(len(words)):
-            word = words[len(words) - 1 - behind]
-            rival = tl.gather(word, index, 1)
-            covers = covers & ((((word | guard) - rival) & guard) == guard)
-            equal = word == rival
-            higher = (rival > word) | (equal & higher)
+        for behind in tl.static_range(D):
+            value = points[D - 1 - behind]
+            rival = tl.gather(value, index, 1)
+            covers = covers & (rival <= value)
+            equal = value == rival
+            higher = (rival > value) | (equal & higher)
             same = same & equal
         # Of equal points the first one stays.
         covered = covered | (covers & ((same == 0) | (row > other)))
@@ -170,32 +155,6 @@ def _prune_words(
     kept = alive & (covered == 0)
     chosen = tl.sum(tl.where(kept, one << row.to(one.dtype), 0).to(one.dtype), 1)
     return kept, _ones(above & chosen[:, None]), _ones(chosen).to(tl.int64)
-
-
-@triton.jit
-def prune(
-    points, alive, before, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
-):
-    """Finds the minimal points and their order.
-
-        alive: bool [G, R], which rows hold one.
-        before: int64 [G], how many rows do, the first ones.
-        AXES: axes that share a word where the coordinates are small enough.
-
-    Returns:
-        kept: bool [G, R], the distinct minimal points.
-        rank: int32 [G, R], places of the kept ones in descending lexicographic order.
-        count: int64 [G], how many there are.
-    """
-    narrow: tl.constexpr = 63 // AXES - 1
-    used = tl.max(before, 0).to(tl.int32)
-    top = tl.max(tl.max(_largest(points, D), 1), 0)
-    if top < (1 << narrow):
-        words = _pack(points, AXES, narrow, D)
-        kept, rank, count = _prune_words(words, alive, used, AXES, narrow, G, R)
-    else:
-        kept, rank, count = _prune_words(points, alive, used, 1, 62, G, R)
-    return kept, rank, count
 
 
 @triton.jit
@@ -290,7 +249,7 @@ def store_points(
 @triton.jit
 def draw_starts(
     state, seen, games, pending, key, num_drawn, values, attempts,
-    SCALE: tl.constexpr, REPOSITION: tl.constexpr, DRAWN_AXES: tl.constexpr,
+    SCALE: tl.constexpr, REPOSITION: tl.constexpr,
     P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     """Draws starts as `resgym.game.rules.random_starts` and writes them; see `store_points`.
@@ -300,7 +259,6 @@ def draw_starts(
         num_drawn: points drawn, 2 to P.
         values: int64, coordinates are 0..values-1.
         attempts: draws before the fixed start.
-        DRAWN_AXES: axes that share a word; a drawn point fits.
 
     Returns:
         int64 [G], the number of points, where ``pending`` holds.
@@ -312,16 +270,14 @@ def draw_starts(
         draws = absorb(key, attempt.to(tl.uint64))[:, None]
         # The fixed start {(1, 0, ..), (0, 1, ..)} ends the loop: it is never finished.
         fixed = attempt >= attempts
-        rows = tl.where(fixed, 2, num_drawn).to(tl.int32)
-        alive = (row < rows) & pending[:, None]
+        rows = tl.zeros((G,), tl.int64) + tl.where(fixed, 2, num_drawn)
+        alive = (row < rows[:, None]) & pending[:, None]
         points = ()
         for axis in tl.static_range(D):
             word = _mix(draws + (row * D + (axis + 1)).to(tl.uint64) * _GAMMA)
             value = tl.where(fixed, (row == axis).to(tl.int64), _below(word, values))
             points = points + (tl.where(alive, value, 0),)  # noqa: RUF005
-        bits: tl.constexpr = 63 // DRAWN_AXES - 1
-        words = _pack(points, DRAWN_AXES, bits, D)
-        kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
+        kept, rank, count = prune(points, alive, rows, D, G, R)
         taken = pending & (count > 1)
         store_points(
             state, seen, seen, points, kept, rank, count, games, taken, taken,

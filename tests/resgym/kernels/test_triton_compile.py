@@ -14,7 +14,6 @@ from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 from triton.runtime import driver  # noqa: E402
 
-from resgym.game import GameSpec  # noqa: E402
 from resgym.kernels.cuda import backend as triton_launch  # noqa: E402
 from resgym.kernels.cuda import kernels as triton_kernels  # noqa: E402
 
@@ -42,11 +41,10 @@ def compiled(kernel: Any, num_points: int, dimension: int, **flags: Any) -> Any:
     return triton.compile(source, target=H200, options={"num_warps": 1})
 
 
-def step_flags(num_points: int, dimension: int, **flags: Any) -> dict[str, Any]:
+def step_flags(**flags: Any) -> dict[str, Any]:
     usual = {
         "SEAT": 0, "OPPONENT": 0, "REWARD": 0, "ON_ILLEGAL": 1, "MODE": 0, "RESTARTS": True,
-        "SCALE": True, "REPOSITION": False, "AXES": triton_launch.cut(num_points, dimension).axes,
-        "DRAWN_AXES": triton_launch.drawn_axes(GameSpec(dimension, num_points)),
+        "SCALE": True, "REPOSITION": False,
     }  # fmt: skip
     return {**usual, **flags}
 
@@ -77,7 +75,7 @@ def check_code(code: Any) -> None:
                 "REPOSITION": True,
             },
         ),
-        (50, 3, {"SCALE": False, "REWARD": 1, "OPPONENT": 2, "DRAWN_AXES": 1}),
+        (50, 3, {"SCALE": False, "REWARD": 1, "OPPONENT": 2}),
         (20, 10, {}),
         (20, 3, {"OPPONENT": -1}),
         (20, 3, {"SEAT": 1, "OPPONENT": -1, "RESTARTS": False}),
@@ -88,7 +86,7 @@ def test_the_step_compiles(num_points: int, dimension: int, flags: dict[str, Any
     check_code(
         compiled(
             triton_kernels.step_games, num_points, dimension,
-            **step_flags(num_points, dimension, **flags),
+            **step_flags(**flags),
         )
     )  # fmt: skip
 
@@ -114,7 +112,7 @@ def test_one_binary_for_all_numbers_of_games(monkeypatch: pytest.MonkeyPatch) ->
     kernel.device_caches.clear()
     kinds = {"*i64": torch.int64, "*fp32": torch.float32, "*u8": torch.uint8, "*i8": torch.int8}
     how = triton_launch.cut(3, 3)
-    constants = {**step_flags(3, 3), "P": 3, "D": 3, "G": how.games, "R": how.rows}
+    constants = {**step_flags(), "P": 3, "D": 3, "G": how.games, "R": how.rows}
     for num_games in (1, 3, 16, 2**33):
         # Rows of odd length begin at addresses that are no multiple of 16.
         given = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resgym.game.actions import action_axes
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, Labeller
+from resgym.solver.labels import Labeller
 from tests.reference.search import Exhaustive
 from tests.resgym.solver.positions import OBJECTIVES, batch, drawn
 
@@ -35,15 +35,14 @@ def test_values_and_optimal_sets(objective, dimension, share):
     labels = Labeller(dimension, points, objective, budget=10**6).host(*arrays)
     # What is called proved is proved, however little may be spent.
     hasty = Labeller(dimension, points, objective, budget=2, room=2**10).host(*arrays)
-    assert (labels.status == SOLVED).all()
+    assert labels.solved.all()
     tried = Exhaustive(*OBJECTIVES[objective])
     for place, value, optimal in zip(positions, labels.value, labels.optimal, strict=True):
         assert tried.value(place) == value
         assert tried.best_sets(place) == [
             axes for axes, flag in zip(action_axes(dimension), optimal, strict=True) if flag
         ]
-    assert {*hasty.status} <= {SOLVED, OUT_OF_BUDGET}
-    told = hasty.status == SOLVED
+    told = hasty.solved
     assert (hasty.value[told] == labels.value[told]).all()
     assert (hasty.optimal[told] == labels.optimal[told]).all()
     assert told.any()

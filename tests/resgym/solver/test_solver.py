@@ -105,7 +105,7 @@ def test_corners():
     assert solve(corner, "nodes", time_limit=0.0).lower_bound >= 3
 
 
-def test_a_solution_is_reported_and_kept(capsys):
+def test_a_solution_is_reported_and_kept():
     seen: list[Progress] = []
     solution = solve("E8", progress=seen.append)
     bounds = [now.lower_bound for now in seen]
@@ -114,8 +114,6 @@ def test_a_solution_is_reported_and_kept(capsys):
     again = pickle.loads(pickle.dumps(solution))
     assert (again.value, again.tree.to_json()) == (solution.value, solution.tree.to_json())
     assert solution.to_dict()["proved"] is True
-    solve("E8", progress=True)
-    assert "at least" in capsys.readouterr().err
 
 
 def steps(points, objective, life, stretch=37):
@@ -251,13 +249,11 @@ def test_the_value_is_that_of_the_polyhedron(data):
         ({"objective": "width"}, ValueError, "objective must be .*, got 'width'"),
         ({"objective": "nodes", "max_depth": 3}, ValueError, "max_depth is for objective 'depth'"),
         ({"max_depth": -1}, ValueError, "max_depth must be at least 0, got -1"),
-        ({"time_limit": -1}, ValueError, "time_limit must be at least 0, got -1"),
-        ({"time_limit": float("nan")}, ValueError, "time_limit must be at least 0"),
+        ({"time_limit": -1}, ValueError, "time_limit must be at least 0 seconds, got -1"),
         ({"max_positions": 0}, ValueError, "max_positions must be at least 1, got 0"),
         ({"agent": "choose_first", "host": "zeillinger"}, ValueError, "must not both be given"),
         ({"max_depth": 2.5}, TypeError, "max_depth must be an integer"),
-        ({"time_limit": "1"}, TypeError, "time_limit must be seconds"),
-        ({"progress": 3}, TypeError, "progress must be True, False or a function"),
+        ({"time_limit": "1"}, ValueError, "time_limit must be at least 0 seconds, got '1'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, kind, message):

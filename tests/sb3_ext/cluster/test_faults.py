@@ -15,15 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.measure.rho import cross_play
-from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.cluster import RayCollector
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.train.config_files import transitions_for
-from sb3_ext.train.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.train.train import main as train
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.cluster.processes import (
@@ -172,8 +167,6 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
     ("number", "playing"),
     [
         (signal.SIGTERM, False),
-        pytest.param(signal.SIGTERM, True, marks=pytest.mark.long),
-        pytest.param(signal.SIGINT, False, marks=pytest.mark.long),
         pytest.param(signal.SIGINT, True, marks=pytest.mark.long),
     ],
 )
@@ -239,19 +232,3 @@ def test_what_is_wrong_is_one_line_and_code_2(
     assert len(said) == 1
     assert message in said[0]
     assert not list(tmp_path.rglob("*.yml"))
-
-
-@pytest.mark.long
-@pytest.mark.learning
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_host_learns_with_two_actors(seed: int) -> None:
-    """At the default budget of the quickstart, whose learner it is."""
-    torch.set_num_threads(1)
-    model = make_model(QUICKSTART_UPDATES, seed)
-    env_kwargs = {"opponent": "choose_first", "reward": "step"}
-    source = RayCollector("resgym/HironakaHost-v0", env_kwargs, actors=2, chunk=16)
-    model.learn(transitions_for(model, QUICKSTART_UPDATES), collector=source)
-    host = {"trained": player_of(model)}
-    rho = cross_play(host, ["choose_first"], games=2000, seed=2).results["trained"]["choose_first"]
-    print(f"seed {seed}: rho {rho.rho:.4f}\n{source._ledger.table()}")
-    assert rho.rho >= 0.165

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -111,27 +109,6 @@ def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: A
     assert wait_until(lambda: not workers())
 
 
-def test_lost_processes_leave_stdout_alone(tmp_path: Path) -> None:
-    """Ray would write of them where a command prints its results."""
-    pytest.importorskip("ray", reason=NEEDS_RAY)
-    program = """
-import sys, time
-from functools import partial
-from pathlib import Path
-from sb3_ext.cluster.pieces import spreading
-from tests.sb3_ext.cluster.test_pieces import dies_once
-if __name__ == "__main__":
-    with spreading(1) as spread:
-        print(list(spread(partial(dies_once, Path(sys.argv[1])), range(3))))
-        time.sleep(1.0)
-"""
-    environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert (said.returncode, said.stdout) == (0, "[0, 10, 20]\n"), said.stderr
-    assert (tmp_path / "died").exists()
-
-
 @pytest.mark.usefixtures("cluster")
 def test_an_error_is_that_of_the_function() -> None:
     with spreading(1) as spread:
@@ -172,34 +149,3 @@ def test_attacks_are_the_same_with_actors(tmp_path: Path) -> None:
     files += [f"seed-{seed}/policy.safetensors" for seed in (0, 1)]
     for file in files:
         assert file_digest(tmp_path / "here" / file) == file_digest(tmp_path / "there" / file)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--actors", "-1"], "attack: actors must be a whole number of at least 0, got -1"),
-    ],
-)
-def test_the_command_line_refuses_in_one_line(more: list[str], message: str, capsys: Any) -> None:
-    assert attack(["zeillinger", *more]) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
-    """With a cluster of its own, and every finished shard in its place."""
-    pytest.importorskip("ray", reason=NEEDS_RAY)
-    mark = uuid.uuid4().hex
-    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1"}
-    environment.pop("RAY_ADDRESS", None)
-    command = [sys.executable, "-m", "sb3_ext.teach", "--actors", "2"]
-    command += ["--no-progress", "--out", str(tmp_path / "data")]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    assert wait_until(lambda: len(marked(mark, COMMAND)) == 2, 60)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 128 + number, said
-    assert wait_until(lambda: not marked(mark), 60), marked(mark)

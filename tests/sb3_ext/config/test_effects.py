@@ -31,7 +31,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
-from resgym.trust import command_line, import_modules
+from resgym.trust import command_line
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge, placed
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.config.registry import Registry
@@ -166,18 +166,6 @@ def test_what_the_command_line_trusts(tmp_path: Path) -> None:
                 judge(data, file)
     with command_line(False, file), pytest.raises(ConfigError, match="connects"):
         read_mapping(file)
-
-
-def test_modules_that_were_imported_by_name_may_be_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mine_of_effects.py").write_text("class Code: pass\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    data = {"algorithm": "mine_of_effects:Code", "callback": "mine_of_effects.Code"}
-    with pytest.raises(ValueError, match="imports code"):
-        judge(data, "file.yml")
-    import_modules(["mine_of_effects"])
-    judge(data, "file.yml")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ import torch
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.runs.command import start
-from sb3_ext.runs.ranks import torchrun
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
 from tests.sb3_ext.ranks.processes import forked, free_port
@@ -209,14 +208,6 @@ def test_incomplete_variables_are_one_line(
         monkeypatch.setenv(name, value)
     assert train([]) == 2
     assert capsys.readouterr().err.startswith(f"train: {words}")
-
-
-@pytest.mark.parametrize("given", [{"RANK": "1"}, {"WORLD_SIZE": "1", "RANK": "0"}])
-def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> None:
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    with torchrun() as ranks:
-        assert ranks.size == 1
 
 
 def test_other_commands_are_refused(

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from sb3_ext.attack.attack import main as attack
 from sb3_ext.runs.checkpoint import CheckpointWarning
 from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
-from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
@@ -38,8 +36,6 @@ def test_a_folder_is_free_again_when_its_process_is_killed(tmp_path: Path) -> No
         lambda folder: two_player(["--config", "small", "--smoke", "--out", folder]),
         lambda folder: two_player(["--resume", folder]),
         lambda folder: quickstart(["--updates", "2", "--games", "2", "--out", folder]),
-        lambda folder: teach(["--out", folder]),
-        lambda folder: attack(["zeillinger", "--out", folder]),
     ],
 )
 def test_every_driver_keeps_out_of_the_folder_of_another(

@@ -17,7 +17,7 @@ import yaml
 from resgym.game import REWARDS
 from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.pieces import spreading
-from sb3_ext.ddqn.algorithms import ALGORITHMS, family
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy
@@ -221,13 +221,6 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     assert train_main(["--resume", str(run), "--trust"]) == 2
     assert "algo: got 'not_named:Mine', which imports code" in capsys.readouterr().err
     assert not was_imported("not_named")
-
-
-def test_the_family_of_an_algorithm():
-    assert {name: family(ALGORITHMS[name]) for name in ("ddqn", "ppo", "qrdqn", "ppo_mask")} == {
-        name: name for name in ("ddqn", "ppo", "qrdqn", "ppo_mask")
-    }
-    assert family(rl_zoo3.ALGOS["sac"]) is None
 
 
 def is_known(name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from types import SimpleNamespace
 
@@ -116,14 +115,6 @@ def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch,
     assert card.main(arguments) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "new").exists()
-
-
-def test_a_card_that_is_stopped_half_way_shows_no_earlier_figures(saved, tmp_path, monkeypatch):
-    (tmp_path / "README.md").write_text("earlier figures")
-    monkeypatch.setattr(card, "measure", lambda *_, **__: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        card.write_card(saved / "host.zip", tmp_path, "mine")
-    assert sorted(os.listdir(tmp_path)) == [CONFIG, MODEL]
 
 
 def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkeypatch, capsys):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import gymnasium
@@ -16,9 +14,7 @@ import pytest
 import rl_zoo3.enjoy
 import rl_zoo3.train
 import yaml
-from stable_baselines3 import DQN, PPO
-from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3 import PPO
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
@@ -133,30 +129,6 @@ def test_tensorboard_calls_a_run_by_its_algorithm(tmp_path):
     model.learn(16, tb_log_name="other")
     Mine("HostPolicy", env, **arguments).learn(4)
     assert {path.name for path in tmp_path.iterdir()} == {"DDQN_1", "other_1", "Mine_1"}
-
-
-def test_a_monitor_of_sb3_counts_where_the_environment_does_not(tmp_path):
-    games = {"reward": "step", "max_num_points": 5, "invalid_action": "noop"}
-
-    def make(**more):
-        return TensorVecEnv(gymnasium.make_vec(HOST, num_envs=4, **games, **more))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env = VecMonitor(make(episode_statistics=False), str(tmp_path / "seen"))
-        model = DQN("MlpPolicy", env, learning_starts=8, buffer_size=100, seed=0)
-        model.learn(200)
-        returns, lengths = evaluate_policy(
-            model, env, n_eval_episodes=8, return_episode_rewards=True
-        )
-    assert returns == [-length for length in lengths]
-    env.close()
-    own, _ = evaluate_policy(model, make(), n_eval_episodes=8, return_episode_rewards=True)
-    assert len(own) == 8
-    header, columns, *rows = (tmp_path / "seen.monitor.csv").read_text().splitlines()
-    assert json.loads(header.removeprefix("#"))["env_id"]
-    assert columns == "r,l,t"
-    assert rows
 
 
 @pytest.mark.long

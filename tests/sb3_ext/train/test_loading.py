@@ -8,7 +8,6 @@ import sys
 import textwrap
 import zipfile
 
-import gymnasium
 import pytest
 import torch
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
@@ -21,11 +20,10 @@ from resgym.measure.games import play_lengths
 from resgym.measure.rho import rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
-from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import save_run
-from sb3_ext.ddqn import DDQN, QPolicy
+from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player, load_policy
@@ -75,18 +73,6 @@ def test_two_players_in_one_checkpoint(tmp_path):
     for seat, model in models.items():
         player = load_player(tmp_path / "run", seat)
         assert scores(seat, player) == scores(seat, player_of(model))
-
-
-def test_best_of_an_evaluation_can_be_played(tmp_path):
-    model = make_model("host", learning_starts=8)
-    evaluation = RhoEvaluation(
-        ["random"], Every(updates=5), games=50, save_path=tmp_path, max_value=6
-    )
-    model.learn(80, evaluation)
-    best = rho(load_player(tmp_path / "best", "host"), "random", games=50, seed=0, **SIZES)
-    assert best.rho == pytest.approx(evaluation.best_score)
-    zipped = rho(load_player(tmp_path / "best_model.zip", "host"), "random", games=50, **SIZES)
-    assert zipped.rho == pytest.approx(evaluation.best_score)
 
 
 ALGORITHMS = {
@@ -162,17 +148,6 @@ def test_hostile_descriptions(change, message, tmp_path):
         load_player(path, "host")
     assert str(caught.value).startswith(f"{path}: network: ")
     assert "\n" not in str(caught.value)
-
-
-class OwnPolicy(QPolicy):
-    pass
-
-
-def test_policies_without_a_registered_name_resume_but_cannot_be_loaded(tmp_path):
-    model = DDQN(OwnPolicy, make_env("host"), buffer_size=100, device="cpu")
-    path = save_run(model, tmp_path)
-    with pytest.raises(CheckpointError, match=r"not described: .*OwnPolicy.* is not a registered"):
-        load_player(path, "host")
 
 
 def test_other_files(tmp_path):
@@ -260,29 +235,6 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
     ]
     with pytest.raises(ValueError, match=r"must have no memory, but .* remembers"):
         worst_case_moves(player, starts, spec, 5, 100)
-
-
-@pytest.mark.parametrize("seat", ["host", "agent"])
-def test_a_recurrent_opponent_forgets_when_a_game_ends(seat):
-    """A row of an environment plays the same among others, through all restarts."""
-    model, learner = recurrent_model(seat), "agent" if seat == "host" else "host"
-
-    def seen(num_envs):
-        opponent, env_id = player_of(model), f"resgym/Hironaka{learner.capitalize()}-v0"
-        settings = {"opponent": opponent, "max_episode_steps": 9, **SIZES}
-        env = gymnasium.make_vec(env_id, num_envs=num_envs, **settings)
-        (shown, _), found, ended = env.reset(seed=1), [], 0
-        for step in range(80):
-            chosen = torch.full((num_envs,), step % 4)
-            if learner == "agent":
-                chosen = shown["coords"].to(torch.uint8).argmax(1)
-            shown, _, terminated, truncated, _ = env.step(chosen)
-            found.append((shown if learner == "host" else shown["coords"])[0].tolist())
-            ended += int(terminated[0] | truncated[0])
-        assert ended > 2
-        return found
-
-    assert seen(6) == seen(1)
 
 
 def test_loading_a_checkpoint_unpickles_nothing(tmp_path):

@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from sb3_ext.runs.files import write_text_durably
-from sb3_ext.runs.provenance import commit, versions
+from sb3_ext.runs.files import commit, versions, write_text_durably
 
 SCHEMA = 1
 ROOT = Path(__file__).resolve().parents[1]

@@ -37,7 +37,7 @@ from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import digest_of, write_json

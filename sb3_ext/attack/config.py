@@ -9,7 +9,6 @@ from pydantic import model_validator
 
 from resgym import GameSpec, make_agent, make_host
 from resgym.polynomials.starts import resolve_starts
-from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
@@ -19,6 +18,8 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
     accepted_by,
+    check_arguments,
+    check_policy,
     errors_of,
 )
 from sb3_ext.ddqn import DDQN

@@ -18,8 +18,8 @@ from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_
 from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.best import save_player
-from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import check_arguments
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.folder import RunFolder, going_on_without

@@ -33,7 +33,7 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import errors_of
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""

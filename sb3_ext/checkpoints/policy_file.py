@@ -19,7 +19,7 @@ from stable_baselines3.common.policies import BasePolicy
 from resgym.trust import regular_file
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.runs.checkpoint_format import CheckpointError, errors_named
+from sb3_ext.runs.checkpoint import CheckpointError, errors_named
 
 MODEL, CONFIG = "model.safetensors", "config.json"
 """Files of a card's folder: a file as above, and what it is made of, for people."""

@@ -22,8 +22,14 @@ from sb3_ext.checkpoints.model_state import (
     model_state,
     restore_model,
 )
-from sb3_ext.runs.checkpoint import checkpoint_name, read_checkpoint, save_checkpoint
-from sb3_ext.runs.checkpoint_format import CheckpointError, CheckpointWarning, errors_named
+from sb3_ext.runs.checkpoint import (
+    CheckpointError,
+    CheckpointWarning,
+    checkpoint_name,
+    errors_named,
+    read_checkpoint,
+    save_checkpoint,
+)
 from sb3_ext.runs.ranks import ranks_of
 
 

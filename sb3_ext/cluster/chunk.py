@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,18 +37,10 @@ class Chunk:
 
 def stacked(steps: Iterable[ParallelStep]) -> ParallelStep:
     """Steps of the same games one after another as one; their memory may be used again."""
-    return _together([_copied(step.as_arrays()) for step in steps], np.stack)
-
-
-def side_by_side(parts: Sequence[ParallelStep]) -> ParallelStep:
-    """The steps of other games at the same times as one."""
-    return _together(parts, partial(np.concatenate, axis=1))
-
-
-def _together(parts: Sequence[ParallelStep], join: Callable[..., Any]) -> ParallelStep:
+    copies = [_copied(step.as_arrays()) for step in steps]
     return ParallelStep._make(
-        None if values[0] is None else each_entry(lambda *each: join(each), *values)
-        for values in zip(*parts, strict=True)
+        None if values[0] is None else each_entry(lambda *each: np.stack(each), *values)
+        for values in zip(*copies, strict=True)
     )
 
 

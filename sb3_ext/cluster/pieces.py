@@ -55,7 +55,8 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
         yield map if check is _nothing else partial(_in_turn, check)
         return
     with connected(None) as ray:
-        yield Processes(ray, actors, check).map
+        check_cpus(ray, actors)
+        yield partial(_spread, ray, actors, check)
 
 
 def _in_turn(
@@ -75,81 +76,61 @@ def _unpacked(function: bytes) -> Any:
     return cloudpickle.loads(function)
 
 
-def do_piece(modules: tuple[str, ...], function: bytes, piece: bytes, *shared: Any) -> bytes:
+def do_piece(modules: tuple[str, ...], function: bytes, piece: bytes) -> bytes:
     """The packed result of a piece, in a process of the cluster."""
     from ray import cloudpickle
 
     import_modules(modules)
     # Packed here, arrays can be written to on the other side, as without Ray.
-    result: bytes = cloudpickle.dumps(_unpacked(function)(cloudpickle.loads(piece), *shared))
+    result: bytes = cloudpickle.dumps(_unpacked(function)(cloudpickle.loads(piece)))
     return result
 
 
-class Processes:
-    """So many processes on a Ray cluster.
+def _spread(
+    ray: Any,
+    actors: int,
+    check: Callable[[], None],
+    function: Callable[..., Any],
+    pieces: Iterable[Any],
+) -> Iterator[Any]:
+    """`map` by processes, which unpack a function once; few pieces are made ahead."""
+    work = ray.remote(do_piece).options(num_cpus=1, max_retries=LOST_IN_A_ROW - 1)
+    packed, modules = ray.put(ray.cloudpickle.dumps(function)), imported_modules()
+    left = map(ray.cloudpickle.dumps, pieces)
+    asked: deque[Any] = deque()
+    running: list[Any] = []
+    taken = 0
+    try:
+        while True:
+            while len(running) < actors and len(asked) < AHEAD * actors:
+                if (piece := next(left, None)) is None:
+                    break
+                asked.append(work.remote(modules, packed, piece))
+                running.append(asked[-1])
+            if not asked:
+                return
+            if asked[0] in running:
+                _, running = ray.wait(running, timeout=CHECK_SECONDS)
+                check()
+            else:
+                yield ray.cloudpickle.loads(_result(ray, taken, asked.popleft()))
+                taken += 1
+    finally:
+        for each in running:  # nobody wants what they work on any more
+            with suppress(Exception):  # the cluster may be gone
+                ray.cancel(each, force=True)
 
-    Args:
-        ray: The module, connected.
-        actors: How many.
-        check: As in `spreading`.
 
-    Raises:
-        ValueError: The cluster is too small.
-    """
-
-    def __init__(self, ray: Any, actors: int, check: Callable[[], None] = _nothing) -> None:
-        check_cpus(ray, actors)
-        self._ray, self._actors, self._check = ray, actors, check
-
-    def map(
-        self, function: Callable[..., Any], pieces: Iterable[Any], *shared: Any
-    ) -> Iterator[Any]:
-        """Results in the order of the pieces; few are made before they are taken.
-
-        Function, pieces and results travel by pickle, and a process unpacks a function once for
-        several calls in a row. `shared` are further arguments, the same for all pieces; references
-        of Ray stand for what is in its object store.
-
-        Raises:
-            ChildProcessError: A piece lost its process again and again.
-        """
-        ray = self._ray
-        work = ray.remote(do_piece).options(num_cpus=1, max_retries=LOST_IN_A_ROW - 1)
-        packed, modules = ray.put(ray.cloudpickle.dumps(function)), imported_modules()
-        left = map(ray.cloudpickle.dumps, pieces)
-        asked: deque[Any] = deque()
-        running: list[Any] = []
-        taken = 0
-        try:
-            while True:
-                while len(running) < self._actors and len(asked) < AHEAD * self._actors:
-                    if (piece := next(left, None)) is None:
-                        break
-                    asked.append(work.remote(modules, packed, piece, *shared))
-                    running.append(asked[-1])
-                if not asked:
-                    return
-                if asked[0] in running:
-                    _, running = ray.wait(running, timeout=CHECK_SECONDS)
-                    self._check()
-                else:
-                    yield ray.cloudpickle.loads(self._result(taken, asked.popleft()))
-                    taken += 1
-        finally:
-            for each in running:  # nobody wants what they work on any more
-                with suppress(Exception):  # the cluster may be gone
-                    ray.cancel(each, force=True)
-
-    def _result(self, number: int, reference: Any) -> bytes:
-        try:
-            return self._ray.get(reference)  # type: ignore[no-any-return]
-        except self._ray.exceptions.RayTaskError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, Exception):
-                raise cause from error
-            raise RuntimeError(f"piece {number}: {reason_of(error)}") from error
-        except self._ray.exceptions.RayError as error:
-            raise ChildProcessError(
-                f"piece {number}: {LOST_IN_A_ROW} times in a row its process was lost "
-                f"(of too little memory?): {type(error).__name__}"
-            ) from error
+def _result(ray: Any, number: int, reference: Any) -> bytes:
+    try:
+        return ray.get(reference)  # type: ignore[no-any-return]
+    except ray.exceptions.RayTaskError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, Exception):
+            raise cause from error
+        raise RuntimeError(f"piece {number}: {reason_of(error)}") from error
+    except ray.exceptions.RayError as error:
+        raise ChildProcessError(
+            f"piece {number}: {LOST_IN_A_ROW} times in a row its process was lost "
+            f"(of too little memory?): {type(error).__name__}"
+        ) from error

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from sb3_ext.config.checks import shown
-from sb3_ext.config.effects import judge
+from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, errors_of, read_section
-from sb3_ext.config.yaml_files import MAX_BYTES, parse_yaml
 
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
 """An installed package has its configurations beside its code, a checkout at the top."""

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import yaml
 from filelock import FileLock, Timeout
 
-from sb3_ext.runs.checkpoint_format import CheckpointWarning
+from sb3_ext.runs.checkpoint import CheckpointWarning
 from sb3_ext.runs.files import write_json, write_text_durably
 
 LOCK = ".lock"

@@ -29,7 +29,7 @@ from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 from resgym.trust import regular_file
 from sb3_ext.networks.mirror import rows_in_order
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.runs.files import digest_of
 
 _ROWS_AT_ONCE = 8192

@@ -32,7 +32,7 @@ from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import digest_of, write_json

@@ -17,7 +17,6 @@ from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
-from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
@@ -28,6 +27,8 @@ from sb3_ext.config.sections import (
     Size,
     Transitions,
     accepted_by,
+    check_arguments,
+    check_policy,
     read_section,
 )
 from sb3_ext.ddqn import DDQN
@@ -35,7 +36,7 @@ from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack"),

@@ -34,8 +34,7 @@ from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.checkpoint import CheckpointError, read_checkpoint
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import CheckpointError, errors_named, read_checkpoint
 from sb3_ext.train.flags import arguments_of, check_algorithm, make_parser
 from sb3_ext.train.manager import Manager
 

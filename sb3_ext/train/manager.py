@@ -38,15 +38,15 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.config.sections import REFUSALS
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
 from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.runs.files import provenance
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
-from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 from sb3_ext.train.config_files import (

@@ -22,9 +22,8 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, torch_threads
-from sb3_ext.runs.files import write_json, write_text_durably
+from sb3_ext.runs.files import provenance, write_json, write_text_durably
 from sb3_ext.runs.folder import RunFolder
-from sb3_ext.runs.provenance import provenance
 from sb3_ext.train.config_files import section_of, transitions_for
 from sb3_ext.train.curves import history_curves
 

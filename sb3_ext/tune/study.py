@@ -13,7 +13,6 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from pydantic import Field, model_validator
 
-from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_number, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import Registry
@@ -24,6 +23,7 @@ from sb3_ext.config.sections import (
     Section,
     accepted_by,
     checked,
+    from_data,
     read_section,
 )
 

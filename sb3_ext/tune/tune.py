@@ -31,11 +31,10 @@ from optuna.storages import RDBStorage, RetryFailedTrialCallback, fail_stale_tri
 from optuna.trial import FrozenTrial, TrialState
 
 from sb3_ext.__main__ import COMMANDS
-from sb3_ext.config.arguments import REFUSALS, from_data
 from sb3_ext.config.checks import check_count, one_line
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.config.sections import REFUSALS, ConfigError, errors_of, from_data
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, parser_of
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.tune.study import PRUNERS, StudyConfig

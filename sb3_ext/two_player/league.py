@@ -41,13 +41,13 @@ from sb3_ext.config.sections import (
 from sb3_ext.runs import driver
 from sb3_ext.runs.checkpoint import (
     checkpoint_name,
+    errors_named,
     is_checkpoint,
     list_checkpoints,
     load_checkpoint,
     prune_checkpoints,
     save_checkpoint,
 )
-from sb3_ext.runs.checkpoint_format import errors_named
 from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used
 from sb3_ext.runs.files import write_json

@@ -35,7 +35,6 @@ from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
-from sb3_ext.config.arguments import check_arguments, check_policy, from_data
 from sb3_ext.config.sections import (
     ConfigError,
     Fraction,
@@ -44,13 +43,16 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     accepted_by,
+    check_arguments,
+    check_policy,
     errors_of,
+    from_data,
 )
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
-from sb3_ext.runs.checkpoint_format import errors_named
+from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.hironaka import Game
 

@@ -11,7 +11,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan
-from sb3_ext.cluster.chunk import blocks, side_by_side
+from sb3_ext.cluster.chunk import blocks
 from sb3_ext.cluster.collector import Ledger
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import TensorCollector
@@ -138,17 +138,3 @@ def test_the_ledger_takes_no_chunk_that_is_too_old() -> None:
     assert counted["lengths"] == 2 * episode["l"].sum()
     assert [each["transitions"] for each in counted["actors"]] == [0, 160]
     assert "3 received, 2 accepted, 1 stale" in other.table()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_chunks_side_by_side_are_those_of_all_rows(kind: str) -> None:
-    model, env_kwargs = model_of(kind)
-    parts = [
-        actor_of(model, env_kwargs, games)
-        .collect(number, 0, 0, weights_of(model), 0.5, None)[0]
-        .steps
-        for number, games in enumerate((8, 4))
-    ]
-    first, second = blocks(side_by_side([parts[0], parts[1], parts[1]]), 8)
-    assert same_steps(first, parts[0])
-    assert same_steps(second, side_by_side([parts[1], parts[1]]))

@@ -39,31 +39,3 @@ def test_conf_file_takes_a_name_of_the_package(name, capsys):
     with pytest.raises(SystemExit):
         make_parser().parse_args(["-conf", "nothing"])
     assert "conf-file: there is no file 'nothing'" in capsys.readouterr().err
-
-
-def test_the_plots_of_rl_zoo3_are_part_of_the_extra():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    for name in ("scipy", "seaborn"):
-        assert f'    "{name}>=' in text
-        assert f"\n{name}==" in pinned
-
-
-def test_a_host_that_cannot_play_is_refused_before_one_is_measured(tmp_path, capsys, monkeypatch):
-    from resgym import scoreboard
-
-    asked: list[int] = []
-    resolve = scoreboard.resolve_player
-
-    def refuse_twenty(host, role, spec):
-        if spec.max_num_points == 20:
-            raise ValueError("it knows 5 points")
-        return resolve(host, role, spec)
-
-    monkeypatch.setattr(scoreboard, "resolve_player", refuse_twenty)
-    monkeypatch.setattr(scoreboard, "measure", lambda *_, **__: asked.append(1))
-    code, _, err = run(
-        capsys, "scoreboard", "add", "zeillinger", "--file", str(tmp_path / "rows.json")
-    )
-    assert (code, asked) == (2, [])
-    assert "it knows 5 points" in err

@@ -6,7 +6,6 @@ Every case is tried in the middle of a run, which then goes on as if nothing had
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from resgym.game import GameSpec, state_from_points
 from tests.resgym.envs import helpers
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, SHORT, act_random, make_vec, row_bytes
 
@@ -197,13 +195,6 @@ def test_illegal_axes_of_the_agent(undisturbed):
     assert run(env, disturb) == undisturbed[AGENT]
 
 
-def test_a_first_reset_of_some_rows():
-    env = make_vec(HOST, 3)
-    with pytest.raises(ValueError, match=r"^reset_mask must have at the first reset all True"):
-        env.reset(seed=0, options={"reset_mask": [True, False, True]})
-    env.reset(seed=0, options={"reset_mask": [True, True, True]})
-
-
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize(
     ("action", "kind", "message"),
@@ -274,30 +265,3 @@ def test_making(name, value, kind, message, env_id):
     with pytest.raises(kind, match=message) as caught:
         make_vec(env_id, **{"num_envs": 3, name: value})
     assert "\n" not in str(caught.value)
-
-
-def test_the_wrapper_checks_what_it_wraps():
-    from resgym.envs import AlternatingPlayers, HironakaVectorEnv
-
-    with pytest.raises(TypeError, match=r"^env must be a HironakaVectorEnv .*, got SyncVectorEnv$"):
-        AlternatingPlayers(gymnasium.make_vec(HOST, num_envs=1, vectorization_mode="sync"))
-    with pytest.raises(ValueError, match=r"^seat must be 'host' or 'agent', got 'dealer'$"):
-        AlternatingPlayers(HironakaVectorEnv(1), seat="dealer")
-
-
-def test_states_are_checked_as_starts_are():
-    """The same door without an environment, where finished positions are allowed."""
-    spec = GameSpec(3, 6)
-    assert bool(state_from_points([(1, 1, 1)], spec).finished())
-    handed_back = SimpleNamespace(reset=lambda options: options["points"])
-    for case, (call, kind, field, given, allowed) in CASES.items():
-        if not case.startswith("points: ") or "finished" in case or "other rows" in case:
-            continue
-        value = call(handed_back)
-        with pytest.raises(kind) as caught:
-            state_from_points(value, spec)
-        message = str(caught.value)
-        assert message.startswith(field), case
-        assert given in message
-        assert allowed in message
-        assert "\n" not in message

@@ -21,17 +21,6 @@ def test_rho_as_json(capsys):
     )
 
 
-def test_rho_as_text_and_every_option(capsys):
-    arguments = ["--games", "30", "--seed", "7", "--dimension", "4", "--max-num-points", "9"]
-    arguments += ["--max-value", "6", "--max-moves", "11", "--device", "cpu"]
-    code, out, err = run(capsys, "rho", "random", "random", *arguments)
-    expected = rho(
-        "random", "random", games=30, seed=7, dimension=4, max_num_points=9, max_value=6,
-        max_moves=11,
-    )  # fmt: skip
-    assert (code, out, err) == (0, f"{expected}\n", "")
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -48,16 +37,6 @@ def test_who_waits_at_a_terminal_is_told(capsys, monkeypatch, words, told):
     assert code == 0
     assert told in err.splitlines()[0]
     assert told not in out
-
-
-@pytest.mark.parametrize("rule", [{"rule": "polyhedra", "unit": 4}, {"rule": "thom"}], ids=str)
-def test_rho_of_another_rule(capsys, rule):
-    options = [word for name, value in rule.items() for word in (f"--{name}", str(value))]
-    code, out, err = run(capsys, "rho", "all_coord", "random", *SMALL, *options)
-    assert (code, out, err) == (0, f"{rho('all_coord', 'random', games=40, **rule)}\n", "")
-    code, out, _ = run(capsys, "cross-play", "--hosts", "random", *SMALL, *options)
-    agents = ["random", "choose_first", "choose_last"]
-    assert (code, out) == (0, f"{cross_play(['random'], agents, games=40, **rule)}\n")
 
 
 def test_cross_play(capsys):

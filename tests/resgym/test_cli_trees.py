@@ -69,15 +69,6 @@ def test_solve_says_what_is_proved(capsys, arguments, least, most):
     assert out.startswith(said if result["proved"] else "depth: at least ")
 
 
-@pytest.mark.parametrize("command", ["tree", "solve", "play"])
-def test_a_caret_points_at_what_does_not_parse(capsys, command):
-    code, _, err = run(capsys, command, "x^2+y^")
-    lines = err.rstrip("\n").splitlines()
-    assert code == 2
-    assert len(lines) == 3
-    assert lines[2].index("^") - lines[1].index("x") == len("x^2+y^") or lines[2].strip() == "^"
-
-
 @pytest.mark.parametrize(
     ("command", "option"),
     [("tree A2", "--out"), ("solve A2", "--out"), ("play A2", "--out"), ("cross-play", "--plot")],
@@ -127,15 +118,6 @@ def test_an_interrupted_solver_says_what_it_has_proved(capsys, tmp_path, monkeyp
     else:
         assert re.fullmatch(r"depth: at least \d+ moves \(stopped by interrupt; .*\)\n", out)
         assert "at least 0 " not in out
-    assert os.listdir(tmp_path) == []
-
-
-def test_an_interrupted_tree_leaves_no_file(capsys, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("resgym.trees.growth.grow_tree", interrupt)
-    assert run(capsys, "tree", "A2", "--out", str(tmp_path / "t.svg")) == (130, "", "")
     assert os.listdir(tmp_path) == []
 
 

@@ -45,12 +45,6 @@ def test_every_name_is_found_where_it_is_at_home(name):
         getattr(package, "nothing")  # noqa: B009
 
 
-def test_modules_are_attributes_as_before():
-    code = "import resgym; print(resgym.solver.__name__, resgym.players.registry.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["resgym.solver", "resgym.players.registry"], done.stderr
-
-
 REGISTERED = """
 import resgym
 

@@ -36,25 +36,6 @@ def test_figures_are_those_of_the_solver():
     assert (row.cut, row.given_up, row.random.share) == (0, 0, None)
 
 
-def test_the_optimal_host_has_all_of_the_optimum():
-    row = measure("optimal", 5, number=8)
-    assert row.worst.share == pytest.approx((1.0, 1.0))
-    assert row.choose_first.share[1] < 1.0  # it plays for the worst case
-
-
-def test_hosts_that_draw_have_no_worst_case():
-    row = measure("random", 5, number=4)
-    assert row.worst is None
-    assert row.random.rho[0] > 0
-
-
-def test_what_was_given_up_is_a_range():
-    either = Figure((0.0036, 0.0049), (0.003, 0.006), (116.87, 124.57), (0.0624, 0.0849))
-    assert either.cells() == ("0.0036 to 0.0049", "6.2 to 8.5 %", "116.87 to 124.57")
-    settled = Figure((0.05, 0.05), (0.04, 0.06), (20.0, 20.0), None)
-    assert settled.cells() == ("0.0500 ± 0.0100", "-", "20.00")
-
-
 def test_the_file_holds_every_shipped_host():
     # In a process of its own: other tests add players to the registry of this one.
     code = "from resgym.players import *; print(*host_names())"

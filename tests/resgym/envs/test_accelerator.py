@@ -82,16 +82,6 @@ def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
     assert played(build(env_id, opponent, autoreset_mode=mode)) == there
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_final_observations_and_statistics_are_always_there(device):
-    """Whether an episode ended is not known without a look, so the fields do not depend on it."""
-    env = build(HOST, "random", device=device)
-    env.reset(seed=0)
-    for time in range(5):
-        *_, info = env.step(act_random(env, time))
-        assert sorted(info) == ["_episode", "_final_obs", "episode", "final_obs", "overflow"]
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize(("env_id", "opponent"), CASES)
 def test_a_step_never_waits_for_the_device(env_id, opponent, mode, monkeypatch):

@@ -145,37 +145,6 @@ def test_a_refused_reset_has_not_happened(case: str) -> None:
         assert same(env.state_dict(), before)
 
 
-@pytest.mark.usefixtures("on_every_backend")
-@pytest.mark.parametrize("env_id", SEATS)
-@pytest.mark.parametrize("dtype", ["uint8", "int32"])
-def test_legal_answers_of_any_integers_play_alike(env_id: str, dtype: str) -> None:
-    """Also of any strides."""
-    players = tuple(Spoiled(SEATS[env_id]) for _ in range(2))
-    players[0].spoil = lambda a, c: a.to(getattr(torch, dtype)).repeat_interleave(2)[::2]
-    envs = tuple(make(env_id, player) for player in players)
-    for env in envs:
-        env.reset(seed=8)
-    for time in range(12):
-        step_both(envs, time)
-
-
-@pytest.mark.usefixtures("on_every_backend")
-@pytest.mark.parametrize("env_id", SEATS)
-def test_everybody_is_asked_and_checked_once_a_move(env_id: str) -> None:
-    asked: list[int] = []
-
-    class Counting(Spoiled):
-        def act(self, state: Any, coords: Tensor | None, rng: Any) -> Any:
-            asked.append(state.num_games)
-            return super().act(state, coords, rng)
-
-    env = make(env_id, Counting(SEATS[env_id]), max_episode_steps=None, max_num_points=20)
-    env.reset(seed=0)
-    asked.clear()
-    env.step(act_random(env, 0))
-    assert asked == [NUM_ENVS]
-
-
 @pytest.mark.parametrize("case", ["outside the set", "too short", "floats", "None"])
 @pytest.mark.parametrize("role", ["host", "agent"])
 def test_measures_trees_and_records_refuse(role: str, case: str) -> None:

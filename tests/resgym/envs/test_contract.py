@@ -12,7 +12,7 @@ from stable_baselines3.common import env_checker
 
 from resgym.testing import check_vector_env
 from tests.resgym.backends import every_backend
-from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES, SHORT, make_vec
+from tests.resgym.envs.helpers import AGENT, IDS, MODES, SHORT, make_vec
 
 SIZES = {
     "short": SHORT,
@@ -46,15 +46,6 @@ def test_vector_contract_of_every_backend(env_id, backend):
     check_vector_env(lambda n: make_vec(env_id, n, backend=backend), steps=40, num_envs=3)
 
 
-@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
-@pytest.mark.parametrize("opponent", ["choose_first", "greedy_points"])
-def test_vector_contract_of_other_options(invalid_action, opponent):
-    check_vector_env(
-        lambda n: make_vec(HOST, n, opponent=opponent, invalid_action=invalid_action, **SHORT),
-        steps=40,
-    )
-
-
 @pytest.mark.parametrize("size", [{}, *SIZES.values()], ids=["default", *SIZES])
 @pytest.mark.parametrize("env_id", IDS)
 def test_single_environments_pass_the_checkers(env_id, size):
@@ -71,11 +62,6 @@ def test_single_environments_pass_the_checkers(env_id, size):
             check_env(env.unwrapped, skip_render_check=True)
             env_checker.check_env(env.unwrapped)
     env.close()
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_rendering_passes_the_checker(env_id):
-    check_env(gymnasium.make(env_id, render_mode="ansi").unwrapped)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -18,61 +18,6 @@ def axes_of(coords) -> tuple[int, ...]:
     return tuple(axis for axis, chosen in enumerate(coords) if chosen)
 
 
-@pytest.mark.parametrize("host", ["random", "zeillinger", "random_pair"])
-@pytest.mark.parametrize(("dimension", "reposition"), [(3, False), (4, True)])
-def test_the_coords_observed_are_the_coords_played(host, dimension, reposition):
-    """The agent answers the very set that it was shown, also right after a restart."""
-    env = make_vec(AGENT, 5, opponent=host, dimension=dimension, reposition=reposition, **PLAIN)
-    observation, _ = env.reset(seed=11)
-    ends = 0
-    for time in range(50):
-        before = [alive(array(observation["points"])[row]) for row in range(5)]
-        sets = [axes_of(array(observation["coords"])[row]) for row in range(5)]
-        masks = array(env.action_masks())
-        assert [axes_of(mask) for mask in masks] == sets
-        actions = act_random(env, time)
-        observation, _, terminated, truncated, info = env.step(actions)
-        ended = array(terminated | truncated)
-        ends += int(ended.sum())
-        for row in range(5):
-            expected = rule.move(before[row], sets[row], int(actions[row]), reposition=reposition)
-            shown = info["final_obs"] if ended[row] else observation
-            assert alive(array(shown["points"])[row]) == expected
-            assert bool(terminated[row]) == rule.is_finished(expected)
-            assert len(sets[row]) >= 2
-    assert ends > 10
-
-
-@pytest.mark.parametrize("agent", ["random", "choose_last", "greedy_points"])
-def test_the_host_plays_the_game(agent):
-    """The answering agent is shown the host's set and position, and its axis is what is played."""
-    asked = []
-
-    def spy(state, coords, rng):
-        from resgym.players import make_agent
-
-        axis = make_agent(agent).act(state, coords, rng)
-        asked.append((state.point_lists(), [axes_of(row) for row in coords], axis.tolist()))
-        return axis
-
-    env = make_vec(HOST, 5, opponent=spy, **PLAIN)
-    observation, _ = env.reset(seed=2)
-    for time in range(50):
-        before = [alive(array(observation)[row]) for row in range(5)]
-        actions = act_random(env, time)
-        observation, _, terminated, truncated, info = env.step(actions)
-        positions, sets, axes = asked[-1]
-        assert len(asked) == time + 1
-        assert positions == before
-        assert sets == [rule.host_actions(3)[action] for action in actions]
-        ended = array(terminated | truncated)
-        for row in range(5):
-            expected = rule.move(before[row], sets[row], axes[row])
-            shown = info["final_obs"] if ended[row] else observation
-            assert alive(array(shown)[row]) == expected
-            assert bool(terminated[row]) == rule.is_finished(expected)
-
-
 def test_both_seats_play_the_game():
     env = make_vec(BOTH, 5, reward="points", **PLAIN)
     observation, _ = env.reset(seed=4)

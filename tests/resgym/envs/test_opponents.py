@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from resgym.envs import AlternatingPlayers, HironakaVectorEnv
 from resgym.game.rng import Stream
 from resgym.players import make_agent, make_host
 from tests.resgym.envs.helpers import (
@@ -100,24 +99,6 @@ def test_games_are_dealt_out_in_turn(env_id, mode):
     assert all((row, 2) in met for row in range(4))
 
 
-def test_a_new_opponent_answers_from_the_next_move_on():
-    env = make_vec(HOST, 3, opponent="choose_first", scale_observation=False)
-    points = [(4, 0, 1), (0, 3, 0)]
-    env.reset(seed=0, options={"points": points})
-    env.set_opponent("choose_last")
-    assert type(env.opponents[0]) is type(make_agent("choose_last"))
-    observation, *_ = env.step([0, 0, 0])
-    # {x, y} answered by y: (4, 4, 1) and (0, 3, 0), where the second covers the first.
-    assert env.games.episode.tolist() == [1, 1, 1]
-    # At the agent's seat the set that was named before stays the one to answer.
-    env = make_vec(AGENT, 3, opponent="all_coord")
-    observation, _ = env.reset(seed=0)
-    env.set_opponent(lambda state, coords, rng: state.count * 0)
-    assert env.action_masks().tolist() == [[True] * 3] * 3
-    observation, *_ = env.step([0, 1, 2])
-    assert observation["coords"].tolist() == [[1, 1, 0]] * 3
-
-
 def test_a_refused_opponent_leaves_the_old_one():
     env = make_vec(HOST, 3, opponent="choose_first")
     expected = trace(make_vec(HOST, 3, opponent="choose_first"))
@@ -204,13 +185,3 @@ def test_an_opponent_that_fails_leaves_no_trace(env_id):
         with pytest.raises(RuntimeError, match="no answer"):
             env.reset(seed=1)
         assert [field.tolist() for field in env.games[:-1]] == before
-
-
-def test_the_name_of_an_environment_says_who_sits_where():
-    env = make_vec(HOST, 2, opponent=["choose_first", "random"])
-    assert repr(env) == (
-        "HironakaVectorEnv(resgym/HironakaHost-v0, num_envs=2, seat=host, "
-        "opponent=ChooseFirstAgent, RandomAgent)"
-    )
-    env = AlternatingPlayers(HironakaVectorEnv(2), "agent", "zeillinger")
-    assert repr(env) == "AlternatingPlayers(num_envs=2, seat=agent, opponent=ZeillingerHost)"

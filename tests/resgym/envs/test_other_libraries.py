@@ -44,30 +44,3 @@ def test_torchrl_registers_the_info_of_a_single_environment(env_id):
     env.auto_register_info_dict()
     check_env_specs(env)
     assert {"action_mask", "overflow"} <= set(env.rollout(3).keys())
-
-
-@pytest.mark.parametrize("env_id", FLAT)
-@pytest.mark.parametrize("algorithm", ["PPO", "DQN"])
-def test_rllib_learns_from_the_id_alone(env_id, algorithm, monkeypatch):
-    reason = "needs RLlib, which is no requirement"
-    pytest.importorskip("ray.rllib", reason=reason, exc_type=ImportError)
-    if algorithm == "PPO":
-        from ray.rllib.algorithms.ppo import PPOConfig as Config
-    else:
-        from ray.rllib.algorithms.dqn import DQNConfig as Config
-    import ray
-
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
-    try:
-        settings = Config().environment(f"resgym:{env_id}").env_runners(num_env_runners=0)
-        sizes = {"train_batch_size_per_learner": 64}
-        if algorithm == "PPO":
-            sizes |= {"minibatch_size": 32, "num_epochs": 1}
-        else:
-            sizes |= {"num_steps_sampled_before_learning_starts": 32}
-        learner = settings.training(**sizes).build_algo()
-        result = learner.train()
-        learner.stop()
-    finally:
-        ray.shutdown()
-    assert result["env_runners"]["num_env_steps_sampled_lifetime"] > 0

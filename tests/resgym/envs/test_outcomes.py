@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -14,13 +12,9 @@ from tests.resgym.envs.helpers import (
     HOST,
     IDS,
     MODES,
-    SHORT,
-    act_random,
     array,
     make_vec,
-    parts,
     row_bytes,
-    same,
 )
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
@@ -46,29 +40,6 @@ def values(*tensors) -> list[list]:
 def state_of(env) -> tuple:
     """Everything that the next steps depend on."""
     return tuple(tensor.tolist() for tensor in env.games[:-1])  # all but the rule
-
-
-def test_legal_actions_are_played():
-    env = cusp_env(AGENT, scale_observation=False)
-    observation, reward, terminated, truncated, info = env.step(torch.tensor([0, 1, 1]))
-    assert values(reward, terminated, truncated) == [
-        [-1.0, 0.0, 0.0],
-        [True, False, False],
-        [False, False, False],
-    ]
-    assert observation["points"][1, :3].tolist() == [[2, 2], [0, 3], [-1, -1]]
-    assert info["overflow"].tolist() == [False] * 3
-    assert info["final_obs"]["points"][0, :2].tolist() == [[2, 0], [-1, -1]]
-
-
-@pytest.mark.parametrize("bad", [-1, 2, 10**12])
-@pytest.mark.parametrize("mode", MODES)
-def test_illegal_with_error_changes_nothing(mode, bad):
-    env = cusp_env(AGENT, autoreset_mode=mode)
-    before = state_of(env)
-    with pytest.raises(ValueError, match=rf"^action of row 1 must be one of \[0, 1\], got {bad}$"):
-        env.step(np.array([0, bad, 0]))
-    assert state_of(env) == before
 
 
 @pytest.mark.parametrize("reward", ["terminal", "points"])
@@ -214,63 +185,3 @@ def test_disabled_refuses_ended_rows_until_they_are_reset():
     observation, _ = env.reset(options={"reset_mask": torch.tensor([False, False, True])})
     assert observation["points"][1, :2].tolist() == [[2, 2], [0, 3]]
     env.step([1, 1, 1])
-
-
-@pytest.mark.parametrize("output", ["torch", "numpy"])
-@pytest.mark.parametrize("env_id", IDS)
-def test_nothing_returned_is_ever_overwritten_or_live(env_id, output):
-    """Writing into results changes no later step, and later steps change no result."""
-
-    def play(spoil: bool) -> tuple[list, list]:
-        env = make_vec(env_id, 4, output=output, **SHORT)
-        observation, _ = env.reset(seed=3)
-        kept, copies = [observation], [copy.deepcopy(observation)]
-        for time in range(25):
-            actions, masks = act_random(env, time), env.action_masks()
-            kept.append(masks)
-            copies.append(copy.deepcopy(masks))
-            if spoil:
-                _spoil(masks)
-                _spoil(observation)
-            observation, *rest = results = env.step(actions)
-            kept += results
-            copies += copy.deepcopy(results)
-            for each in rest if spoil else []:
-                _spoil(each)
-        return kept, copies
-
-    kept, copies = play(spoil=False)
-    _, again = play(spoil=True)
-    assert same(kept, copies)
-    assert same(copies, again)
-
-
-def _spoil(tree) -> None:
-    for part in parts(tree):
-        part[...] = 1
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_results_have_the_declared_types(env_id):
-    kinds = {"torch": (torch.Tensor, np.float32), "numpy": (np.ndarray, np.float64)}
-    for output, (kind, paid) in kinds.items():
-        env = make_vec(env_id, 3, output=output, **SHORT)
-        observation, info = env.reset(seed=0)
-        assert info == {}
-        ends = 0
-        for time in range(60):
-            observation, reward, terminated, truncated, info = env.step(act_random(env, time))
-            flat = [*parts(observation), reward, terminated, truncated, *parts(info)]
-            assert all(isinstance(each, kind) for each in flat)
-            assert all(len(each) == 3 for each in flat)
-            assert array(reward).dtype == paid
-            assert array(terminated).dtype == array(truncated).dtype == np.bool_
-            assert array(info["overflow"]).dtype == np.bool_
-            assert array(info.get("rewards", reward)).dtype == paid
-            ended = bool((terminated | truncated).any())
-            assert ("episode" in info) is ended
-            ends += ended
-            if ended:
-                assert array(info["episode"]["r"]).dtype == paid
-                assert array(info["episode"]["l"]).dtype == np.int64
-        assert 0 < ends < 60

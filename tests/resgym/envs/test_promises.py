@@ -58,17 +58,3 @@ def test_final_observations_are_those_of_all_rows(env_id: str, opponent: Any, ba
             went_on += not done
     assert ended > 10
     assert went_on > 10
-
-
-@pytest.mark.parametrize("backend", ["torch", "numba"])
-@pytest.mark.parametrize("env_id", [AGENT, "resgym/Hironaka-v0"])
-@pytest.mark.parametrize("reward", ["terminal", "survival", "points"])
-def test_no_reward_is_minus_zero(env_id, backend, reward):
-    if backend == "numba":
-        pytest.importorskip("numba", reason="needs the extra fast")
-    env = make_vec(env_id, 16, reward=reward, backend=backend, output="numpy")
-    env.reset(seed=0)
-    for _ in range(12):
-        _, paid, _, _, info = env.step(env.action_space.sample())
-        for values in (paid, info.get("rewards", paid)):
-            assert not np.signbit(values[values == 0]).any()

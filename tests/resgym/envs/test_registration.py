@@ -62,20 +62,6 @@ def test_spaces(env_id, dimension):
              observation["coords"].argmax(1))  # fmt: skip
 
 
-def test_unscaled_observations_are_unbounded_above():
-    env = make_vec(HOST, 2, scale_observation=False)
-    assert env.single_observation_space == gymnasium.spaces.Box(-1, np.inf, (20, 3), np.float32)
-
-
-@pytest.mark.parametrize(
-    "mode", ["SAME_STEP", "same_step", "SameStep", AutoresetMode.SAME_STEP, "NEXT_STEP", "Disabled"]
-)
-def test_autoreset_modes_by_name(mode):
-    env = make_vec(HOST, 2, autoreset_mode=mode)
-    name = (mode.name if isinstance(mode, AutoresetMode) else mode).replace("_", "").lower()
-    assert env.metadata["autoreset_mode"].name.replace("_", "").lower() == name
-
-
 def test_defaults():
     env = make_vec(HOST, 2)
     assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
@@ -94,28 +80,6 @@ def test_arguments_of_make_vec_are_refused_by_make(name):
     value = {"num_envs": 2, "output": "torch", "autoreset_mode": "SAME_STEP"}[name]
     with pytest.raises(TypeError, match=rf"{name} is for make_vec"):
         gymnasium.make(HOST, **{name: value})
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_closing_twice_is_allowed_and_stepping_after_is_not(env_id):
-    env = make_vec(env_id, 2, render_mode="ansi")
-    env.reset(seed=0)
-    env.close()
-    env.close()
-    for call in (
-        lambda: env.step(np.zeros(2, dtype=np.int64)),
-        lambda: env.reset(seed=0),
-        env.action_masks,
-        env.render,
-    ):
-        with pytest.raises(ValueError, match=r"^the environment is closed: make a new one$"):
-            call()
-    single = gymnasium.make(env_id).unwrapped
-    single.reset(seed=0)
-    single.close()
-    single.close()
-    with pytest.raises(ValueError, match=r"^the environment is closed"):
-        single.step(0)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -108,16 +108,3 @@ def test_given_positions_of_some_rows(env_id):
     assert env.games.lengths.tolist() == [1, 0, 1, 0]
     assert list(options) == ["points", "reset_mask"]
     assert mask.tolist() == [False, True, False, True]
-
-
-def test_a_reset_forgets_ends_and_returns():
-    env = make_vec(HOST, 2, opponent="choose_first", autoreset_mode="NEXT_STEP", reward="step")
-    env.reset(seed=0, options={"points": CUSP})
-    env.step([0, 1])
-    # Row 0 has ended; after a reset its next action counts.
-    env.reset(options={"points": CUSP})
-    _, reward, terminated, _, info = env.step([0, 0])
-    assert reward.tolist() == [-1.0, -1.0]
-    assert terminated.tolist() == [True, True]
-    assert info["episode"]["r"].tolist() == [-1.0, -1.0]
-    assert info["episode"]["l"].tolist() == [1, 1]

@@ -180,19 +180,3 @@ def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
     env.set_stage()
     env.reset()
     assert int(env.games.points.max()) == 9
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"num_points": 1}, "num_points must be between 2 and 6, got 1"),
-        ({"num_points": 7}, "num_points must be between 2 and 6, got 7"),
-        ({"max_value": 10}, "max_value must be between 1 and 9, got 10"),
-        ({"num_points": 3, "max_value": 0}, "max_value must be between 1 and 9, got 0"),
-    ],
-)
-def test_stages_out_of_range(sizes: Any, message: str) -> None:
-    env = make(IDS[0])
-    with pytest.raises(ValueError, match=message):
-        env.set_stage(**sizes)
-    assert env.plan.start_spec == env.plan.spec

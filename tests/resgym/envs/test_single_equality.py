@@ -11,13 +11,11 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from resgym.envs import HironakaEnv
-from tests.resgym.backends import every_backend, get
 from tests.resgym.envs.helpers import (
     AGENT,
     BOTH,
     HOST,
     IDS,
-    MODES,
     SHORT,
     act_random,
     array,
@@ -101,17 +99,3 @@ def test_made_by_gymnasium(env_id, variant):
     vector = make_vec(env_id, NUM_ENVS, output="numpy", **arguments)
     single = singles(lambda: gymnasium.make(env_id, **arguments), "SAME_STEP")
     assert compare(vector, single, "SAME_STEP", 200, terminal_wins=False) > 15
-
-
-@every_backend
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_classes_themselves_in_every_mode(env_id, mode, backend):
-    """Without Gymnasium's wrappers the flags agree too: a game that ends is not truncated.
-
-    The single environments play on torch, whatever plays the vector environment.
-    """
-    vector = make_vec(env_id, NUM_ENVS, autoreset_mode=mode, backend=backend, **SHORT)
-    assert vector.backend.name == get(backend, vector.plan.spec).name
-    single = singles(lambda: CLASSES[env_id](backend="torch", **SHORT), mode)
-    assert compare(vector, single, mode, 100, terminal_wins=True) > 50

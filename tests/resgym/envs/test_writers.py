@@ -67,28 +67,6 @@ def test_a_player_that_writes_is_one_error(name: str, seat: str, backend: str) -
 
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
-@pytest.mark.parametrize("seat", ["Host", "Agent"])
-@pytest.mark.parametrize("name", {**WRITES, **RESHAPES})
-def test_steps_after_a_refusal_crash_nothing(name: str, seat: str, backend: str) -> None:
-    write = {**WRITES, **RESHAPES}[name]
-    player = player_that(write, "agent" if seat == "Host" else "host")
-    env = games(seat, opponent=player, backend=backend, invalid_action="noop")
-    for _ in range(4):
-        with suppress(RuntimeError, ValueError):
-            steps(env, 5)
-
-
-@pytest.mark.parametrize("backend", ["torch", "numba"])
-@pytest.mark.parametrize("seat", ["Host", "Agent"])
-@pytest.mark.parametrize("name", UNSEEN)
-def test_a_write_past_torch_crashes_nothing(name: str, seat: str, backend: str) -> None:
-    player = player_that(UNSEEN[name], "agent" if seat == "Host" else "host")
-    env = games(seat, opponent=player, backend=backend, invalid_action="noop")
-    with suppress(RuntimeError):  # torch refuses to make room for so many points
-        steps(env, 20)
-
-
-@pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("name", UNSEEN)
 def test_a_reward_that_writes_crashes_nothing(name: str, backend: str) -> None:
     def reward(move: Any) -> Any:

@@ -76,14 +76,6 @@ def test_games_use_the_random_numbers_of_the_environments():
     assert torch.equal(moves, expected.moves)
 
 
-def test_finished_starts_and_limits():
-    starts = state_from_points([[(1, 1, 1)], EXAMPLE], SPEC)
-    rng = RowRandom(torch.arange(2))
-    lengths = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 1)
-    assert lengths.moves.tolist() == [0, 1]
-    assert lengths.finished.tolist()[0] is True
-
-
 def test_a_recorded_game_is_legal_move_by_move():
     for seed in range(15):
         start = random_starts(SPEC, RowRandom(torch.tensor([seed])))

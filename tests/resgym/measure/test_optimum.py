@@ -91,34 +91,6 @@ def test_corners():
         assert least.item() == most.item() == 3 or given is not points
 
 
-@pytest.mark.parametrize("games", [0, 400])
-def test_games_that_are_too_many_to_compare_leave_bounds(games, monkeypatch):
-    spec, agent = GameSpec(5, max_value=200), make_agent("choose_first")
-    starts = rho_starts(spec, 100, seed=1)
-    exact, same = shortest_games(agent, starts, spec, 200)
-    assert exact.tolist() == same.tolist()
-    monkeypatch.setattr(module, "GAMES", games)
-    least, most = shortest_games(agent, starts, spec, 200)
-    assert bool(((least <= exact) & (exact <= most)).all())
-    assert bool((least < most).any())
-
-
-@pytest.mark.parametrize("name", ["choose_first", "choose_last"])
-@pytest.mark.parametrize("polytope", ["dominance", "newton"])
-@pytest.mark.parametrize("dimension", [3, 4])
-def test_few_games_and_every_game_agree(name, polytope, dimension):
-    """The same answers from an agent of which nothing is known but that it answers alike."""
-    spec = GameSpec(dimension, max_num_points=8, max_value=20, polytope=polytope)
-    known = make_agent(name)
-    starts = rho_starts(spec, 20 if dimension == 3 else 5, seed=2)
-    every, given_up = worst_case_moves(CallablePlayer(known.act, "agent"), starts, spec, 6, 10**6)
-    assert not given_up.any()
-    assert len(every.unique()) > 1
-    assert [each.tolist() for each in shortest_games(known, starts, spec, 6)] == 2 * [
-        every.tolist()
-    ]
-
-
 def test_the_best_answers_have_all_of_the_optimum():
     def best(state, coords, rng):
         sets = []

@@ -68,25 +68,6 @@ def test_curves_and_levels_are_drawn():
     assert not pyplot.get_fignums()
 
 
-def test_a_long_legend_stands_beside_the_curves():
-    figure = plot_curves([Curve(f"run {k}", [0, 1], [0, k]) for k in range(12)])
-    (legend,) = figure.legends
-    figure.canvas.draw()
-    assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
-
-
-@pytest.mark.parametrize(
-    ("curves", "message"),
-    [
-        ([], "^curves must have at least one"),
-        ([Curve("a", [1], [math.nan])], "^curve 'a' must have a finite value"),
-    ],
-)
-def test_bad_curves(curves, message):
-    with pytest.raises(ValueError, match=message):
-        plot_curves(curves)
-
-
 def test_the_command_draws_its_table(tmp_path, capsys):
     path = tmp_path / "table.png"
     arguments = ["--hosts", "random", "--agents", "random", "--games", "20", "--plot", str(path)]

@@ -73,18 +73,6 @@ def test_given_starts_against_plain_python(backend, max_moves):
     assert result.overflowed == 0
 
 
-def test_given_starts_are_repeated_in_turn():
-    starts = [[(2, 0), (0, 3)], [(5, 0), (0, 5), (2, 2)]]
-    one = rho("all_coord", "choose_last", games=1, dimension=2, points=starts)
-    two = rho("all_coord", "choose_last", games=2, dimension=2, points=starts)
-    ten = rho("all_coord", "choose_last", games=10, dimension=2, points=starts)
-    assert one.moves < two.moves
-    assert (ten.moves, ten.games) == (5 * two.moves, 10)
-    assert ten.rho == two.rho
-    # One position is one game.
-    assert rho("all_coord", "choose_last", games=3, dimension=2, points=starts[0]).moves == 6
-
-
 def test_fields_by_hand():
     """No move; {x, y, z} answered by x for ever; rho = 3/5 with residuals 2/5, 2/5, -4/5."""
     none = rho("random", "random", games=5, points=[(1, 2, 3)])

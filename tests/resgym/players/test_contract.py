@@ -113,24 +113,9 @@ def test_what_is_no_player_is_refused(player: Any, message: str) -> None:
         check_player(player)
 
 
-def test_the_checks_own_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="num_games must be at least 4, got 1"):
-        check_player(make_host("random"), num_games=1)
-    with pytest.raises(ValueError, match="dimension must be between 2 and 10, got 1"):
-        check_player(make_host("random"), dimension=1)
-
-
 def test_an_agent_without_a_set_says_so() -> None:
     state = GameState(torch.zeros(1, 1, 3, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
     rng = RowRandom(torch.zeros(1, dtype=torch.int64))
     for agent in AGENTS:
         with pytest.raises(TypeError, match="coords must be the hosts' sets"):
             agent.act(state, None, rng)
-
-
-@pytest.mark.parametrize("player", PLAYERS, ids=repr)
-def test_no_games_are_answered_with_nothing(player: Player) -> None:
-    empty = torch.zeros(0, dtype=torch.int64)
-    state = GameState(torch.zeros(0, 20, 3, dtype=torch.int64), empty)
-    coords = torch.zeros(0, 3, dtype=torch.bool) if player.role == "agent" else None
-    assert player.act(state, coords, RowRandom(empty)).shape == (0,)

@@ -194,15 +194,6 @@ def test_a_caret_points_at_the_character(text, place):
     assert caret == " " * (place + 2) + "^"
 
 
-def test_the_caret_stays_right_in_long_text():
-    text = "+".join(["x^2*y"] * 100) + "+?" + "+y" * 100
-    with pytest.raises(ParseError) as caught:
-        parse(text)
-    _, line, caret = str(caught.value).splitlines()
-    assert len(line) < 100
-    assert line[caret.index("^")] == "?"
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import partial
 
 import gymnasium
 import pytest
@@ -15,9 +14,8 @@ from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec
 from resgym.measure.games import sample_games
 from resgym.measure.rho import rho_starts
-from resgym.polynomials.starts import read_starts, resolve_starts
+from resgym.polynomials.starts import read_starts
 from resgym.terminal.play import random_position
-from resgym.testing import check_vector_env
 from tests.reference import rule
 from tests.resgym.backends import every_backend
 from tests.resgym.commands import run
@@ -77,11 +75,6 @@ def test_what_is_wrong_names_file_and_line(file, text, fault):
         read_starts(path, GameSpec(max_num_points=6))
 
 
-def test_a_file_that_is_not_there_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match=r"cannot be read: No such file"):
-        gymnasium.make_vec(HOST, starts=str(tmp_path / "none.txt"))
-
-
 @every_backend
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
 def test_every_episode_starts_from_the_set(backend, mode):
@@ -133,10 +126,6 @@ def test_measures_draw_what_they_say(file):
         assert env.unwrapped.games.point_lists()[0] == random_position(seed=seed, starts=path)
 
 
-def test_the_environment_keeps_the_contract(file):
-    check_vector_env(partial(gymnasium.make_vec, HOST, starts=file()), steps=50)
-
-
 def test_games_go_on_only_with_the_same_starts(file):
     def make(text: str):
         return gymnasium.make_vec(HOST, num_envs=4, starts=file(text)).unwrapped
@@ -152,13 +141,6 @@ def test_games_go_on_only_with_the_same_starts(file):
         plain.load_state_dict(state)
     with pytest.raises(ValueError, match="starts: are given"):
         env.set_stage(num_points=5)
-
-
-def test_what_is_given_as_a_list_is_checked():
-    with pytest.raises(ValueError, match=r"starts: points\[1\]\[0\] must have 3 coordinates"):
-        resolve_starts([[(1, 0, 0), (0, 1, 0)], [(1, 0), (0, 1)]], GameSpec())
-    with pytest.raises(ValueError, match="starts: give a set to draw from, or points"):
-        resgym.rho("random", "random", points=CUSP, starts=[CUSP])
 
 
 def test_the_command_line_takes_a_file(file, capsys):

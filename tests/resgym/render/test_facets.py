@@ -89,9 +89,3 @@ def assert_goes_around(corners):
     lengths = np.linalg.norm(edges, axis=1)
     cosines = (edges * np.roll(edges, -1, 0)).sum(1) / (lengths * np.roll(lengths, -1))
     assert np.arccos(cosines.clip(-1, 1)).sum() == pytest.approx(2 * np.pi)
-
-
-def test_four_points_of_one_plane_make_one_face():
-    square = [(0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0), (0.25, 0.25, 0.5)]
-    compact = [facet for facet in facets_in_box(square) if facet.compact]
-    assert [set(facet.corners) for facet in compact] == [set(square)]

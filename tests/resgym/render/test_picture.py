@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 from resgym.render.diagram import CHOSEN
@@ -15,10 +14,8 @@ from resgym.render.positions import HEIGHT, WIDTH, picture_of
 from resgym.render.shapes import (
     Circle,
     Line,
-    Picture,
     Polygon,
     Text,
-    picture_to_rgb,
     picture_to_svg,
     text_width,
 )
@@ -90,16 +87,6 @@ def test_the_polyhedron_in_space_is_shaded():
     assert edges == {frozenset(pair) for pair in combinations(marks[:3], 2)}
 
 
-def test_shading_lets_through_what_lies_behind():
-    square = ((10, 10), (40, 10), (40, 40), (10, 40))
-    half = Picture(50, 50, (Polygon(square, "#000000", 0.5),), "")
-    assert tuple(picture_to_rgb(half)[25, 25]) == (127, 127, 127)
-    assert 'fill-opacity="0.5"' in picture_to_svg(half)
-    full = Picture(50, 50, (Polygon(square, "#000000"),), "")
-    assert tuple(picture_to_rgb(full)[25, 25]) == (0, 0, 0)
-    assert "fill-opacity" not in picture_to_svg(full)
-
-
 @pytest.mark.parametrize("points", [[(2, 0), (0, 3)], [(2, 0, 0), (0, 3, 0), (0, 0, 5)]])
 def test_chosen_axes_are_thick_and_coloured(points):
     for chosen in ((), (0, 1), tuple(range(len(points[0])))):
@@ -110,20 +97,6 @@ def test_chosen_axes_are_thick_and_coloured(points):
         assert bold == [*("xyz"[axis] for axis in chosen), "start"]
 
 
-def test_numbers_in_space_stand_at_their_own_axis():
-    """Exponents of x are below 10, of y below 100: a number tells whose it is."""
-    picture = picture_of([(2, 0, 0), (0, 30, 0), (0, 0, 500)], (0, 1), 0)
-    one, other = (s for s in picture.shapes if isinstance(s, Line) and s.colour == CHOSEN)
-    numbers = [s for s in picture.shapes if isinstance(s, Text) and s.text.isdigit()]
-    assert {"1", "2", "10", "30"} <= {number.text for number in numbers}
-    for number in numbers:
-        if int(number.text) < 100:
-            axis = one if int(number.text) < 10 else other
-            start, end, place = map(np.array, (axis.start, axis.end, number.position))
-            share = np.clip((place - start) @ (end - start) / ((end - start) @ (end - start)), 0, 1)
-            assert np.linalg.norm(start + share * (end - start) - place) < 12
-
-
 def test_svg_is_well_formed_and_escaped():
     picture = replace(picture_of([(2, 0), (0, 3)], (), 0, names="<&"), title="a < b & c")
     root = ElementTree.fromstring(picture_to_svg(picture))
@@ -132,16 +105,6 @@ def test_svg_is_well_formed_and_escaped():
     assert {"<²", "&³"} < {text.text for text in root.findall(f"{SVG}text")}
     assert len(root.findall(f"{SVG}circle")) == 2
     assert root.get("width") == str(WIDTH)
-
-
-def test_both_ways_of_drawing_put_the_points_at_the_same_pixels():
-    picture = picture_of([(2, 0, 1), (0, 3, 5)], (), 0)
-    frame = picture_to_rgb(picture)
-    for mark in (s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5):
-        x, y = mark.centre
-        assert tuple(frame[int(y), int(x)]) == (0x1F, 0x5F, 0xA8)
-        assert f'cx="{x:.1f}"'.replace(".0", "") in picture_to_svg(picture)
-    assert np.array_equal(frame, picture_to_rgb(picture))
 
 
 @pytest.mark.parametrize("points", [[], [(1, 0, 0, 0)], [(1,)]])

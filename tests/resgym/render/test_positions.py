@@ -6,12 +6,11 @@ import importlib.util
 import textwrap
 
 import gymnasium
-import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 from resgym.render.diagram import CHOSEN
-from resgym.render.positions import HEIGHT, WIDTH, format_axes, format_move, format_position
+from resgym.render.positions import format_axes, format_move, format_position
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
@@ -86,23 +85,6 @@ def test_human_prints_the_first_game_at_every_reset_and_step(capsys):
     with pytest.raises(ValueError, match="action of row 0"):
         env.step([9, 0])
     assert capsys.readouterr().out == ""
-
-
-def test_pictures_follow_the_game():
-    env = make_vec(BOTH, 2, render_mode="rgb_array")
-    env.reset(seed=0)
-    frames = [env.render()]
-    for actions in ([0, 1], env.action_masks().int().argmax(1)):
-        env.step(actions)
-        frames.append(env.render())
-    for frame in (each for row in frames for each in row):
-        assert frame.shape == (HEIGHT, WIDTH, 3)
-        assert frame.dtype == np.uint8
-        assert (frame == 255).all(2).mean() > 0.3
-    assert not np.array_equal(frames[0][0], frames[0][1])
-    # Naming a set changes the highlighted axes, not the position.
-    assert not np.array_equal(frames[0][0], frames[1][0])
-    assert not np.array_equal(frames[1][0], frames[2][0])
 
 
 def test_svg_frames_say_whose_turn_it_is():

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from resgym.game.actions import action_axes
 from resgym.solver.solve import solve
 from resgym.terminal.hints import hint
 from resgym.terminal.play import play, random_position
@@ -53,15 +52,6 @@ def test_bad_answers_get_one_line_and_are_asked_again(seat, answer):
     assert line.endswith(f"got {answer.strip()[:40]!r}")
 
 
-def test_numbers_are_the_actions_of_the_environment():
-    """Three axes have the sets {x,y}, {x,z}, {y,z}, {x,y,z}; an agent's action is the axis."""
-    for action, axes in enumerate(action_axes(3)):
-        assert run(f"{action}\n", seat="host", opponent="choose_last")[0].axes == [axes]
-    record, shown = run("1\n2\n", opponent=lambda state, coords, rng: state.count * 0 + 1)
-    assert record.axis == [2]  # the set is {x, z}: 1 would be y
-    assert "0) x  2) z" in shown
-
-
 def test_undo_takes_whole_moves_back():
     record, shown = run("y\ny\nu\nundo\nu\ny\n")
     assert "there is no move to take back" in shown
@@ -89,12 +79,6 @@ def test_what_ends_a_game_is_told(answers, arguments, moves, shown):
     assert said.endswith(shown)
 
 
-def test_variables_keep_their_names_and_come_before_commands():
-    record, shown = run("u\n", "u^2+h^3", opponent="all_coord")
-    assert record.axis == [1]  # in alphabetical order h is the first axis
-    assert "u^2" in shown
-
-
 def test_hints_are_the_solvers():
     # E8 lasts 7 moves under best play: proved in the tests of the solver.
     start = ((2, 0, 0), (0, 3, 0), (0, 0, 5))
@@ -104,12 +88,6 @@ def test_hints_are_the_solvers():
     assert hint(start, (0, 1, 2), "xyz", 60).startswith(f"{'xyz'[best]} is best")
     assert hint(((1, 0), (0, 1)), (0, 1), "xy") == "every axis ends the game"
     assert "hint: {" in run("h\n", seat="host")[1]
-
-
-def test_hints_without_time_say_so():
-    start = tuple(random_position(4, 12, 50, seed=1))
-    assert "Zeillinger's choice" in hint(start, (), "xyzw", 0.0)
-    assert "not enough time" in hint(start, (0, 1), "xyzw", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,6 @@ def threshold(points) -> Fraction:
     return 1 / best if best else Fraction(0)
 
 
-@pytest.mark.parametrize("host", ["zeillinger", "spivakovsky"])
-def test_the_threshold_of_howalds_example(host):
-    tree = resgym.resolution_tree(HOWALD, host)
-    assert tree.log_canonical_threshold() == Fraction(68, 191)
-
-
 @given(POSITIONS)
 @settings(max_examples=25, deadline=None)
 def test_thresholds_are_those_of_the_newton_polyhedron(points):
@@ -81,11 +75,6 @@ def test_divisors_of_e8():
     assert first == ((1, 1, 1), 2, 3, Fraction(-3, 2), (1,))
     made = [number for divisor in divisors.values() for number in divisor.charts]
     assert sorted(made) == [chart.number for chart in tree if chart.children]
-
-
-def test_a_divisor_off_the_zeros_has_no_pole():
-    tree = resgym.resolution_tree([(1, 0, 0), (0, 1, 0), (0, 0, 1)], "random_pair", max_depth=3)
-    assert {(d.multiplicity, d.pole) for d in tree.divisors() if 0 in d.ray} >= {(0, None)}
 
 
 def test_local_choices_that_do_not_glue_are_found():

@@ -64,11 +64,6 @@ def test_trees_of_plain_hosts_need_no_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_points_keep_the_order_typed():
-    tree = resolution_tree([(0, 0, 5), (2, 0, 0), (3, 0, 0), (0, 3, 0)], max_depth=2)
-    assert tree.root.points == ((0, 0, 5), (2, 0, 0), (0, 3, 0))
-
-
 @pytest.mark.parametrize("name", singularity_names())
 def test_totals_of_zeillingers_trees(name):
     tree = resolution_tree(name)
@@ -118,14 +113,6 @@ def test_smooth_stop_ends_at_a_monomial_of_degree_one():
     assert strict.num_nodes < resolution_tree("D4").num_nodes
 
 
-def test_hosts_that_draw_repeat_with_the_seed():
-    one, two, other = (
-        resolution_tree("E6", "random", max_depth=5, seed=seed).to_json() for seed in (1, 1, 2)
-    )
-    assert one == two
-    assert one != other
-
-
 def test_hosts_as_objects_and_functions():
     by_name = resolution_tree("E6", "all_coord", max_depth=3)
     by_object = resolution_tree("E6", make_host("all_coord"), max_depth=3)
@@ -139,16 +126,6 @@ def test_hosts_as_objects_and_functions():
     assert by_name.to_dict()["charts"] == by_object.to_dict()["charts"]
     assert by_name.to_dict()["charts"] == by_function.to_dict()["charts"]
     assert "all_axes" in by_function.title
-
-
-def test_reading_charts():
-    tree = resolution_tree("A1")
-    assert tree[1] is tree.root
-    for number in (0, tree.num_nodes + 1):
-        with pytest.raises(IndexError, match="chart must be between 1 and"):
-            tree[number]
-    assert repr(tree).startswith("ResolutionTree(depth=")
-    assert "branches cut" in repr(resolution_tree("E8", max_depth=1))
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
-from gymnasium.spaces.utils import flatten, flatten_space
 
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.results import LegalDiscrete
 from resgym.envs.single import HironakaEnv
-from resgym.game.spec import check_choice, check_integer
+from resgym.game.spec import check_integer
 from resgym.game.variants import rule_of
 
 try:
@@ -47,7 +46,6 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         self,
         max_cycles: int | None = DEFAULT_MAX_EPISODE_STEPS,
         simultaneous: bool = False,
-        spaces: str = "own",
         **kwargs: Any,
     ) -> None:
         """Make the environment.
@@ -64,7 +62,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
         """
-        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, spaces, **kwargs)
+        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, **kwargs)
         super().__init__()
         if "observation" in kwargs:
             raise TypeError("observation is for Gymnasium's environments: both seats see points")
@@ -75,11 +73,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         spec = plan.spec
         if simultaneous and spec.rule == "polyhedra":
             raise ValueError("simultaneous must be False with rule 'polyhedra', got True")
-        check_choice("spaces", spaces, ("own", "padded", "flat"))
-        self._flat = spaces == "flat"
-        self._num_actions = sizes = {HOST: spec.num_host_actions, AGENT: spec.dimension}
-        if spaces != "own":
-            sizes = dict.fromkeys(sizes, max(sizes.values()))
+        sizes = {HOST: spec.num_host_actions, AGENT: spec.dimension}
         self.possible_agents = [HOST, AGENT]
         self.agents: list[str] = []
         self.render_mode = self._game.render_mode
@@ -91,12 +85,9 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         high = 1.0 if plan.scale_observation else np.inf
         rows = spec.max_num_points + rule_of(spec).extra_rows + 1
         points = Box(-1.0, high, (rows, spec.dimension), np.float32)
-        self._forms = {
+        self.observation_spaces = {
             seat: Dict(observation=points, action_mask=Box(0, 1, (size,), np.int8))
             for seat, size in sizes.items()
-        }
-        self.observation_spaces = {
-            seat: flatten_space(form) if self._flat else form for seat, form in self._forms.items()
         }
         self.action_spaces = {
             seat: LegalDiscrete(size, partial(self._mask, seat)) for seat, size in sizes.items()
@@ -131,15 +122,14 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         hidden = self._simultaneous and agent == AGENT
         named = np.zeros_like(self._seen["coords"]) if hidden else self._seen["coords"]
         points = np.concatenate([self._seen["points"], named[None].astype(np.float32)])
-        seen = {"observation": points, "action_mask": self._mask(agent)}
-        return flatten(self._forms[agent], seen) if self._flat else seen
+        return {"observation": points, "action_mask": self._mask(agent)}
 
     def _mask(self, agent: str) -> np.ndarray:
         """Return the legal actions int8 [A] of a seat; none if it does not move now."""
         mask = np.zeros(self.action_spaces[agent].n, np.int8)
         if agent in self.agents and not (self.terminations[agent] or self.truncations[agent]):
             if self._simultaneous:
-                mask[: self._num_actions[agent]] = 1
+                mask[:] = 1
             elif agent == self.agent_selection:
                 mask[:] = self._game.action_masks()[: len(mask)]
         return mask
@@ -174,7 +164,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         self._accumulate_rewards()
 
     def _next_axis(self, action: Any) -> int:
-        dimension = self._num_actions[AGENT]
+        dimension = int(self.action_spaces[AGENT].n)
         axis = check_integer("action", action, 0, dimension - 1)
         named = self._seen["coords"]
         return next(k % dimension for k in range(axis, axis + dimension) if named[k % dimension])

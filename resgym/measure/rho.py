@@ -12,10 +12,10 @@ import torch
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
+from resgym.game.spec import GameSpec, Polytope, Role, RuleName, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
-from resgym.players import player_name, resolve_player
+from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
 from resgym.tables import percent, text_table
 
@@ -277,20 +277,18 @@ class CrossPlay:
         return text_table(rows)
 
 
-def _named(players: Mapping[str, Any] | Sequence[Any], field_name: str) -> dict[str, Any]:
-    if isinstance(players, (str, bytes)) or not isinstance(players, (Mapping, Sequence)):
-        raise TypeError(f"{field_name} must be a list of players or a dict, got {players!r}")
+def _named(
+    players: Mapping[str, Any] | Sequence[Any], role: Role, spec: GameSpec
+) -> dict[str, Player]:
     if not players:
-        raise ValueError(f"{field_name} must have at least one player, got none")
-    if isinstance(players, Mapping):
-        return dict(players)
-    named: dict[str, Any] = {}
-    for player in players:
+        raise ValueError(f"{role}s must have at least one player, got none")
+    named: dict[str, Any] = dict(players) if isinstance(players, Mapping) else {}
+    for player in () if named else players:
         name = player_name(player)
         while name in named:
             name += "'"
         named[name] = player
-    return named
+    return {name: resolve_player(each, role, spec, f"{role}s") for name, each in named.items()}
 
 
 def cross_play(
@@ -302,16 +300,10 @@ def cross_play(
 
     Players are a list, or a dict with their names; other arguments are those of `rho`.
     """
-    named_hosts, named_agents = _named(hosts, "hosts"), _named(agents, "agents")
     sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
     spec = GameSpec(**{name: kwargs[name] for name in sizes})
     kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
-    host_players = {
-        name: resolve_player(one, "host", spec, "hosts") for name, one in named_hosts.items()
-    }
-    agent_players = {
-        name: resolve_player(one, "agent", spec, "agents") for name, one in named_agents.items()
-    }
+    host_players, agent_players = _named(hosts, "host", spec), _named(agents, "agent", spec)
     optima = dict.fromkeys(agent_players, kwargs.pop("optimum", False))
     results: dict[str, dict[str, RhoResult]] = {}
     for host, hp in host_players.items():

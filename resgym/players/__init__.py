@@ -1,4 +1,4 @@
-"""Players for both seats: the protocol, scripted hosts and agents, and the registry."""
+"""Players for both seats: the protocol, scripted hosts and agents, and the registry of names."""
 
 from typing import TYPE_CHECKING
 
@@ -15,22 +15,16 @@ if TYPE_CHECKING:
         host_names,
         make_agent,
         make_host,
-        register_agent,
-        register_host,
         resolve_player,
     )
     from resgym.players.scoring import ScoringPlayer
     from resgym.players.scripted import (
-        AllCoordHost,
         ChooseFirstAgent,
         ChooseLastAgent,
         GreedyPointsAgent,
         RandomAgent,
-        RandomHost,
-        RandomPairHost,
     )
-    from resgym.players.spivakovsky import SpivakovskyHost, WeakSpivakovskyHost
-    from resgym.players.zeillinger import ZeillingerHost, ZeillingerLexHost
+    from resgym.players.zeillinger import ZeillingerHost
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -40,18 +34,14 @@ else:
             "checking": "check_player",
             "mixture": "Mixture make_mixture",
             "recurrent": "RecurrentPlayer",
-            "registry": "agent_names host_names make_agent make_host"
-            " register_agent register_host resolve_player",
+            "registry": "agent_names host_names make_agent make_host resolve_player",
             "scoring": "ScoringPlayer",
-            "scripted": "AllCoordHost ChooseFirstAgent ChooseLastAgent GreedyPointsAgent"
-            " RandomAgent RandomHost RandomPairHost",
-            "spivakovsky": "SpivakovskyHost WeakSpivakovskyHost",
-            "zeillinger": "ZeillingerHost ZeillingerLexHost",
+            "scripted": "ChooseFirstAgent ChooseLastAgent GreedyPointsAgent RandomAgent",
+            "zeillinger": "ZeillingerHost",
         },
     )
 
 __all__ = [
-    "AllCoordHost",
     "CallablePlayer",
     "ChooseFirstAgent",
     "ChooseLastAgent",
@@ -59,14 +49,9 @@ __all__ = [
     "Mixture",
     "Player",
     "RandomAgent",
-    "RandomHost",
-    "RandomPairHost",
     "RecurrentPlayer",
     "ScoringPlayer",
-    "SpivakovskyHost",
-    "WeakSpivakovskyHost",
     "ZeillingerHost",
-    "ZeillingerLexHost",
     "agent_names",
     "ask_player",
     "ask_players",
@@ -77,8 +62,6 @@ __all__ = [
     "make_mixture",
     "own_attribute",
     "player_name",
-    "register_agent",
-    "register_host",
     "resolve_player",
     "rows_of",
 ]

@@ -12,6 +12,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.players.base import given_sets
 
 
 class ScoringPlayer:
@@ -52,7 +53,7 @@ class ScoringPlayer:
             if self.role == "host":
                 scores, legal = self.scores(points).to(state.device), state.legal_sets()
                 return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
-            assert coords is not None
+            coords = given_sets(coords)
             scores = self.scores({"coords": coords.to(self._device, torch.int8), "points": points})
         scores = scores.to(state.device)
         return torch.where(coords, scores, -torch.inf).argmax(1)

@@ -86,29 +86,25 @@ class GameRecord:
         the answer. The last frame stays three times as long.
 
         Returns:
-            The path of the file; a missing suffix becomes ``.gif``.
+            The path of the file.
 
         Raises:
-            ValueError: the game has neither 2 nor 3 axes, the seconds are not positive, the suffix
-                is wrong, the folder does not exist, or matplotlib is not installed.
+            ValueError: the game has neither 2 nor 3 axes, the suffix is wrong, the folder does not
+                exist, or matplotlib is not installed.
         """
         require_matplotlib("an animation")
         from PIL import Image
 
-        if not 0 < seconds < float("inf"):
-            raise ValueError(f"seconds must be a positive number, got {seconds}")
-        target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
-        output_file(target, (".gif",))
-        drawn = self.pictures(names)
+        target = output_file(path, (".gif",))
         frames, times = [], []
-        for move, picture in enumerate(drawn[:-1]):
+        for move, picture in enumerate(self.pictures(names)):
             frames += [picture_of(self.positions[move], (), move, None, names), picture]
             times += [int(400 * seconds), int(600 * seconds)]
+        times[-1] = int(2600 * seconds)  # a viewer holds the last position for 3
         first, *others = [
             Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
-            for frame in [*frames, drawn[-1]]
+            for frame in frames
         ]
-        times.append(int(3000 * seconds))
         content = io.BytesIO()
         first.save(content, "GIF", save_all=True, append_images=others, duration=times, loop=0)
         write_file(target, content.getvalue())

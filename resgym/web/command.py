@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from resgym.game.spec import check_integer
 
 ABOUT = """Play and explore in your browser: type a polynomial, see its Newton polyhedron,
 play host or agent against any player, ask the solver, grow resolution trees, inspect charts with
@@ -33,49 +34,25 @@ def add_serve(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add("--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add(
-        "--port",
-        type=_whole(0, 65_535),
-        default=8000,
-        help="port; 0: any free one (default 8000)",
-    )
-    add(
-        "--models",
-        type=_folder,
-        metavar="FOLDER",
-        help="offer the models in this folder",
-    )
-    text = "processes for moves (default: one per core, at most 4), plus half as many for search"
-    add("--workers", type=_whole(1, 64), help=text)
+    add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    add("--port", type=int, default=8000, help="0 takes any free one (default 8000)")
+    add("--models", type=Path, metavar="FOLDER", help="offer models below this folder as players")
+    text = "processes for moves (default: one a core, 4 at most); half as many more search"
+    add("--workers", type=int, help=text)
     command.set_defaults(run=_serve, function=None)
-
-
-def _folder(text: str) -> Path:
-    if not text or not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"must be a folder that exists, got {text!r}")
-    return Path(text).resolve()
-
-
-def _host(text: str) -> str:
-    if not text:  # would be every address of this machine
-        raise argparse.ArgumentTypeError("must be a name or an address, got ''")
-    return text
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 9 and low <= int(text) <= high):
-            raise argparse.ArgumentTypeError(f"must be a number from {low} to {high}, got {text!r}")
-        return int(text)
-
-    return read
 
 
 def _serve(args: argparse.Namespace, _: None) -> None:
     missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
     if missing:
         raise ValueError(f"{missing[0]} is needed and not installed: resgym[web]")
+    if not args.host:  # would be every address of this machine
+        raise ValueError("--host must be a name or an address, got ''")
+    check_integer("--port", args.port, 0, 65_535)
+    if args.workers is not None:
+        check_integer("--workers", args.workers, 1, 64)
+    if args.models is not None and not args.models.is_dir():
+        raise ValueError(f"--models must be a folder that exists, got {str(args.models)!r}")
     from resgym.web.server import serve
 
     def ready(address: str) -> None:

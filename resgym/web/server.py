@@ -7,9 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -18,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from resgym.players.registry import LAZY
 from resgym.trust import imported_modules
@@ -33,9 +30,6 @@ MAX_QUERY = 8_000
 
 MOVE_LIMIT, SEARCH_LIMIT = 10.0, 12.0
 """Seconds after which a process is ended; a hint's search stops by itself before that."""
-
-REQUEST_SECONDS = 10.0
-"""Seconds that a client may take to send a request, or half of those after another one."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
@@ -111,20 +105,6 @@ class Site:
         return found
 
 
-class _Hasty(H11Protocol):
-    """Disconnect clients that send no request in time; uvicorn would wait without limit."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self.loop.call_later(REQUEST_SECONDS, self._look, None)
-
-    def _look(self, last: Any) -> None:
-        if self.cycle is last and self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self.transport.close()
-        elif not self.transport.is_closing():
-            self.loop.call_later(REQUEST_SECONDS, self._look, self.cycle)
-
-
 def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -155,7 +135,7 @@ def serve(
     local = host in ("127.0.0.1", "localhost", "::1")
     config = uvicorn.Config(
         Site(models, workers).app(["127.0.0.1", "localhost"] if local else ["*"]),
-        http=_Hasty,
+        http="h11",
         h11_max_incomplete_event_size=4 * MAX_QUERY,
         limit_concurrency=600,
         timeout_keep_alive=30,

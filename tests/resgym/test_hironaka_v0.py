@@ -29,41 +29,6 @@ def test_its_api(dimension):
     parallel_api_test(hironaka_v0.parallel_env(dimension=dimension), num_cycles=100)
 
 
-@pytest.mark.parametrize("spaces", ["padded", "flat"])
-@pytest.mark.parametrize("dimension", [2, 3])
-@pytest.mark.parametrize("at_once", [False, True])
-def test_both_seats_have_the_same_spaces_on_request(dimension, spaces, at_once):
-    """SuperSuit and PufferLib take no others. The mask allows what the seat's own space holds."""
-    arguments = {"dimension": dimension, "max_num_points": 6, "max_cycles": 12, "spaces": spaces}
-    if at_once:
-        parallel_api_test(hironaka_v0.parallel_env(**arguments), num_cycles=100)
-    else:
-        api_test(hironaka_v0.env(**arguments), num_cycles=300)
-    game = hironaka_v0.raw_env(simultaneous=at_once, **arguments)
-    assert game.observation_space(HOST) == game.observation_space(AGENT)
-    assert game.action_space(HOST) == game.action_space(AGENT)
-    own = hironaka_v0.raw_env(simultaneous=at_once, **{**arguments, "spaces": "own"})
-    for each in (game, own):
-        each.reset(seed=1)
-    for seat in game.agent_iter():
-        seen, _, terminated, truncated, info = game.last()
-        if terminated or truncated:
-            break
-        assert game.observation_space(seat).contains(seen)
-        expected, mask = own.observe(seat), info["action_mask"]
-        number = own.action_space(seat).n
-        assert np.array_equal(mask[:number], expected["action_mask"])
-        assert not mask[number:].any()
-        points = seen[: -len(mask)] if spaces == "flat" else seen["observation"].ravel()
-        assert np.array_equal(points, expected["observation"].ravel())
-        shown = seen[-len(mask) :] if spaces == "flat" else seen["action_mask"]
-        assert np.array_equal(shown, mask)
-        action = game.action_space(seat).sample()
-        assert mask[action]
-        for each in (game, own):
-            each.step(action)
-
-
 def test_its_seeds():
     seed_test(hironaka_v0.env, num_cycles=50)
     parallel_seed_test(hironaka_v0.parallel_env, num_cycles=50)
@@ -163,7 +128,6 @@ def test_at_once_an_axis_outside_of_the_set_stands_for_the_next_one_in_it():
         ({"max_cycles": 0}, "max_cycles"),
         ({"num_envs": 3}, "num_envs"),
         ({"dimension": 1}, "dimen"),
-        ({"spaces": "same"}, "^spaces must be one of"),
         ({"observation": "flat"}, "^observation is for Gymnasium's environments"),
     ],
 )

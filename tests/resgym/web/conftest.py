@@ -13,8 +13,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = """if __name__ == "__main__":
     from resgym.cli import main
-    from resgym.web import server
-    server.REQUEST_SECONDS = 1.5
     main()"""
 
 

@@ -185,33 +185,6 @@ def three_rates(content: dict[str, Any]) -> list[str]:
     return titled("Three rates", head, rows)
 
 
-def thread_table(content: dict[str, Any]) -> list[str]:
-    """What more threads bring, for subjects that were measured with several numbers of them."""
-    rows: dict[tuple[Any, ...], dict[int, Case]] = {}
-    for case in content["cases"]:
-        if case["threads"] is not None:
-            key = (case["rate"], case["dimension"], case["points"], case["games"], label(case))
-            rows.setdefault(key, {})[case["threads"]] = case
-    several = {key: found for key, found in rows.items() if len(found) > 1}
-    numbers = sorted({number for found in several.values() for number in found})
-    if not several:
-        return []
-    gains: dict[tuple[str, str, int], list[float]] = {}
-    for key, found in several.items():
-        for more in numbers[1:]:
-            if numbers[0] in found and more in found:
-                gain = found[more]["median"] / found[numbers[0]]["median"]
-                gains.setdefault((key[0], key[4], more), []).append(gain)
-    least = f"times the rate of {numbers[0]}: least"
-    lines = []
-    for (rate, name, more), values in gains.items():
-        values.sort()
-        shown = (values[0], values[len(values) // 2], values[-1])
-        lines.append([rate, name, str(more), *(f"{value:.2f}" for value in shown)])
-    head = ["rate", "subject", "threads", least, "median", "most"]
-    return titled("Threads", head, lines, head[:2])
-
-
 def about(content: dict[str, Any]) -> list[str]:
     """Machine, versions and how it was measured."""
     machine, settings = content["machine"], content["settings"]
@@ -244,13 +217,12 @@ def about(content: dict[str, Any]) -> list[str]:
     ]
 
 
-def section(content: dict[str, Any]) -> str:
-    """What stands between the marks."""
+def section(content: dict[str, Any], rates: Iterable[str] = ("environment",)) -> str:
+    """Return the text between the marks; `--print` shows the tables of all rates."""
     lines = about(content)
     lines += three_rates(content)
-    for rate in TITLES:
+    for rate in rates:
         lines += table(content, rate)
-    lines += thread_table(content)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -407,10 +379,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         content = read(args.results)
-        text = section(content)
         if args.print:
-            print(text, end="")
+            print(section(content, TITLES), end="")
             return 0
+        text = section(content)
         if args.picture.suffix not in (".png", ".svg"):
             raise ResultsError(f"--picture: must end in .svg or .png, got {str(args.picture)!r}")
         page = args.page.read_text(encoding="utf-8")

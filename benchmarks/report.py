@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +217,14 @@ def about(content: dict[str, Any]) -> list[str]:
     ]
 
 
-def section(content: dict[str, Any], rates: Iterable[str] = ("environment",)) -> str:
+def section(content: dict[str, Any], rates: Collection[str] = ("environment",)) -> str:
     """Return the text between the marks; `--print` shows the tables of all rates."""
     lines = about(content)
     lines += three_rates(content)
+    # On the page only the usual number of points; `--print` shows all.
+    usual = [case for case in content["cases"] if case["points"] == 20 or len(rates) > 1]
     for rate in rates:
-        lines += table(content, rate)
+        lines += table({**content, "cases": usual}, rate)
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -148,3 +148,7 @@ def test_nondegeneracy_finds_the_faces_by_hand(capsys: pytest.CaptureFixture[str
     assert square == (((0, 2, 0), (1, 1, 0), (2, 0, 0)),)
     assert cusp == (((0, 6), (2, 3), (4, 0)),)
     assert "x**2 + y**3 + z**5: non-degenerate" in capsys.readouterr().out
+
+
+def test_own_environment_is_learned() -> None:
+    assert load("own_environment").main(timesteps=20_000) == 1

@@ -1,8 +1,9 @@
 """The game in OpenSpiel, solved by its minimax search; see docs/clients.md."""
 
 import pyspiel
-import resgym
 from open_spiel.python.algorithms.minimax import alpha_beta_search
+
+import resgym
 from resgym.game.actions import action_axes
 from resgym.players.ordered import OrderedRule
 

@@ -221,8 +221,8 @@ def section(content: dict[str, Any], rates: Collection[str] = ("environment",)) 
     """Return the text between the marks; `--print` shows the tables of all rates."""
     lines = about(content)
     lines += three_rates(content)
-    # On the page only the usual number of points; `--print` shows all.
-    usual = [case for case in content["cases"] if case["points"] == 20 or len(rates) > 1]
+    # Larger positions are left to `--print`.
+    usual = [case for case in content["cases"] if case["points"] <= 20 or len(rates) > 1]
     for rate in rates:
         lines += table({**content, "cases": usual}, rate)
     return "\n".join(lines).rstrip() + "\n"

@@ -1,7 +1,5 @@
 """A batched environment of one's own, learned by DDQN and PPO."""
 
-from typing import ClassVar
-
 import gymnasium
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -15,10 +13,10 @@ from sb3_ext.ddqn import DDQN
 class Walk(VectorEnv):
     """N walkers on 0..7 that should reach 7 within 20 steps."""
 
-    metadata: ClassVar = {"autoreset_mode": AutoresetMode.SAME_STEP}
     device = torch.device("cpu")
 
     def __init__(self, num_envs):
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.num_envs = num_envs
         self.single_observation_space = gymnasium.spaces.Box(0, 1, (1,))
         self.single_action_space = gymnasium.spaces.Discrete(2)

@@ -268,7 +268,6 @@ class RayCollector:
                 self.version = self._crew.version
                 yield self
                 model.collector_state = self.state_dict()
-                self._publish(model.num_updates, model.playing_weights())
                 if model.verbose >= 1:
                     print(self._ledger.table())
             finally:
@@ -303,11 +302,8 @@ class RayCollector:
         """See `Collector`; only every `sync_updates`-th version goes out."""
         self._updates, self._rate = version, exploration_rate
         if self.version < 0 or version - self.version >= self.settings.sync_updates:
-            self._publish(version, weights)
-
-    def _publish(self, version: int, weights: Mapping[str, Tensor]) -> None:
-        self._crew.publish(version, weights)
-        self.version = version
+            self._crew.publish(version, weights)
+            self.version = version
 
     def collect(self, num_steps: int) -> Iterator[ParallelStep]:
         """See `Collector`: the steps of one chunk, whatever `num_steps` is."""

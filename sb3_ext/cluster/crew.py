@@ -21,14 +21,12 @@ class Request:
     """One chunk that was asked for.
 
     Attributes:
-        number: Of the request among those to all actors.
         sequence: Of the chunk among those of its actor.
         version: Of the weights that shall play.
         exploration_rate: As in `Explorer`.
         references: Ray's, to the chunk and to where its games stand then.
     """
 
-    number: int
     sequence: int
     version: int
     exploration_rate: float | None
@@ -95,7 +93,6 @@ class Crew:
         self._streams = [Stream(number, each) for number, each in enumerate(packed)]
         self._weights: dict[int, Any] = {}
         self.version = -1
-        self._asked = 0
 
     def publish(self, version: int, weights: Mapping[str, Tensor]) -> None:
         """Play with these weights from now on; each version is sent once."""
@@ -121,8 +118,7 @@ class Crew:
         while sum(len(each.requests) for each in streams) < most:
             stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
             rate = exploration_rate(stream.number)
-            self._submit(stream, Request(self._asked, stream.next_sequence, self.version, rate))
-            self._asked += 1
+            self._submit(stream, Request(stream.next_sequence, self.version, rate))
             stream.next_sequence += 1
         used = {asked.version for each in streams for asked in each.requests} | {self.version}
         self._weights = {version: self._weights[version] for version in sorted(used)}
@@ -143,7 +139,7 @@ class Crew:
             ChildProcessError: Processes were lost too often, or nobody answers.
         """
         asked = [each for each in self._streams if each.requests]
-        asked.sort(key=lambda each: each.requests[0].number)
+        asked.sort(key=lambda each: (each.requests[0].sequence, each.number))
         oldest = asked[:1] if self._in_order else asked
         by_reference = {each.requests[0].references[0]: each for each in oldest}
         ready, _ = self._ray.wait(list(by_reference), timeout=self._timeout)
@@ -181,7 +177,7 @@ class Crew:
             str(version): {name: torch.tensor(value) for name, value in each.items()}
             for version, each in zip(self._weights, arrays, strict=True)
         }
-        return {"asked": self._asked, "streams": streams, "weights": weights}
+        return {"streams": streams, "weights": weights}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Ask again for what was asked for; ValueError for another number of actors."""
@@ -192,7 +188,6 @@ class Crew:
             )
         for version in sorted(state["weights"], key=int):
             self.publish(int(version), state["weights"][version])
-        self._asked = state["asked"]
         for stream, saved in zip(self._streams, state["streams"], strict=True):
             stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
             for each in saved["requests"]:

@@ -279,13 +279,6 @@ class _Loader(yaml.SafeLoader):
             seen.add(name)
         return node
 
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Whole numbers have to fit."""
-        value = super().construct_object(node, deep)
-        if isinstance(value, int) and abs(value) >= 2**63:
-            self._refuse("a whole number of more than 63 bits", node.start_mark)
-        return value
-
     def _refuse(self, problem: str, where: Any) -> None:
         raise yaml.composer.ComposerError(None, None, problem, where)
 

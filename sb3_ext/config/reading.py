@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -77,11 +77,6 @@ class ConfigFile(Section):
         if isinstance(source, Mapping):
             left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
             return read_section(cls, apply_settings({**left_out, **source}, settings))
-        if not isinstance(source, (str, Path)):
-            raise ConfigError(
-                f"{cls.field} must be a path, a name, a dictionary or of {cls.__name__}, "
-                f"got {shown(source)}"
-            )
         path = find_config(source, cls.folder, cls.field)
         data = read_mapping(path)
         try:
@@ -141,13 +136,8 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
     Raises:
         ConfigError: a setting has another form, or names an unknown section.
     """
-    return with_values(data, (split_setting(setting) for setting in settings))
-
-
-def with_values(data: Mapping[str, Any], values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The same for dotted keys and values that were read already."""
     changed: dict[str, Any] = _unshared(data)
-    for name, value in values:
+    for name, value in map(split_setting, settings):
         *parents, last = name.split(".")
         section: Any = changed
         for depth, key in enumerate(parents):

@@ -104,11 +104,10 @@ def accepted_by(resolve: Callable[[Any], object]) -> BeforeValidator:
     """A validator for what a function takes without an error, such as `Registry.resolve`."""
 
     def check(value: Any) -> Any:
-        with errors_of("", ValueError):
-            resolve(value)
+        resolve(value)
         return value
 
-    return BeforeValidator(check)
+    return checked(check)
 
 
 Whole = checked(lambda value: check_count("", value, low=-LARGEST_COUNT))

@@ -116,15 +116,12 @@ def until(field: str, **more: int) -> str:
 
 ENDS: list[tuple[str, str, str, Callable[[Command], Any], Any, Any]] = [
     ("train", "max_timesteps=100", "max_timesteps 100", transitions, 104, 320),
-    ("train", AT_ONCE, "max_seconds 1e-09", transitions, 0, 320),
     ("train", until("updates", lower=5), "goal reached: updates", transitions, 96, 320),
     ("two_player", "max_updates=4", "max_updates 4", steps, 2, 6),
     ("two_player", until("rho/host-random", times=3), "goal reached: rho/", steps, 3, 6),
     ("population", until("rounds", lower=1), "goal reached: rounds", rounds, 1, 2),
     ("attack", "max_updates=6", "max_updates 6", seeds, 1, 2),
-    ("attack", until("rho/score"), "goal reached: rho/score", seeds, 1, 2),
     ("teach", "max_updates=3", "max_updates 3", updates, 3, 8),
-    ("teach", AT_ONCE, "max_seconds 1e-09", updates, 0, 8),
     ("tune", until("trials", lower=3), "goal reached: trials", all_trials, 3, 6),
 ]
 

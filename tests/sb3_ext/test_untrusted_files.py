@@ -394,13 +394,3 @@ def test_in_a_program_a_path_is_trust_enough(place: Place) -> None:
         load_player(path, "host")
     with outside(), pytest.raises(ValueError, match="expected --trust"):
         load_player(path, "host")
-
-
-def test_models_with_schedules_and_functions_are_played(tmp_path: Path) -> None:
-    pieces = [[10, "lin_1_0.1_10"], [10, {"schedule": "warmup", "steps": 5, "then": "const_0.1"}]]
-    rates = {"learning_rate": "cos_1e-3_1e-4_50", "learning_starts": 8}
-    model = make_model("host", exploration_rate={"schedule": "chained", "pieces": pieces}, **rates)
-    model.learn(40)
-    model.lr_schedule = lambda progress: 0.1  # type: ignore[assignment]
-    model.save(tmp_path / "model.zip")
-    assert load_player(tmp_path / "model.zip", "host").role == "host"

@@ -89,7 +89,6 @@ def test_actors_feed_the_learner() -> None:
     assert model.num_updates == 200
     assert not same(before, weights(model))
     assert 0 < counted["staleness_mean"] <= counted["staleness_max"] <= 60
-    assert two.version == model.num_updates  # the last weights went out
     assert wait_until(lambda: not actor_processes())
 
 

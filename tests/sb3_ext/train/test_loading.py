@@ -108,18 +108,6 @@ def test_the_other_seat_and_another_dimension(tmp_path):
         rho(load_player(path, "host"), "random", games=5, dimension=3, max_num_points=9)
 
 
-def test_damaged_checkpoints(tmp_path):
-    path = save_run(make_model("host"), tmp_path)
-    weights = path / "policy.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    for load in (lambda: load_player(path, "host"), lambda: make_env("agent", opponent=str(path))):
-        with pytest.raises(ValueError, match=r"policy\.safetensors: sha256") as caught:
-            load()
-        assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

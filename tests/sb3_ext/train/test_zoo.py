@@ -7,7 +7,6 @@ import inspect
 import sys
 from hashlib import sha256
 
-import numpy as np
 import pytest
 import rl_zoo3.train
 import torch
@@ -15,10 +14,8 @@ import yaml
 from rl_zoo3.exp_manager import ExperimentManager
 from stable_baselines3 import DQN
 
-from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
-from sb3_ext.train.config_files import read_sections
 from sb3_ext.train.flags import make_parser
 from sb3_ext.train.manager import Manager
 from sb3_ext.train.play import enjoy
@@ -26,6 +23,8 @@ from sb3_ext.train.train import main as train_main
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
+MODULES = 33
+"""Of sb3_ext, that a command enters before it learns; may only fall."""
 ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
@@ -50,21 +49,10 @@ def run_folder(tmp_path, algorithm, env_id):
     return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
 
 
-@pytest.mark.parametrize("algorithm", ["ppo_mask"])
-def test_the_command_evaluates_in_many_games_at_once(tmp_path, algorithm):
-    arguments = ["--algo", algorithm, "--env", AGENT, "-n", "160", "-f", str(tmp_path)]
-    arguments += ["--eval-freq", "80", "--verbose", "0", "-params", *SMALL[algorithm]]
-    assert train_main(arguments) == 0
-    results = np.load(run_folder(tmp_path, algorithm, AGENT) / "evaluations.npz")["results"]
-    assert results.shape[1] == 200
-    assert len(np.unique(results)) > 1
-    assert train_main([*arguments, "--eval-episodes", "3", "--n-eval-envs", "1"]) == 0
-    folder = tmp_path / algorithm / f"{AGENT.replace('/', '-')}_2"
-    assert np.load(folder / "evaluations.npz")["results"].shape[1] == 3
-
-
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    ("algorithm", "env_id"),
+    [*((each, AGENT) for each in ALGORITHMS), ("ddqn", HOST), ("ppo", HOST)],
+)
 def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys):
     assert train(tmp_path, algorithm, env_id) == 0
     folder = run_folder(tmp_path, algorithm, env_id)
@@ -159,21 +147,22 @@ def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
     assert enjoy([*arguments, "--no-render", "-n", "20"]) == 0
 
 
-def test_a_file_is_read_once_and_each_environment_made_once(tmp_path, monkeypatch):
-    calls: list[str] = []
+def test_the_road_from_the_command_line_to_learn(tmp_path, monkeypatch):
+    """A file is read once, each environment made once; so many modules decide something."""
+    calls, modules = [], set()
 
     def look(frame, event, _):
-        name = (frame.f_code.co_filename.rpartition("/")[2], frame.f_code.co_name)
-        if event == "call" and name in (
-            ("reading.py", "read_mapping"),
-            ("registration.py", "make_vec"),
-        ):
-            calls.append(name[1])
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if event == "call" and module.startswith("sb3_ext."):
+            modules.add(module)
+        if event == "call" and name in ("read_mapping", "make_vec"):
+            calls.append(name)
 
     monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
     sys.setprofile(look)
     assert train(tmp_path, "ddqn", HOST) == 0
     assert calls == ["read_mapping", "make_vec", "make_vec"]  # for training, for evaluations
+    assert len(modules) <= MODULES, sorted(modules)
 
 
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
@@ -210,12 +199,6 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
     assert train(tmp_path, "ddqn", HOST, "-optimize", "--no-optim-plots", *few) == 0
     assert "Best trial" in capfd.readouterr().out
     assert list((tmp_path / "ddqn").glob("report_*.csv"))
-
-
-def test_shipped_files_name_both_environments_and_a_default():
-    for algorithm in ALGORITHMS:
-        sections = read_sections(find_config(algorithm))
-        assert set(sections) == {"default", HOST, AGENT}
 
 
 @pytest.mark.parametrize(

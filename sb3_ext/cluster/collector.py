@@ -77,8 +77,6 @@ class CollectorSettings(Section):
     also after a resume"""
     actor_cpus: Annotated[float, Number, Ge(1e-4)] = 1.0
     """processors that Ray reserves for each actor; fractions are allowed"""
-    address: str | None = None
-    """of a cluster; null: the one in use, that of RAY_ADDRESS, or a new one"""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> CollectorSettings:
@@ -250,7 +248,7 @@ class RayCollector:
             action_space=model.action_space,
             modules=imported_modules(),
         )
-        with connected(self.settings.address) as ray:
+        with connected() as ray:
             self._crew = Crew(
                 ray,
                 plan,

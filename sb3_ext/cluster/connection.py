@@ -31,12 +31,11 @@ def ray_module() -> Any:
 
 
 @contextmanager
-def connected(address: str | None) -> Iterator[Any]:
+def connected() -> Iterator[Any]:
     """Ray, connected to a cluster while the block lasts; what was connected before stays so.
 
-    Args:
-        address: Of a cluster, `host:port` or `"auto"`; None: the one that the environment variable
-            `RAY_ADDRESS` names, else a new one on this machine, which ends with the block.
+    The environment variable `RAY_ADDRESS` names the cluster, as `host:port` or `auto`. Without it a
+    new one starts on this machine, which ends with the block.
 
     Raises:
         ValueError: Ray is not installed, or there is no cluster at the address.
@@ -45,7 +44,7 @@ def connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    address = os.environ.get("RAY_ADDRESS") or "local"
     _check_reachable(address)
     # A dashboard can be had only of a cluster that we start, and needs more packages.
     own = {"include_dashboard": False} if address == "local" else {}
@@ -61,7 +60,7 @@ def connected(address: str | None) -> Iterator[Any]:
                 text = " ".join(str(error).split())
                 if address != "local" and os.environ.get("RAY_AUTH_MODE") != "token":
                     text += "; does it want a token? Then set RAY_AUTH_MODE=token"
-                raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
+                raise ValueError(f"RAY_ADDRESS: no Ray cluster at {address!r}: {text}") from error
             handle_again(signal.SIGTERM)  # Ray's core would end the program by it
             yield ray
         finally:
@@ -76,7 +75,7 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError, ValueError) as error:
-        raise ValueError(f"address: no Ray cluster at {address!r}: {error}") from error
+        raise ValueError(f"RAY_ADDRESS: no Ray cluster at {address!r}: {error}") from error
 
 
 def check_cpus(ray: Any, actors: int, cpus_each: float = 1.0, remedy: str = "") -> None:

@@ -54,7 +54,7 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
     if not check_count("actors", actors, low=0):
         yield map if check is _nothing else partial(_in_turn, check)
         return
-    with connected(None) as ray:
+    with connected() as ray:
         check_cpus(ray, actors)
         yield partial(_spread, ray, actors, check)
 

@@ -77,7 +77,7 @@ class ConfigFile(Section):
         if isinstance(source, Mapping):
             left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
             return read_section(cls, apply_settings({**left_out, **source}, settings))
-        path = find_config(source, cls.folder, cls.field)
+        path = find_config(str(source), cls.folder, cls.field)
         data = read_mapping(path)
         try:
             return cls.read(data, settings)

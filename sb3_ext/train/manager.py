@@ -362,11 +362,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.args.resume is None:
             origin = provenance(self.seed)
             about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
-            hyperparams = dict(saved_hyperparams)
-            if "collector" in hyperparams:  # an address is for the command line alone
-                collector = {k: v for k, v in hyperparams["collector"].items() if k != "address"}
-                hyperparams["collector"] = collector
-            files = {"config": hyperparams, "args": vars(self.args), "versions": about}
+            files = {"config": saved_hyperparams, "args": vars(self.args), "versions": about}
             for name, content in files.items():
                 plain = json.loads(json.dumps(content, default=str))
                 Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(plain))

@@ -219,7 +219,6 @@ def test_the_command_line_trains_with_actors(tmp_path: Path, capfd: Any) -> None
         (["collector:{actors: -1}"], "actors must be"),
         (["--actors", "100000"], "actors: 100000 need 100000 CPUs"),
         (["collector:{chunks: 3}"], "unknown key of collector 'chunks'"),
-        (["collector:{address: '127.0.0.1:9'}"], "address: no Ray cluster at '127.0.0.1:9'"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_code_2(

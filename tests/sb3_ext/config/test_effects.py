@@ -112,7 +112,7 @@ def keys() -> Iterator[tuple[str, str, str]]:
 
 def test_every_key_of_text_is_declared() -> None:
     found = list(keys())
-    assert {"save_path", "target_update_unit", "address", "opponents"} <= {
+    assert {"save_path", "target_update_unit", "storage", "opponents"} <= {
         each[0] for each in found
     }
     undeclared = {

@@ -36,7 +36,7 @@ EVALUATION = {
 }
 
 
-@pytest.mark.parametrize(("algorithm", "env_id"), (("dqn", AGENT), ("ppo", HOST)))
+@pytest.mark.parametrize(("algorithm", "env_id"), [("dqn", AGENT), ("ppo", HOST)])
 def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
     algorithm, env_id, tmp_path, monkeypatch, capsys
 ):

@@ -112,9 +112,7 @@ def keys() -> Iterator[tuple[str, str, str]]:
 
 def test_every_key_of_text_is_declared() -> None:
     found = list(keys())
-    assert {"save_path", "target_update_unit", "storage", "opponents"} <= {
-        each[0] for each in found
-    }
+    assert {"save_path", "target_update_unit", "opponents"} <= {each[0] for each in found}
     undeclared = {
         f"{name} of {where}"
         for name, kind, where in found

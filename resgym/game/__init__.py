@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         role_reward,
     )
     from resgym.game.rng import RowRandom, Stream, derive_seed
-    from resgym.game.rules import is_legal, move, observe_points, random_starts
+    from resgym.game.rules import move, observe_points, random_starts
     from resgym.game.spec import MAX_COORDINATE, GameSpec, Role
     from resgym.game.state import GameState, state_from_points, where_state
 else:
@@ -24,7 +24,7 @@ else:
             "actions": "action_axes coords_to_action host_action_table pair_to_action",
             "rewards": "REWARDS RewardFunction Transition register_reward role_reward",
             "rng": "RowRandom Stream derive_seed",
-            "rules": "is_legal move observe_points random_starts",
+            "rules": "move observe_points random_starts",
             "spec": "MAX_COORDINATE GameSpec Role",
             "state": "GameState state_from_points where_state",
         },
@@ -44,7 +44,6 @@ __all__ = [
     "coords_to_action",
     "derive_seed",
     "host_action_table",
-    "is_legal",
     "move",
     "observe_points",
     "pair_to_action",

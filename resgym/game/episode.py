@@ -16,7 +16,7 @@ from resgym.game import devices
 from resgym.game.actions import host_action_table
 from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.rules import drawn_from, move, observe_points, random_starts
+from resgym.game.rules import move, observe_points, start_positions
 from resgym.game.spec import Role
 from resgym.game.state import GameState, where_state
 from resgym.game.stepping import (
@@ -153,10 +153,9 @@ class Backend:
         return name_sets(plan, state, mask, ask)
 
     def _start_positions(self, plan: StepPlan, rng: RowRandom) -> GameState:
-        if plan.starts is not None:
-            return drawn_from(plan.starts, rng)
-        fresh = random_starts(plan.start_spec, rng)
-        missing = plan.spec.max_num_points - plan.start_spec.max_num_points
+        fresh = start_positions(plan.start_spec, rng, plan.starts)
+        rows = plan.spec.max_num_points + fresh.rule.extra_rows
+        missing = rows - fresh.points.shape[1]
         if not missing:
             return fresh
         shown = plan.start_spec.max_num_points

@@ -11,14 +11,13 @@ Every named reward is zero-sum: the agent gets the negative of the host's reward
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from resgym.game.spec import Role
+from resgym.game.spec import Role, check_choice
 from resgym.game.state import GameState
 
 
@@ -69,8 +68,6 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
         raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {name!r}")
 
     def decorator(function: RewardFunction) -> RewardFunction:
-        if not callable(function):
-            raise TypeError(f"reward {name!r} must be a function, got {function!r}")
         REWARDS[name] = function
         return function
 
@@ -79,12 +76,9 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 
 def check_reward(reward: str | RewardFunction) -> None:
     """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
-    if isinstance(reward, str) and reward not in REWARDS:
-        near = difflib.get_close_matches(reward, REWARDS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        names = sorted(REWARDS)
-        raise ValueError(f"reward must be one of {names} or a callable, got {reward!r}{hint}")
-    if not isinstance(reward, str) and not callable(reward):
+    if isinstance(reward, str):
+        check_choice("reward", reward, sorted(REWARDS))
+    elif not callable(reward):
         raise TypeError(f"reward must be a name or a callable, got {reward!r}")
 
 

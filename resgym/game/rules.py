@@ -24,22 +24,9 @@ from resgym.game.state import (
     where_state,
     with_weights,
 )
-from resgym.game.variants import BASIC
 
 # The random words for weights and distinguished points of starts, after those of all attempts.
 WEIGHTS_SPLIT, MARKED_SPLIT = MAX_START_ATTEMPTS, MAX_START_ATTEMPTS + 1
-
-
-def is_legal(coords: Tensor, axis: Tensor, state: GameState | None = None) -> Tensor:
-    """Return bool [N]: the host may choose the set, bool [N, D], and the agent the axis, int64 [N].
-
-    With the default rule, the set has two axes or more and contains the axis. Other rules also look
-    at the position.
-    """
-    if state is None:
-        return coords.gather(1, axis[:, None])[:, 0] & (coords.sum(1) >= BASIC.least_axes)
-    chosen = state.answers(coords).gather(1, axis[:, None])[:, 0]
-    return chosen & state.rule.permits(state.points, state.count, coords)
 
 
 def move(
@@ -60,7 +47,9 @@ def move(
     if state.rule.unit:
         total = total - state.rule.unit
     alive = torch.arange(width, device=axis.device)[:, None] < state.count
-    playable = is_legal(coords, axis, state) & ~state.finished()
+    legal = state.answers(coords).gather(1, axis[:, None])[:, 0]
+    legal = legal & state.rule.permits(state.points, state.count, coords)
+    playable = legal & ~state.finished()
     overflow = playable & ((total > MAX_COORDINATE) & alive).any(0)
     moved = playable & ~overflow
     axes = torch.arange(spec.dimension, device=axis.device)
@@ -151,12 +140,9 @@ def draw_weights(state: GameState, rng: RowRandom) -> GameState:
 
 
 def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:
-    """Draw `random_starts`, or for each row one of a set of M ``starts``, uniformly."""
-    return random_starts(spec, rng) if starts is None else drawn_from(starts, rng)
-
-
-def drawn_from(starts: GameState, rng: RowRandom) -> GameState:
-    """Draw one of M positions for each row of random numbers, uniformly."""
+    """Return `random_starts`, or one of M ``starts`` for each row, drawn uniformly."""
+    if starts is None:
+        return random_starts(spec, rng)
     return starts.select(rng.integers(starts.num_games))
 
 
@@ -198,31 +184,23 @@ def observe_points(state: GameState, scale: bool = True) -> Tensor:
 
     float32 [N, P, D]: coordinate j of the p-th point in descending lexicographic order, divided by
     the largest coordinate of the position (by 1 if that is 0), or unscaled in 0..2^59. Absent rows
-    are -1. The state itself stays exact; only this copy is rounded.
+    are -1. The state itself stays exact; only this copy is rounded. With rule ``thom`` two rows
+    follow: the weights, divided by the largest one, and the distinguished point.
     """
-    if state.rule.extra_rows:
-        return _observe_weighted(state, scale)
     if not scale:
         return state.points.to(torch.float32)
     observed = torch.full(state.points.shape, -1.0, device=state.device)
-    width = used_rows(state.count, state.points.shape[1])
+    width = used_rows(state.count, state.points.shape[1] - state.rule.extra_rows)
     points = state.points[:, :width]
-    # Divided in float64 and rounded once more, which IEEE arithmetic fixes on every device.
-    largest = points.amax((1, 2), keepdim=True).clamp(min=1).to(torch.float64)
-    observed[:, :width] = torch.where(points < 0, -1.0, points.to(torch.float64) / largest)
+    largest = points.amax((1, 2), keepdim=True)
+    observed[:, :width] = _divided(points, largest)
+    if state.rule.extra_rows:
+        weights = state.points[:, -2:-1]
+        observed[:, -2:-1] = _divided(weights, weights.amax(2, keepdim=True))
+        observed[:, -1:] = _divided(state.points[:, -1:], largest)
     return observed
 
 
-def _observe_weighted(state: GameState, scale: bool) -> Tensor:
-    """Return `observe_points` for rule ``thom``: P + 2 rows.
-
-    Weights are divided by the largest one, the distinguished point by the largest coordinate.
-    """
-    points, extra = state.points[:, :-2], state.points[:, -2:]
-    seen = observe_points(GameState(points, state.count), scale)
-    if not scale:
-        return torch.cat([seen, extra.to(torch.float32)], 1)
-    coordinates = torch.where(state.alive()[:, :-2, None], points, 0).amax((1, 2))
-    largest = torch.stack([extra[:, 0].amax(1), coordinates], 1).clamp(min=1).to(torch.float64)
-    shown = torch.where(extra < 0, -1.0, extra.to(torch.float64) / largest[:, :, None])
-    return torch.cat([seen, shown.to(torch.float32)], 1)
+def _divided(points: Tensor, largest: Tensor) -> Tensor:
+    # Divided as float64 and rounded once more, which IEEE arithmetic fixes on every device.
+    return torch.where(points < 0, -1.0, points / largest.clamp(min=1).to(torch.float64))

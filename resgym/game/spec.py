@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from reprlib import repr as brief
 from typing import Any, Literal, get_args
 
+from resgym.game.actions import action_axes
+
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
 RuleName = Literal["basic", "polyhedra", "thom"]
@@ -110,7 +112,7 @@ class GameSpec:
     @property
     def num_host_actions(self) -> int:
         """Number of the host's sets: 2^D - D - 1, or 2^D - 1 with single axes."""
-        return (1 << self.dimension) - 1 - (self.dimension if self.least_axes == 2 else 0)
+        return len(action_axes(self.dimension, self.least_axes))
 
     @property
     def least_axes(self) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from resgym.game.actions import action_axes
 from resgym.game.dominance import prune_dominated
 from resgym.game.newton import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
@@ -76,8 +77,7 @@ class GameState:
     @property
     def num_host_actions(self) -> int:
         """Number of host actions A."""
-        dimension = self.points.shape[2]
-        return (1 << dimension) - 1 - (dimension if self.rule.least_axes == 2 else 0)
+        return len(action_axes(self.points.shape[2], self.rule.least_axes))
 
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""

@@ -9,8 +9,6 @@ from tests.reference.rule import MAX_COORDINATE, Point, Position
 
 SIZES = (3, 20, 1000, 10**9, MAX_COORDINATE)
 
-Family = Callable[[random.Random, int, int], Position]
-
 
 def _uniform(source: random.Random, dimension: int, size: int) -> Position:
     high = source.choice(SIZES)
@@ -29,20 +27,17 @@ def _composition(source: random.Random, total: int, parts: int) -> Point:
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True))
 
 
+def _off_by_one(source: random.Random, point: Point) -> Point:
+    axis = source.randrange(len(point))
+    changed = min(max(point[axis] + source.choice((-1, 0, 0, 1)), 0), MAX_COORDINATE)
+    return (*point[:axis], changed, *point[axis + 1 :])
+
+
 def _coplanar(source: random.Random, dimension: int, size: int) -> Position:
-    """All in one hyperplane with equal slopes: whoever is inside is exactly on the boundary."""
-    total = source.choice((6, 20, 1000, 10**9, MAX_COORDINATE))
-    return [_composition(source, total, dimension) for _ in range(size)]
-
-
-def _nearly_coplanar(source: random.Random, dimension: int, size: int) -> Position:
-    """As before, but off the hyperplane by one on one axis."""
-    points = []
-    for point in _coplanar(source, dimension, size):
-        axis = source.randrange(dimension)
-        changed = min(max(point[axis] + source.choice((-1, 0, 0, 1)), 0), MAX_COORDINATE)
-        points.append((*point[:axis], changed, *point[axis + 1 :]))
-    return points
+    """All in one hyperplane with equal slopes, or off it by one on an axis."""
+    total, exact = source.choice(SIZES), source.random() < 0.5
+    points = [_composition(source, total, dimension) for _ in range(size)]
+    return points if exact else [_off_by_one(source, point) for point in points]
 
 
 def _collinear(source: random.Random, dimension: int, size: int) -> Position:
@@ -69,23 +64,9 @@ def _means(source: random.Random, dimension: int, size: int) -> Position:
     while len(points) < size:
         chosen = source.sample(corners, min(len(corners), source.randint(2, dimension + 1)))
         weights = _composition(source, parts, len(chosen))
-        mean = [
-            sum(w * point[axis] for w, point in zip(weights, chosen, strict=True)) // parts
-            for axis in range(dimension)
-        ]
-        axis = source.randrange(dimension)
-        mean[axis] = max(mean[axis] + source.choice((-1, 0, 0, 1)), 0)
-        points.append(tuple(mean))
-    return points
-
-
-def _convex(source: random.Random, dimension: int, size: int) -> Position:
-    """On a strictly convex surface, so that many minimal points are vertices."""
-    radius = source.choice((5, 100, 10**4, 10**8))
-    points = []
-    for _ in range(size):
-        free = [source.randint(0, radius) for _ in range(dimension - 1)]
-        points.append((*free, sum((radius - x) ** 2 for x in free)))
+        columns = zip(*chosen, strict=True)
+        mean = [sum(map(int.__mul__, weights, column)) // parts for column in columns]
+        points.append(_off_by_one(source, tuple(mean)))
     return points
 
 
@@ -97,23 +78,18 @@ def _all_magnitudes(source: random.Random, dimension: int, size: int) -> Positio
 
 
 def _stretched(source: random.Random, dimension: int, size: int) -> Position:
-    """A small flat or uniform set with a unit of its own on every axis."""
+    """A small flat set with a unit of its own on every axis."""
     units = [10 ** source.randint(0, 16) for _ in range(dimension)]
-    if source.random() < 0.5:
-        points = [_composition(source, 12, dimension) for _ in range(size)]
-    else:
-        points = [tuple(source.randint(0, 12) for _ in range(dimension)) for _ in range(size)]
+    points = [_composition(source, 12, dimension) for _ in range(size)]
     return [tuple(x * unit for x, unit in zip(point, units, strict=True)) for point in points]
 
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, Callable[[random.Random, int, int], Position]] = {
     "uniform": _uniform,
     "few_values": _few_values,
     "coplanar": _coplanar,
-    "nearly_coplanar": _nearly_coplanar,
     "collinear": _collinear,
     "means": _means,
-    "convex": _convex,
     "all_magnitudes": _all_magnitudes,
     "stretched": _stretched,
 }

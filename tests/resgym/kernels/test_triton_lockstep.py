@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from resgym.testing import check_vector_env
 from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES
 from tests.resgym.kernels.steps import as_dict, assert_same, make
 from tests.resgym.kernels.test_fused import CUDA, HAS_TRITON, both, fast  # noqa: F401
@@ -63,22 +62,6 @@ def test_a_step_can_be_captured() -> None:
         found = as_dict(env.step(actions))
     graph.replay()
     assert_same(wanted, found, "replay ")
-
-
-@pytest.mark.skipif(not CUDA, reason="no CUDA device")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_contract(env_id: str, mode: str) -> None:
-    check_vector_env(
-        lambda n: make(env_id, "triton", n, autoreset_mode=mode, device="cuda"), steps=20
-    )
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not CUDA, reason="no CUDA device")
-@pytest.mark.parametrize(("dimension", "num_points"), [(3, 20), (10, 50)])
-def test_a_million_moves(dimension: int, num_points: int) -> None:
-    both("triton", HOST, 50, num_envs=20_000, dimension=dimension, max_num_points=num_points)
 
 
 def test_the_cut_of_a_program() -> None:

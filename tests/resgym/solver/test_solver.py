@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import pickle
 import random
@@ -17,7 +16,7 @@ from resgym.polynomials.singularities import random_family, singularity, singula
 from resgym.solver import kernels
 from resgym.solver import proof as proof_module
 from resgym.solver.search import Search, TooMuch, compiled
-from resgym.solver.solution import Limits, Progress
+from resgym.solver.solution import Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import Exhaustive
@@ -167,23 +166,6 @@ def test_results_are_the_same_without_numba(monkeypatch, objective):
     assert with_it.tree.to_json() == without.tree.to_json()
 
 
-def test_many_short_searches_turn_to_the_compiled_one(monkeypatch):
-    """What plain searches take counts for the whole process, not for each of them."""
-    monkeypatch.setattr(proof_module, "is_ready", lambda: False)
-    monkeypatch.setattr(proof_module, "is_cached", lambda: True)
-    monkeypatch.setattr(proof_module, "_plain_seconds", 0.0)
-    monkeypatch.setattr(proof_module, "thread_time", itertools.count(0.0, 0.15).__next__)
-    used = []
-    for points in FIVE_POINTS:
-        limits = Limits(None, 10**6, lambda progress: None)
-        found = proof_module.prove([tuple(each) for each in points], "depth", limits)
-        used.append(found.search.kernels is kernels)
-        assert found.settled
-    assert used[0]
-    assert not used[-1]
-    assert used == sorted(used, reverse=True)
-
-
 @pytest.mark.parametrize("size", [2**40, 2**54, 2**59])
 def test_huge_exponents_are_exact(monkeypatch, size):
     # Coprime, so that dividing does not help; too large for the compiled search.
@@ -197,25 +179,9 @@ def test_huge_exponents_are_exact(monkeypatch, size):
     assert not exact.proved
 
 
-def played_out(points, objective):
-    """The value in two axes, where the host has no choice, move by move."""
-    finished, cost, total = OBJECTIVES[objective]
-    if len(points) == 1:
-        return finished
-    return cost + total(played_out(rule.move(points, (0, 1), k), objective) for k in (0, 1))
-
-
 def some(dimension, points, top):
     point = st.tuples(*[st.integers(0, top)] * dimension)
     return st.lists(point, min_size=1, max_size=points).map(prune)
-
-
-@settings(deadline=None)
-@given(some(2, 6, 12))
-def test_two_axes_are_exact(points):
-    points = rule.canonical(points)
-    for objective in OBJECTIVES:
-        assert solve(points, objective).value == played_out(points, objective)
 
 
 @settings(deadline=None)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 
-import gymnasium
 import pytest
 
 import resgym
-from resgym.cli import main
 from resgym.polynomials.thom import thom_points
 from tests.reference.variants import Polyhedra, Thom
 
@@ -108,24 +106,6 @@ def test_the_known_tree_of_a_thom_polynomial(reposition):
     assert tree.to_dict()["charts"][0]["weights"] == WEIGHTS
     assert "no contribution" in tree.to_text()
     assert tree.to_svg().startswith("<svg")
-
-
-def test_rules_on_the_command_line(capsys):
-    for command in (["solve"], ["tree", "--host", "all_coord", "--max-depth", "1"]):
-        main([*command, "[[5, 2]]", "--rule", "polyhedra", "--unit", "2"])
-    assert "depth 3 (proved" in (said := capsys.readouterr().out)
-    assert "depth 1, 3 nodes" in said
-    assert main(["tree", "[[5, 2]]", "--rule", "polyhedra"]) == 2
-    assert "'zeillinger' plays rules ['basic', 'thom']" in capsys.readouterr().err
-
-
-def test_a_player_that_tells_its_rules_is_held_to_them():
-    player = resgym.make_host("zeillinger")
-    assert resgym.rho(player, "random", games=4, max_num_points=4).unfinished == 0
-    with pytest.raises(ValueError, match=r"host: .* plays rules .* has 'polyhedra'"):
-        resgym.rho(player, "random", games=4, max_num_points=4, rule="polyhedra")
-    with pytest.raises(ValueError, match=r"opponent \(host\): .* plays rules"):
-        gymnasium.make("resgym/HironakaAgent-v0", opponent=player, rule="polyhedra")
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ VALUES = {
 def test_moves(size: tuple[int, int], reposition: bool, values: str) -> None:
     spec = GameSpec(*size, reposition=reposition)
     overflows = play_moves("numba", spec, torch.tensor(VALUES[values]), MOVES, GAMES)
-    assert overflows > 0 or values != "huge" or size[1] == 1
+    assert overflows > 0 or values != "huge" or size[0] == 2 or size[1] < 20
 
 
 @only_numba

@@ -200,6 +200,9 @@ def state_from_points(
         ValueError: a game is empty, a point has a wrong number of coordinates, a coordinate is
             negative or above 2^59, or there are too many points.
     """
+    if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
+        kind = f"{tensor_kind(points)} on {points.device}"
+        raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
     is_array = isinstance(points, (Tensor, np.ndarray))
     given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
     if _is_scalar(given):

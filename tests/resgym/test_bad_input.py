@@ -69,7 +69,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     ),
     "points: no data": (
         points(torch.ones(2, 3, dtype=torch.int64, device="meta")),
-        ValueError, "points", "meta device", "data",
+        TypeError, "points", "on meta", "data",
     ),
     "seed: a string": (reset(seed="12"), TypeError, "seed", "'12'", "integer"),
     "seed: a boolean": (reset(seed=True), TypeError, "seed", "True", "integer"),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     ),
     "points: none": (points([]), ValueError, "points", "empty", "at least one"),
     "points: an empty game of three": (
-        points([CUSP, [], CUSP]), ValueError, "points[1]", "empty", "at least one point",
+        points([CUSP, [], CUSP]), ValueError, "points[1]", "0 points", "1..6",
     ),
     "points: a number": (points(7), TypeError, "points", "7", "lists of integers"),
     "points: a string": (points("x^2+y^3"), TypeError, "points", "x^2+y^3", "lists of integers"),
@@ -116,13 +116,13 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
     "points: booleans": (points([(True, 0, 0)]), TypeError, "points[0]", "True", "integers"),
     "points: float tensor": (points(torch.ones(2, 3)), TypeError, "points", "float32", "integers"),
     "points: flat array": (
-        points(np.arange(3)), ValueError, "points", "(3,)", "[points, dimension]",
+        points(np.arange(3)), ValueError, "points[0]", "got 1", "3 coordinates",
     ),
     "points: array of other dimension": (
         points(np.eye(4, dtype=int)), ValueError, "points[0]", "got 4", "3 coordinates",
     ),
     "points: more than fit": (
-        points([(k, 9 - k, 0) for k in range(9)]), ValueError, "points", "9 points", "is 6",
+        points([(k, 9 - k, 0) for k in range(9)]), ValueError, "points", "9 points", "1..6",
     ),
     "points: games for other rows": (
         points([CUSP, CUSP]), ValueError, "points", "got 2", "one game or 3",

@@ -171,7 +171,6 @@ class RhoEvaluation(GamesAgainst):
             game = {**self._game, "optimum": optimum}
             measured[name] = rho(*pair, **game)
             self.optima[name] = measured[name].optimum
-        shares = {name: list(each.share) for name, each in measured.items() if each.share}
         results = {name: each.rho for name, each in measured.items()}
         score, sign = self._score(results), 1 if self._role == "host" else -1
         entry = {
@@ -181,7 +180,7 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            **({"share": shares} if shares else {}),
+            "share": {name: list(each.share) for name, each in measured.items() if each.share},
             **self._details(),
         }
         self.history.append(entry)

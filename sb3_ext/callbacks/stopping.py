@@ -175,18 +175,15 @@ class Curriculum(ByConditions):
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
         super().__init__(verbose)
-        if not stages:
-            raise ValueError(f"stages must be a list of at least one mapping, got {stages!r}")
-        self.settings: list[dict[str, Any]] = []
-        self.until: list[list[Condition]] = []
-        for number, stage in enumerate(stages):
-            where, last = f"stages[{number}]", number == len(stages) - 1
-            if not isinstance(stage, Mapping) or ("until" in stage) == last:
-                need = "without" if last else "with a condition"
-                raise ValueError(f"{where} must be a mapping {need} 'until', got {stage!r}")
-            self.settings.append({name: stage[name] for name in stage if name != "until"})
-            until = [] if last else parse_conditions(stage["until"], f"{where}.until")
-            self.until.append(until)
+        *before, last = stages
+        if "until" in last or not all("until" in stage for stage in before):
+            raise ValueError(f"stages: each but the last needs 'until', got {stages!r}")
+        self.settings = [{k: v for k, v in stage.items() if k != "until"} for stage in stages]
+        self.until = [
+            parse_conditions(stage["until"], f"stages[{number}].until")
+            for number, stage in enumerate(before)
+        ]
+        self.until.append([])
         self.stage = 0
         self.changes: list[dict[str, int]] = []
 

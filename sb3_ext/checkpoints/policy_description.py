@@ -67,7 +67,6 @@ _FIELDS = {
     "Box": ("low", "high", "shape", "dtype"),
     "Discrete": ("n", "start"),
     "MultiBinary": ("shape",),
-    "MultiDiscrete": ("nvec", "dtype"),
 }
 
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")

@@ -37,9 +37,8 @@ from sb3_ext.ddqn.collector import (
     lazy_infos,
 )
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
-from sb3_ext.ddqn.policies import NAMES, QPolicy
+from sb3_ext.ddqn.policies import NAMES, QPolicy, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
-from sb3_ext.networks.optimizers import clip_gradients, forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.runs.ranks import Ranks
 from sb3_ext.schedules.schedules import set_learning_rate
@@ -412,15 +411,6 @@ class DDQN(DDQNState):
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
         return goes_on
-
-    @contextmanager
-    def collecting_from(self, collector: Collector) -> Iterator[None]:
-        """`collect_rollouts` takes its steps from a collector while the block lasts."""
-        self._collector = collector
-        try:
-            yield
-        finally:
-            self._collector = None
 
     def play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
         """Parallel steps in tensors, from the collector that was given or from the environment."""

@@ -84,10 +84,8 @@ def build_mlp(
     Raises:
         TypeError, ValueError: names the item of ``net_arch`` that is not of the language.
     """
-    width = check_count("input_dim", input_dim)
+    width = input_dim
     act: Any = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
-    if not (isinstance(act, type) and issubclass(act, nn.Module)):
-        raise TypeError(f"activation must be a name or a torch module class, got {activation!r}")
     # In place: a copy of every activation takes as long as a part of the product before it.
     act = partial(nn.ReLU, inplace=True) if act is nn.ReLU else act
     layers: list[nn.Module] = []
@@ -106,7 +104,7 @@ def build_mlp(
             layers.append(ResidualBlock(width, block_width, act))
             width, can_norm = block_width, False
     if output_dim is not None:
-        layers.append(nn.Linear(width, check_count("output_dim", output_dim)))
+        layers.append(nn.Linear(width, output_dim))
         width = output_dim
     network = Mlp(*layers)
     network.output_dim = width
@@ -163,5 +161,5 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
 
 def _is_layer(item: Any) -> bool:
     if isinstance(item, str):
-        return item in _NORMS or re.fullmatch(r"r[1-9][0-9]{0,8}", item) is not None
-    return isinstance(item, int) and not isinstance(item, bool) and item >= 1
+        return re.fullmatch(r"b|ln|r[1-9][0-9]{0,8}", item) is not None
+    return type(item) is int and item >= 1

@@ -49,8 +49,8 @@ from sb3_ext.config.sections import (
     from_data,
 )
 from sb3_ext.ddqn.algorithms import ALGORITHMS
+from sb3_ext.ddqn.policies import OPTIMIZERS
 from sb3_ext.networks.fields import LearningRate
-from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.schedules.schedules import Schedule, parse_schedule

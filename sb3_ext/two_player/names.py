@@ -3,7 +3,7 @@
 from sb3_ext.callbacks import CALLBACKS as CALLBACKS
 from sb3_ext.config.sections import ConfigError as ConfigError
 from sb3_ext.ddqn.algorithms import ALGORITHMS as ALGORITHMS
-from sb3_ext.networks.optimizers import OPTIMIZERS as OPTIMIZERS
+from sb3_ext.ddqn.policies import OPTIMIZERS as OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
 from sb3_ext.two_player.config import TrainerConfig as TrainerConfig
 from sb3_ext.two_player.config import read_config as read_config

@@ -16,8 +16,7 @@ import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import mask_key
-from sb3_ext.ddqn.policies import DuelingHead
-from sb3_ext.networks.optimizers import OPTIMIZERS
+from sb3_ext.ddqn.policies import OPTIMIZERS, DuelingHead
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sb3_ext.networks.optimizers import (
+from sb3_ext.ddqn.policies import (
     OPTIMIZERS,
     FusedAdam,
     clip_gradients,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -79,13 +78,3 @@ def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path: Path) -> None:
     other.load_state_dict(state)
     assert len(file.read_text().splitlines()) == 1001
     other.close()
-
-
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_make_vec_env_does_without_pictures_of_four_axes(env_id: str) -> None:
-    for kwargs in ({}, {"vec_env_cls": TensorVecEnv}):
-        env = make_vec_env(env_id, n_envs=2, env_kwargs={"dimension": 4}, **kwargs)
-        env.reset()
-        env.close()
-    with pytest.raises(ValueError, match="pictures need 2 or 3"):
-        gymnasium.make(env_id, dimension=4, render_mode="rgb_array")

@@ -166,23 +166,6 @@ def test_seeds_and_options_count_once_at_the_next_reset() -> None:
     assert seen == [([5, 6], {"length": 4}), plain, (None, {"points": [[1], [2]]}), plain]
 
 
-def test_masks_through_every_way_that_sb3_asks() -> None:
-    toy = ToyVectorEnv(4)
-    adapted = TensorVecEnv(toy)
-    adapted.reset()
-    masks = toy.action_masks().numpy()
-    assert masks.any(axis=1).all()
-    assert not masks.all()
-    np.testing.assert_array_equal(adapted.action_masks(), masks)
-    np.testing.assert_array_equal(np.stack(adapted.env_method("action_masks")), masks)
-    np.testing.assert_array_equal(
-        np.stack(adapted.env_method("action_masks", indices=[2, 0])), masks[[2, 0]]
-    )
-    assert adapted.env_method("action_masks", indices=3)[0].dtype == bool
-    assert adapted.has_attr("action_masks")
-    assert not adapted.has_attr("no_such_thing")
-
-
 def test_attributes() -> None:
     toy = ToyVectorEnv(3, render_mode="rgb_array")
     adapted = TensorVecEnv(VectorWrapper(toy))
@@ -204,15 +187,6 @@ def test_attributes() -> None:
     assert adapted.env_is_wrapped(Monitor) == [True] * 3
     assert adapted.env_is_wrapped(gymnasium.wrappers.TimeLimit, indices=0) == [False]
     assert adapted.env_is_wrapped(VectorWrapper) == [True] * 3
-
-
-def test_pictures() -> None:
-    adapted = TensorVecEnv(ToyVectorEnv(4, render_mode="rgb_array"))
-    adapted.reset()
-    assert [image.shape for image in adapted.get_images()] == [(16, 16, 3)] * 4
-    assert adapted.render().shape == (32, 32, 3)
-    blind = TensorVecEnv(ToyVectorEnv(4))
-    assert blind.get_images() == [None] * 4
 
 
 def test_monitor_file_lists_every_episode(tmp_path: Path) -> None:

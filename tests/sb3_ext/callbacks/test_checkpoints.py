@@ -101,14 +101,6 @@ def test_what_is_spoiled_is_named_and_never_kept(tmp_path, field):
     other.learn(200, reset_num_timesteps=False)
 
 
-def test_bad_arguments(tmp_path):
-    for keep_last in (0, 1.5, "2"):
-        with pytest.raises(ValueError, match="keep_last"):
-            Checkpoints(tmp_path, Every(updates=1), keep_last=keep_last)
-    with pytest.raises(TypeError, match=r"every .* 1000"):
-        Checkpoints(tmp_path, 1000)
-
-
 class Counting(BaseCallback):
     def __init__(self, calls=0):
         super().__init__()

@@ -81,21 +81,6 @@ def test_the_share_of_what_no_host_can_surpass(tmp_path):
     assert not logs.values("rho_share/random")
 
 
-def test_b20_networks_are_left_in_the_mode_they_were_in():
-    modes = []
-
-    class Watched(RhoEvaluation):
-        def evaluate(self):
-            before = self.model.policy.training
-            super().evaluate()
-            modes.append(self.model.policy.training == before)
-
-    model = game_model(policy_kwargs={"net_arch": [16, "b"]})
-    model.learn(160, Watched(["random"], Every(updates=4), games=20, max_value=6))
-    assert modes
-    assert all(modes)
-
-
 def give_rho(monkeypatch, scores):
     """Makes the next measurements have these results."""
     about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "interval": (0.0, 9.0)}

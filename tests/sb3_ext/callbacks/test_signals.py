@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import pytest
-from stable_baselines3 import DQN
 
 from sb3_ext.callbacks import Checkpoints, Signals
 from sb3_ext.callbacks.base import Every
@@ -15,7 +13,7 @@ from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
@@ -93,16 +91,6 @@ def test_second_interrupt_is_handled_as_usual():
         make_model().learn(400, [Signals(), send(signal.SIGINT, signal.SIGINT, at=80)])
 
 
-def test_stock_algorithms_stop_too(tmp_path):
-    model, signals = scheduled_stock(DQN), Signals()
-    model.learn(640, [send(signal.SIGTERM, at=208), signals, rare(tmp_path)])
-    assert signals.received == signal.SIGTERM
-    assert model.num_timesteps < 240
-    other = scheduled_stock(DQN)
-    resume(other, tmp_path)
-    assert other.num_timesteps == model.num_timesteps
-
-
 def test_handlers_of_the_program_are_put_back_and_asked_again():
     received = []
     signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
@@ -121,12 +109,3 @@ def test_an_error_in_training_puts_the_handlers_back():
         make_model().learn(80, [Signals(), StepHook(lambda _: 1 / 0)])
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_in_another_thread_nothing_is_installed():
-    found = []
-    look = StepHook(lambda _: found.append(signal.getsignal(signal.SIGTERM)))
-    thread = threading.Thread(target=lambda: make_model().learn(16, [Signals(), look]))
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGTERM)] * 2

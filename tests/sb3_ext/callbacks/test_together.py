@@ -29,7 +29,6 @@ from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.checkpoints.helpers import equal
-from tests.sb3_ext.ddqn.helpers import weights
 
 
 def everything(run_dir, keep_last=2):
@@ -51,16 +50,6 @@ def everything(run_dir, keep_last=2):
 def test_the_list_is_complete(tmp_path):
     kinds = {type(callback).__name__ for callback in everything(tmp_path)}
     assert kinds == set(package.__all__) - {"Bound", "CALLBACKS", "Converged"}
-
-
-def test_b23_no_trace_in_training(tmp_path):
-    callbacks = everything(tmp_path)
-    curriculum = next(c for c in callbacks if isinstance(c, Curriculum))
-    first, second = game_model(), game_model()
-    first.learn(240, Curriculum([{"num_points": 3, "until": Bound("updates", lower=15)}, {}]))
-    second.learn(240, callbacks)
-    assert equal(weights(first), weights(second))
-    assert curriculum.stage == 1
 
 
 def test_exact_after_a_resume(tmp_path):

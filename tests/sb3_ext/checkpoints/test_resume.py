@@ -253,20 +253,6 @@ def test_init_from_takes_weights_only(tmp_path: Path) -> None:
     assert equal(weights(model), weights(wide))
 
 
-def test_parts_of_two_players(tmp_path: Path) -> None:
-    host, agent = make_model(seed=1), make_model(seed=2)
-    host.learn(320)
-    agent.learn(240)
-    state = {**model_state(host, "host."), **model_state(agent, "agent.")}
-    save_checkpoint(tmp_path / "checkpoint-1", state)
-    for role, model in (("host", host), ("agent", agent)):
-        other = make_model(seed=5)
-        init_from(other, tmp_path, role)
-        assert equal(weights(model), weights(other))
-    with pytest.raises(CheckpointError, match=r"no 'policy', it has"):
-        init_from(make_model(), tmp_path)
-
-
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
@@ -298,19 +284,6 @@ def test_everything_moves_between_devices(source: str, target: str, tmp_path: Pa
     other.learn(160, reset_num_timesteps=False)
     assert other.num_timesteps == 480
     assert load_policy(path).device.type == "cpu"
-
-
-@needs_cuda
-def test_resume_on_the_same_accelerator_repeats_exploration(tmp_path: Path) -> None:
-    """Arithmetic need not repeat itself there, but what is drawn does."""
-    whole, first, second = (on_device("cuda", gradient_steps=0) for _ in range(3))
-    whole.learn(640)
-    first.learn(320)
-    save_run(first, tmp_path)
-    resume(second, tmp_path)
-    second.learn(320, reset_num_timesteps=False)
-    ours, theirs = (on_cpu(each.replay_buffer.state_dict()["fields"]) for each in (second, whole))
-    assert equal(ours, theirs)
 
 
 # -------------------------------------------------------------------------------- killed processes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Explorer, ParallelStep, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
@@ -44,66 +42,6 @@ def test_collecting_outside_is_collecting_inside(dict_obs: bool) -> None:
     assert outside.num_timesteps == inside.num_timesteps
     assert same(weights(inside), weights(outside))
     assert collector.version == outside.num_updates - 1  # of the weights that played last
-
-
-class Blocks:
-    """Gives the steps of a collector as one, of all of them."""
-
-    def __init__(self, collector: TensorCollector) -> None:
-        self.collector, self.publish = collector, collector.publish
-
-    def collect(self, num_steps: int) -> list[ParallelStep]:
-        steps = self.collector.collect(num_steps)
-        nothing = torch.zeros(len(steps[0].rewards))
-        for place, step in enumerate(steps):
-            if step.episode is None:
-                episode = {"ended": nothing.bool(), "r": nothing, "l": nothing.int()}
-                steps[place] = step._replace(episode=episode)
-        values = []
-        for parts in zip(*steps, strict=True):
-            if isinstance(parts[0], dict):
-                names = parts[0]
-                values.append({name: torch.stack([part[name] for part in parts]) for name in names})
-            else:
-                values.append(None if parts[0] is None else torch.stack(parts))
-        return [ParallelStep(*values)]
-
-
-class Seen(BaseCallback):
-    """What the steps say; stops after so many of them."""
-
-    def __init__(self, stop_after: int) -> None:
-        super().__init__()
-        self.stop_after, self.steps = stop_after, list[Any]()
-
-    def _on_step(self) -> bool:
-        shown = [np.asarray(self.locals[name]).tolist() for name in ("actions", "rewards", "dones")]
-        episodes = [info.get("episode") for info in self.locals["infos"]]
-        self.steps.append((self.num_timesteps, *shown, episodes))
-        return len(self.steps) < self.stop_after
-
-
-def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one() -> None:
-    options = {"train_freq": 10, "evaluation_rows": 3}
-    one_by_one, at_once = (make_model(TensorVecEnv(ToyVectorEnv(8)), **options) for _ in "ab")
-    logs = {each: keep_logs(each) for each in (one_by_one, at_once)}
-    seen = {one_by_one: Seen(10**9), at_once: Seen(95)}
-    for model, callback in seen.items():
-        env = TensorVecEnv(ToyVectorEnv(8))
-        env.seed(model.seed)
-        collector: Any = collector_of(model, env, model.random_streams["explore"])
-        collector = Blocks(collector) if model is at_once else collector
-        model.learn(800, callback, collector=collector)
-    assert seen[at_once].steps == seen[one_by_one].steps[:95]
-    # Ended in the middle of a block, it counts what is stored of it.
-    assert at_once.num_timesteps == one_by_one.num_timesteps == 800
-    fields, others = (each.replay_buffer.state_dict()["fields"] for each in seen)
-    assert all(torch.equal(value, others[name]) for name, value in fields.items())
-    assert at_once.num_updates == one_by_one.num_updates - 1  # none for the last block
-    for model, callback in seen.items():
-        ended = [each for *_, episodes in callback.steps for each in episodes[5:] if each]
-        mean = np.mean([each["r"] for each in ended])
-        assert logs[model].dumps[-1]["rollout/evaluation_ep_rew_mean"] == pytest.approx(mean)
 
 
 class Sending:
@@ -170,13 +108,3 @@ def test_steps_from_elsewhere_are_stored_and_counted(legal: str) -> None:
     stored = model.replay_buffer.state_dict()["fields"]["rewards"]
     rewards = np.stack([step.rewards for step in sending.steps])
     np.testing.assert_array_equal(stored[: len(rewards)], rewards[-len(stored) :])
-
-
-def test_the_model_goes_on_in_its_own_environment() -> None:
-    model = make_model(TensorVecEnv(ToyVectorEnv(8)))
-    games = TensorVecEnv(ToyVectorEnv(8))
-    model.learn(160, collector=collector_of(model, games, torch.Generator()))
-    updates = model.num_updates
-    model.learn(80, reset_num_timesteps=False)
-    assert model.num_timesteps == 240
-    assert model.num_updates > updates

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN, legality
-from sb3_ext.schedules.schedules import Linear
+from sb3_ext.ddqn import legality
 from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score, trained
@@ -38,15 +37,6 @@ def test_a_temperature_of_0_takes_the_best_legal_action() -> None:
     assert not torch.equal(drawn, legality.boltzmann(values, legal, 1.0, generator(2)))
 
 
-def test_the_temperature_follows_its_schedule() -> None:
-    model = make_model(exploration_strategy="boltzmann", exploration_rate=Linear(30.0, 2.0, 40))
-    assert model.exploration_rate == 30.0
-    model.learn(64 + 8 * 20)
-    assert model.exploration_rate == pytest.approx(30.0 - 28.0 * 19 / 40)
-    model.learn(8 * 40, reset_num_timesteps=False)
-    assert model.exploration_rate == 2.0
-
-
 def test_rows_that_do_not_explore_play_as_predict_does() -> None:
     """The last three of eight, in the warm-up too; their episodes are logged by themselves."""
     arguments: Any = {"exploration_rate": 1.0, "mask_source": "none", "learning_starts": 400}
@@ -67,13 +57,6 @@ def test_rows_that_do_not_explore_play_as_predict_does() -> None:
     assert logged["rollout/evaluation_ep_len_mean"] > 0
     both = (logged["rollout/evaluation_ep_rew_mean"], logged["rollout/ep_rew_mean"])
     assert both[0] != both[1]
-
-
-def test_a_saved_model_goes_on_with_its_strategy(tmp_path: Any) -> None:
-    model = make_model(exploration_strategy="boltzmann", exploration_rate=5.0).learn(96)
-    model.save(tmp_path / "model")
-    loaded = DDQN.load(tmp_path / "model", env=model.env)
-    assert (loaded.exploration_strategy, loaded.explorer().exploration_rate) == ("boltzmann", 5.0)
 
 
 @pytest.mark.learning

@@ -10,12 +10,10 @@ import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.vector import VectorWrapper
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EveryNTimesteps
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.sb3_private import call_each
 from sb3_ext.ddqn.collector import TensorCollector, lazy_array, lazy_infos
 from sb3_ext.ddqn.legality import LegalActions, environment_masks
 from tests.fakes import ToyEnv, ToyVectorEnv
@@ -148,24 +146,3 @@ def test_masks_are_the_same_through_every_kind_of_environment() -> None:
     singles.seed(0)
     singles.reset()
     np.testing.assert_array_equal(environment_masks(singles), expected)
-
-
-class Hooked(BaseCallback):
-    def __init__(self, calls: list[Any], name: str) -> None:
-        super().__init__()
-        self.calls, self.name = calls, name
-
-    def _on_step(self) -> bool:
-        return True
-
-    def before_train(self) -> None:
-        self.calls.append(self.name)
-
-
-def test_hooks_are_found_inside_lists_and_event_callbacks() -> None:
-    calls: list[Any] = []
-    inner = Hooked(calls, "inner")
-    callback = CallbackList([Hooked(calls, "first"), CallbackList([EveryNTimesteps(5, inner)])])
-    call_each(callback, "before_train")
-    call_each(callback, "after_train")
-    assert calls == ["first", "inner"]

@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import (
     StopTrainingOnMaxEpisodes,
 )
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
@@ -232,14 +232,6 @@ def test_sb3_callbacks_work() -> None:
     assert math.isfinite(evaluation.last_mean_reward)
 
 
-def test_progress_bar_counts_transitions(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
-    pytest.importorskip("rich")
-    make_model().learn(160, progress_bar=True)
-    captured = capsys.readouterr()
-    assert "160/160" in captured.out + captured.err
-
-
 def test_logs_come_every_so_many_updates_with_the_right_episodes() -> None:
     model = make_model(log_interval_updates=10)
     kept = keep_logs(model)
@@ -281,15 +273,6 @@ def test_nan_stops_training_and_saving_with_the_updates_named(bad: float, tmp_pa
     assert (tmp_path / "good.zip").read_bytes() == before
     with pytest.raises(FloatingPointError, match="NaN or infinite in updates 21 to 30"):
         model.learn(8 * 100, reset_num_timesteps=False)
-
-
-def test_vec_normalize_still_normalises_samples() -> None:
-    env = VecNormalize(TensorVecEnv(ToyVectorEnv(8)), norm_obs=True, norm_reward=False)
-    model = make_model(env)
-    model.learn(400)
-    raw, normed = (model.replay_buffer.sample(256, env=e) for e in (None, env))
-    assert raw.observations.min() >= 0
-    assert normed.observations.min() < 0
 
 
 def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> None:

@@ -75,12 +75,6 @@ def test_both_ways_to_turn_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(looked[~turned], points[~turned])
 
 
-def test_gradients_pass() -> None:
-    network = policy().q_net
-    network(games()).square().sum().backward()
-    assert all(bool(p.grad.abs().sum() > 0) for p in network.parameters())
-
-
 def test_a_description_keeps_the_mirror() -> None:
     original = policy()
     again: Any = build_policy(describe_policy(original))
@@ -103,8 +97,3 @@ def test_what_is_no_mirror_is_refused(mirror: Any, message: str) -> None:
         policy(mirror)
     with pytest.raises(ValueError, match=message):
         parse_mirror(mirror, 3, 4)
-
-
-def test_only_boxes_of_points_have_one() -> None:
-    with pytest.raises(ValueError, match=r"^mirror: needs a box of points"):
-        QPolicy(spaces.Box(0, 1, (6,)), spaces.Discrete(4), lambda _: 1e-3, mirror=MIRROR)

@@ -84,16 +84,6 @@ def test_parts_have_rates_of_their_own() -> None:
         torch.testing.assert_close(own[f"q_net.q_net.{name}"], factor * full)
 
 
-def test_factors_stay_with_a_schedule_and_a_saved_model(tmp_path: Any) -> None:
-    kwargs = {"net_arch": [32], "learning_rate_factors": {"q_net.1": 0.1}}
-    model = make_model(learning_rate="lin_1.0_0.0_10", policy_kwargs=kwargs)
-    updated(model, 6)
-    model.save(tmp_path / "model")
-    for each in (model, DDQN.load(tmp_path / "model", env=model.env)):
-        rates = [group["lr"] for group in each.policy.optimizer.param_groups]
-        assert rates == pytest.approx([0.5, 0.05])
-
-
 @pytest.mark.long
 def test_compiled_networks_learn_the_same_and_compile_once() -> None:
     """No compilation after the first updates, counted by PyTorch."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
-from torch import nn
 
 import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.legality import mask_key
 from sb3_ext.ddqn.policies import OPTIMIZERS, DuelingHead
-from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
+from tests.sb3_ext.ddqn.helpers import make_model
 
 
 def game(role: str, rows: int = 16, **kwargs: Any) -> TensorVecEnv:
@@ -91,36 +86,3 @@ def test_optimisers_by_name_learn(name: str) -> None:
     before = next(model.q_net.parameters()).clone()
     model.learn(120)
     assert not torch.equal(before, next(model.q_net.parameters()))
-
-
-def test_optimizer_arguments_reach_it() -> None:
-    model = make_model(
-        policy_kwargs={"optimizer_kwargs": {"eps": 0.25, "foreach": True}, "net_arch": [16]}
-    )
-    group = model.policy.optimizer.param_groups[0]
-    assert group["eps"] == 0.25
-    assert not group["fused"]
-
-
-def test_net_arch_language_reaches_the_network() -> None:
-    model = make_model(policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [8, "b"]}, 4]})
-    kinds = [type(layer) for layer in model.q_net.q_net.modules()]
-    assert kinds.count(nn.BatchNorm1d) == 2
-    linear = [layer for layer in model.q_net.modules() if isinstance(layer, nn.Linear)]
-    assert [layer.out_features for layer in linear] == [8, 8, 4, 4]
-
-
-def test_mask_under_another_name_or_size_is_no_mask() -> None:
-    env = TensorVecEnv(MaskedToy(2))
-    entries = dict(env.observation_space.spaces)
-    assert mask_key(env.observation_space, env.action_space) == "action_mask"
-    assert mask_key(env.observation_space, spaces.Discrete(3)) is None
-    entries["mask"] = entries.pop("action_mask")
-    assert mask_key(spaces.Dict(entries), env.action_space) is None
-
-
-def test_max_grad_norm_none_never_clips() -> None:
-    model: DDQN = make_model(max_grad_norm=None)
-    model.learn(120)
-    assert model.max_grad_norm == math.inf
-    model.check_finite()

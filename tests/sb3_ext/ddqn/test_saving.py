@@ -58,16 +58,6 @@ def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(
     assert loaded.policy.optimizer.param_groups[0]["lr"] == pytest.approx(rate)
 
 
-def test_policy_alone_can_be_saved(tmp_path: Path) -> None:
-    model = make_model(TensorVecEnv(MaskedToy(8)), dueling=True)
-    model.learn(100)
-    model.policy.save(tmp_path / "policy.pth")
-    loaded = type(model.policy).load(tmp_path / "policy.pth", device="cpu")
-    observation = model.env.reset()
-    expected, _ = model.predict(observation, deterministic=True)
-    np.testing.assert_array_equal(loaded.predict(observation, deterministic=True)[0], expected)
-
-
 def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path: Path) -> None:
     """Device tensors among the pickled attributes could not be loaded without that device."""
     model = make_model()

@@ -10,7 +10,6 @@ import torch
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.model_state import training_state
-from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
@@ -239,20 +238,6 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
     assert model.q_net.training is mode
 
 
-def test_n_step_returns_reach_the_target() -> None:
-    """Three rewards are summed, discounted, and bootstrapped with gamma cubed."""
-    env = TensorVecEnv(ToyVectorEnv(8, horizon=50))
-    model = make_model(env, n_steps=3, gamma=0.5, learning_starts=10_000)
-    model.learn(800)
-    batch = model.replay_buffer.sample(512)
-    assert batch.discounts is not None
-    assert set(batch.discounts[:, 0].tolist()) >= {0.125}
-    whole = batch.rewards[batch.discounts == 0.125]
-    assert {-1.75, 0.0, 0.25, 0.5, 1.0}.intersection(whole.tolist())
-    one = make_model(n_steps=1)
-    assert one.replay_buffer.n_steps == 1
-
-
 def test_replay_ratio_counts_samples_per_transition() -> None:
     # 40 parallel steps of 8 rows after the warm-up: 320 transitions * 1.5 / 32 = 15 updates.
     model = make_model(replay_ratio=1.5)
@@ -268,19 +253,3 @@ def test_gradient_steps_minus_one_means_one_update_per_transition() -> None:
     model = make_model(gradient_steps=-1, train_freq=2)
     model.learn(64 + 32)
     assert model._n_updates == 32
-
-
-def test_b11_updates_keep_no_graph() -> None:
-    model = make_model()
-    model.learn(200)
-    assert not training_state(model)["_sums"]["update"].requires_grad
-
-
-def test_b6_two_models_do_not_share_a_schedule_state() -> None:
-    schedule = Linear(1e-2, 1e-3, steps=100)
-    first: DDQN = make_model(learning_rate=schedule)
-    second: DDQN = make_model(learning_rate=schedule)
-    first.learn(400)
-    assert second.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-2)
-    second.learn(80)
-    assert second.policy.optimizer.param_groups[0]["lr"] == pytest.approx(schedule(1))

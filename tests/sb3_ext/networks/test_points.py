@@ -91,15 +91,6 @@ def quotients_of(a, b):
     return found
 
 
-def test_quotients_of_a_pair_by_hand():
-    # In two axes there is one game. The edge (3, -5): 5/3 = 1 + 1/(1 + 1/2), so 0 + 1 + 1 + 2 = 4;
-    # and the games that follow, where one axis has the sum of both, -2.
-    moves, first = quotient_features(axis_sums(torch.tensor([[3.0, -5.0]]) / 5)).view(2, 3)
-    assert (10 * moves).tolist() == pytest.approx([4.0, 3.0, 0.0])  # 3 and -5; -2 and 3; -2 and -5
-    assert (5 * first).tolist() == pytest.approx([1.0, 1.0, 0.0])
-    assert not quotient_features(axis_sums(torch.tensor([[3.0, 5.0], [0.0, 1.0]]) / 5)).any()
-
-
 @given(
     difference=st.lists(st.integers(-50, 50), min_size=3, max_size=3).filter(any),
     scale=st.sampled_from([50, 64, 97]),
@@ -205,13 +196,6 @@ def test_all_three_ways_give_the_same_features_and_gradients(
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-3)
 
 
-def test_points_with_a_gradient_keep_it():
-    points = random_points([4, 2]).requires_grad_()
-    POOLING["set"](box())(points).sum().backward()
-    assert points.grad is not None
-    assert points.grad.abs().sum() > 0
-
-
 def test_only_present_points_and_pairs_are_computed():
     packed = Rows(random_points([5, 3, 2]))
     assert packed.points.shape == (10, 3)
@@ -304,26 +288,6 @@ def test_ordered_points_by_hand():
     assert torch.allclose(found, expected, atol=1e-6)
 
 
-def test_ordered_points_show_order_and_place():
-    extractor = OrderedPointsExtractor(box(3, 2))
-    first, second = (0.75, 0.5), (0.5, 1.0)
-    assert not torch.equal(extractor(one_game(first, second)), extractor(one_game(second, first)))
-    moved = [tuple(x - 0.25 for x in point) for point in (first, second)]
-    here, there = (extractor(one_game(*x))[0].view(3, 9) for x in ((first, second), moved))
-    assert torch.equal(here[:, 2:], there[:, 2:])
-    assert not torch.equal(here[:, :2], there[:, :2])
-
-
-def test_coords_follow_ordered_points_and_few_rows_are_read():
-    extractor = OrderedPointsExtractor(agent_space(3, 2), rows=1)
-    assert extractor.features_dim == 9 + 2
-    observation = {"points": one_game((0.9, 0.5), (0.5, 0.7)), "coords": torch.tensor([[1, 0]])}
-    found = extractor(observation)[0]
-    assert found[-2:].tolist() == [1.0, 0.0]
-    whole = OrderedPointsExtractor(agent_space(3, 2))(observation)[0]
-    assert torch.equal(found[:9], whole[:9])
-
-
 def test_one_ordered_point_and_none_are_finite():
     extractor = OrderedPointsExtractor(box(3, 2))
     for point in ((-1.0, -1.0), (0.0, 0.0), (1.0, 1.0)):
@@ -350,7 +314,3 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
 def test_bad_arguments(make, space, arguments, named):
     with pytest.raises(ValueError, match=named):
         make(space, **arguments)
-
-
-def test_the_head_may_have_batch_norm():
-    assert PointPairsExtractor(box(), head_net=[8, "b"]).features_dim == 8

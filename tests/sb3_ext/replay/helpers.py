@@ -13,19 +13,13 @@ from gymnasium import spaces
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
 PAIR = spaces.Dict(points=spaces.Box(-1, 1, (3, 2), np.float32), coords=spaces.MultiBinary(4))
-SPACES = {
-    "box": spaces.Box(-np.inf, np.inf, (2,), np.float32),
-    "double": spaces.Box(-np.inf, np.inf, (2, 2), np.float64),
-    "discrete": spaces.Discrete(4),
-    "dict": PAIR,
-}
 
 
 def drawn(space: spaces.Space, rows: int, rng: np.random.Generator) -> Any:
     """Observations of all rows, of few values, so that equal ones are common."""
     if isinstance(space, spaces.Dict):
         return {key: drawn(each, rows, rng) for key, each in space.items()}
-    shape = (rows, *(space.shape or (1,)))
+    shape = (rows, *space.shape)  # type: ignore[misc]
     values = rng.choice([-0.0, 0.0, 1.0, 2.0, np.nan], size=shape)
     if not np.issubdtype(space.dtype, np.floating):
         values = rng.integers(2, size=shape)

@@ -27,14 +27,10 @@ from tests.fakes import ToyVectorEnv, forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.replay.helpers import (
     PAIR,
-    SPACES,
-    add_steps,
     assert_same,
     filled,
     make,
     play,
-    restored,
-    stacked,
 )
 
 NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
@@ -82,49 +78,6 @@ def read(buffer: TensorReplayBuffer, *index: int) -> dict[str, list[float]]:
 
 
 # ----------------------------------------------------------------------- by hand
-
-
-def test_three_step_returns_by_hand() -> None:
-    """Two rows that end at different times: one terminates, one is truncated."""
-    buffer = number_buffer(8, 2, n_steps=3, gamma=0.5)
-    add_numbers(buffer, [0, 100], [1, 101], [1, 10])
-    add_numbers(buffer, [1, 101], [2, 102], [2, 20], terminated=[False, True])
-    add_numbers(buffer, [2, 200], [3, 201], [4, 40], truncated=[True, False])
-    add_numbers(buffer, [300, 201], [301, 202], [8, 80])
-    add_numbers(buffer, [301, 202], [302, 203], [16, 160])
-    left = read(buffer, *range(0, 10, 2))
-    assert left["observations"] == [0, 1, 2, 300, 301]
-    assert left["rewards"] == [1 + 1 + 1, 2 + 2, 4, 8 + 8, 16]
-    assert left["discounts"] == [0.125, 0.25, 0.5, 0.25, 0.5]
-    # Truncated at slot 2: bootstrap from the final observation 3, and dones stays 0.
-    assert left["next_observations"] == [3, 3, 3, 302, 302]
-    assert left["dones"] == [0, 0, 0, 0, 0]
-    right = read(buffer, *range(1, 10, 2))
-    assert right["rewards"] == [10 + 10, 20, 40 + 40 + 40, 80 + 80, 160]
-    assert right["discounts"] == [0.25, 0.5, 0.125, 0.25, 0.5]
-    assert right["next_observations"] == [102, 102, 203, 203, 203]
-    assert right["dones"] == [1, 1, 0, 0, 0]
-    assert right["actions"] == [1] * 5
-
-
-def test_one_step_is_the_transition() -> None:
-    for gamma, discounts in ((None, None), (0.75, [[0.75], [0.75]])):
-        buffer = number_buffer(4, 2, gamma=gamma)
-        add_numbers(buffer, [0, 10], [1, 11], [1, 2], [True, False], [True, True])
-        samples = everything(buffer)
-        assert samples.rewards.tolist() == [[1], [2]]
-        assert samples.dones.tolist() == [[1], [0]]  # terminated counts, truncated does not
-        assert (None if gamma is None else samples.discounts.tolist()) == discounts
-        assert samples.next_legal is None
-
-
-def test_legal_actions_come_from_the_end_of_the_window() -> None:
-    buffer = number_buffer(6, 1, n_steps=2, gamma=0.5, store_next_legal=True)
-    for step in range(3):
-        add_numbers(buffer, [step], [step + 1], [0], None, None, torch.arange(5)[None] == step)
-    samples = everything(buffer)
-    assert samples.next_legal.dtype == torch.bool
-    assert samples.next_legal.int().argmax(dim=1).tolist() == [1, 2, 2]
 
 
 def test_what_is_newer_than_the_newest_does_not_count() -> None:
@@ -252,23 +205,6 @@ def test_the_same_as_sb3s_buffer(n_steps: int, added: int, monkeypatch: Any) -> 
 # ----------------------------------------------------------------------- storage
 
 
-def test_dtypes_and_shapes_are_kept() -> None:
-    buffer = filled(n_steps=2, gamma=0.9)
-    samples = buffer.sample(17)
-    for observation in (samples.observations, samples.next_observations):
-        assert isinstance(observation, dict)
-        assert observation["points"].shape == (17, 3, 2)
-        assert observation["points"].dtype == torch.float32
-        assert observation["coords"].shape == (17, 4)
-        assert observation["coords"].dtype == torch.int8
-    for name in ("rewards", "dones", "discounts"):
-        assert getattr(samples, name).shape == (17, 1)
-        assert getattr(samples, name).dtype == torch.float32
-    assert samples.actions.shape == (17, 1)
-    assert samples.actions.dtype == torch.int64
-    assert isinstance(buffer, ReplayBuffer)
-
-
 @pytest.mark.parametrize(
     ("space", "dtype"),
     [
@@ -288,40 +224,6 @@ def test_actions_of_other_spaces(space: Any, dtype: Any) -> None:
     assert samples.observations.tolist() == [[3]]
     assert samples.next_observations.tolist() == [[4]]
     assert samples.observations.dtype == torch.int64
-
-
-def test_what_was_added_is_a_copy() -> None:
-    buffer = number_buffer(3, 1)
-    number, never = torch.zeros(1, 1), torch.tensor([False])
-    buffer.add_batch(number, number, never.long(), never.float(), never, never)
-    number += 7
-    assert read(buffer, 0)["observations"] == [0]
-
-
-@given(st.data())
-def test_many_steps_at_once_are_as_many_calls(data: st.DataObject) -> None:
-    """Around the ring, also more than once."""
-    kind = data.draw(st.sampled_from(sorted(SPACES)))
-    one_by_one, at_once = (
-        TensorReplayBuffer(
-            24,
-            SPACES[kind],
-            spaces.Discrete(5),
-            "cpu",
-            4,
-            store_next_legal=True,
-            n_steps=2,
-            gamma=1,
-        )
-        for _ in "ab"
-    )
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    for size in data.draw(st.lists(st.integers(1, 15), max_size=4)):
-        steps = play(SPACES[kind], 4, size, rng)
-        for step in steps:
-            one_by_one.add_batch(*step)
-        at_once.add_batch(*stacked(steps), steps=size)
-    assert_same(one_by_one.state_dict(), at_once.state_dict())
 
 
 @pytest.mark.parametrize(("asked", "rows", "slots"), [(10, 3, 3), (9, 3, 3), (2, 3, 1), (1, 1, 1)])
@@ -354,16 +256,6 @@ def test_a_huge_buffer_can_be_made_and_is_refused_at_the_first_transition() -> N
     with pytest.raises(ValueError, match=r"buffer_size: 1000000000000 transitions .* TiB"):
         add_numbers(buffer, [0], [1], [0])
     assert buffer.num_transitions == 0
-
-
-def test_the_number_of_a_device_is_kept() -> None:
-    """And what is stored follows."""
-    buffer = filled()
-    buffer.device = "meta:1"
-    assert buffer.device.index == 1
-    fields = buffer.state_dict()["fields"]
-    assert fields["rewards"].is_meta
-    assert fields["observations"]["points"].is_meta
 
 
 def test_adding_and_sampling_never_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,27 +346,6 @@ def test_normalised_like_sb3(dict_obs: bool, n_steps: int) -> None:
 
 
 # ----------------------------------------------------------------------- saving
-
-
-@pytest.mark.parametrize("steps", [0, 1, 5, 13])
-@pytest.mark.parametrize("way", ["state_dict", "pickle", "deepcopy"])
-def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
-    buffer, other = (make(n_steps=2, gamma=0.9, seed=11, store_next_legal=True) for _ in "ab")
-    rng = np.random.default_rng(steps)
-    add_steps((other,), 8, rng)  # what it held is gone
-    add_steps((buffer,), steps, rng)
-    if steps:
-        buffer.sample(4)
-    again = restored(buffer, way, other)
-    assert again.num_transitions == buffer.num_transitions
-    for _ in range(4):
-        add_steps((buffer, again), 3, rng)
-        assert_same(everything(buffer), everything(again))
-        assert_same(buffer.sample(6), again.sample(6))
-
-
-def test_pickle_holds_only_what_is_in_use() -> None:
-    assert len(pickle.dumps(filled(slots=10_000, steps=3))) < 20_000
 
 
 def changed(**counters: Any) -> Callable[[Any], Any]:

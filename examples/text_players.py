@@ -2,7 +2,7 @@
 
 `ask` stands for a language model: it takes N chats, lists of {"role": ..., "content": ...}, and
 returns N texts. Here a dictionary plays that part. Every stage of a round leaves a file, and what
-has its file is not done again: a run that was stopped goes on with the same command,
+has its file is not done again: a run that was stopped continues with the same command,
 
     python examples/text_players.py runs/text
 """

@@ -34,7 +34,7 @@ __all__ = ["move", "moves", "observe", "starts", "successors"]
 
 
 def starts(spec: GameSpec, number: int, seed: int = 0) -> GameState:
-    """So many random unfinished positions, those that `resgym.rho` plays with the same seed.
+    """This many random unfinished positions, those that `resgym.rho` plays with the same seed.
 
     Raises:
         ValueError, TypeError: a number is out of range, or every start of the game is finished.

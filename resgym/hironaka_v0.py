@@ -57,7 +57,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             spaces: ``own``: each seat has its own. ``padded``: both seats have the larger number of
                 actions A, as SuperSuit and others need. ``flat``: ``padded``, and observations are
                 one row, float32 [(P + 1) D + A], with the mask behind the points.
-            kwargs: as of `resgym.HironakaVectorEnv`, except those of vector environments.
+            kwargs: as in `resgym.HironakaVectorEnv`, except those of vector environments.
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.

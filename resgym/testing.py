@@ -84,7 +84,7 @@ def check_vector_env(
     options are not modified; rows restart as the autoreset mode declares.
 
     Args:
-        make: builds the environment with so many rows; it must end some episodes within ``steps``.
+        make: builds the environment with this many rows; some episodes must end in ``steps``.
         num_envs: rows to check with, at least 2.
         steps: steps to play.
         seed: of the environment and of the random play.

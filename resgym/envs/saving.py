@@ -97,7 +97,7 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
         sound &= games.coords.sum(1) != 1
     if started:
         named, finished = games.coords.any(1), games.position.finished()
-        # The host sees no sets, the agent one in every position that goes on.
+        # The host sees no sets, the agent one in every position that continues.
         sound &= {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[
             plan.seat
         ]

@@ -45,7 +45,7 @@ def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
     With g_kj the gaps from the point to the others and c > -min(g), the linear programme "maximise
     sum_k y_k with sum_k y_k (g_kj + c) <= 1 for every axis j and y >= 0" has the optimum
     1 / (c + V), where V is the least max_j sum_k weight_k g_kj over all weights with sum 1. The
-    point is no vertex exactly when V <= 0, that is c * optimum >= 1.
+    point is not a vertex exactly when V <= 0, that is c * optimum >= 1.
 
     The simplex method runs on the inverse of the basis, scaled by its determinant, which keeps
     every number an integer and every division exact (Edmonds 1967, Bareiss 1968). It takes the

@@ -116,7 +116,7 @@ class FusedBackend(Backend):
         actions: Tensor,
         answers: Tensor | None = None,
     ) -> StepResult:
-        """A step, or a start, by the ``rules`` of the numbers; `RefusedStep` as of `Backend.step`.
+        """A step, or a start, by the ``rules`` of the numbers; `RefusedStep` as in `Backend.step`.
 
         ``answers`` int64 [N] are those of agents who were asked. With hosts who have to be asked it
         leaves all that was played or started without a set.

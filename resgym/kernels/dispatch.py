@@ -44,7 +44,7 @@ class Patient(Backend):
     """The compiled backend where its machine code lies on disk, and elsewhere the reference.
 
     Once the reference has taken `PATIENCE` in all it is the compiled one, whose results are the
-    same to the bit. So whoever plays little never waits for a compiler.
+    same to the bit. So short programs never wait for a compiler.
     """
 
     name = "numba"
@@ -77,7 +77,7 @@ def _patient() -> Backend | str:
 
 @cache
 def _automatic(name: str) -> Backend | str:
-    """As `_found`, for whoever has not chosen."""
+    """Return `_found` for the backend `auto`."""
     found = _patient() if name == "numba" else _found(name)
     return Checked(found) if name == "triton" and isinstance(found, Backend) else found
 

@@ -38,7 +38,7 @@ def check_player(
     At least 4 games are played, of ``spec`` or of a default game of ``dimension`` axes.
 
     Raises:
-        AssertionError: the player violates the contract; the message says how.
+        AssertionError: the player violates the contract; the message explains how.
         TypeError, ValueError: an argument of the check is wrong.
     """
     spec = GameSpec(dimension=dimension) if spec is None else spec
@@ -111,5 +111,5 @@ def _asked(
         check_answer(answer, state, coords, "it")
     except Exception as error:
         raise AssertionError(f"{player!r}: {type(error).__name__}: {error} ({when})") from error
-    # A copy, in case the player hands out a buffer that it writes to again.
+    # A copy, in case the player returns a buffer that it writes to again.
     return answer.to(torch.int64, copy=True)

@@ -26,8 +26,8 @@ class _Batch:
 class RecurrentPlayer(ScoringPlayer):
     """Play the legal action with the highest score, which depends on the moves before.
 
-    Whoever plays games with it says where they begin (`begin`); before that its first answers do.
-    Rows that are taken out of a batch (`select`) go on where they are, and answer for it.
+    The code that plays games marks where they begin (`begin`); before that its first answers do.
+    Rows that are taken out of a batch (`select`) continue where they are, and answer for it.
 
     Args:
         role: as in `ScoringPlayer`; the arguments after ``score`` too.
@@ -59,7 +59,7 @@ class RecurrentPlayer(ScoringPlayer):
         return chosen
 
     def scores(self, observation: Any) -> Tensor:
-        """As of `ScoringPlayer`, with what the rows remember; they remember this one too."""
+        """As in `ScoringPlayer`, with what the rows remember; they remember this one too."""
         points = observation if self.role == "host" else observation["points"]
         batch, rows = self._batch, self._rows
         if rows is None:

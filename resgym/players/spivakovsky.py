@@ -98,7 +98,7 @@ class SpivakovskyHost:
 
 
 def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Do steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is no orthant).
+    """Do steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is not a orthant).
 
     Returns the enclosures float64 [D, P, N] of the points of the next level, which points bool
     [P, N] go there, and the chosen axes bool [D, N].

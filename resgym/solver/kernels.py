@@ -342,7 +342,7 @@ def enter(t, size):
 
 @jit
 def has_room(t, size):
-    """Whether there is room for all that one step makes of a position of so many points."""
+    """Whether there is room for all that one step makes of a position of this many points."""
     d, new = t.dimension, t.dimension * (t.dimension + 2)
     return (
         t.counters[POSITIONS] + new <= len(t.lower)
@@ -409,7 +409,7 @@ def add_moves(t, number):
     for index in range(len(t.sets)):
         axes = t.sets[index]
         if axes & ~active:
-            # An axis on which all points are equal helps nobody but the agent.
+            # An axis on which all points are equal helps only the agent.
             continue
         for p in range(size):
             total = 0
@@ -564,7 +564,7 @@ def next_question(t, top, limit, effort):
 def open_answer(t, at, count, limit):
     """The answer to ask about next, and the limit to ask it about.
 
-    The answer that looks worst is the likeliest to show that the set is no good. In sums each
+    The answer that looks worst is the likeliest to show that the set is bad. In sums each
     answer has to be found out exactly, so it is asked for its lower bound.
     """
     chosen, most, most_total = -1, -1, -1
@@ -584,7 +584,7 @@ def open_answer(t, at, count, limit):
 def decide(t, root, limit, effort):
     """Finds out whether the cost of a position is at most a limit; returns how it ended.
 
-    A question that was stopped goes on where it was, so it takes the same steps in one piece or
+    A question that was stopped continues where it was, so it takes the same steps in one piece or
     in many. What may be spent is counted down in ``effort`` [2], expansions and steps; an expansion
     takes ten steps more.
     """

@@ -136,7 +136,7 @@ class _Person:
             print("choose: ", end="", file=self._target, flush=True)
             line = self._source.readline()
             if not self._source.isatty():
-                # Nobody has typed the line end that a terminal shows.
+                # At the end of input the prompt has no line end.
                 self.say(line.rstrip("\n"))
             if not line:
                 raise EOFError("stopped: end of input")

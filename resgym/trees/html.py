@@ -24,7 +24,7 @@ summary { cursor: pointer; }
 
 
 def tree_to_html(tree: ChartTree, max_charts: int = 20_000) -> str:
-    """HTML text of a page, with so many charts at most; browsers get slow beyond."""
+    """HTML text of a page, with this many charts at most; browsers get slow beyond."""
     title = escape(tree.title or "Resolution tree")
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',

@@ -61,7 +61,7 @@ def _rows(tree: ChartTree, max_charts: int, top: float) -> tuple[list[Row], floa
 
 
 def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
-    """A tree as an SVG picture; subtrees are folded so that so many charts are shown at most."""
+    """A tree as an SVG picture; subtrees are folded so that this many charts are shown at most."""
     rows, right = _rows(tree, max_charts, HEADER)
     totals, title = totals_text(tree), tree.title[:LONGEST]
     shapes = [
@@ -116,5 +116,5 @@ def _style(depth: int) -> str:
             name = f"{kind}{move}"
             rules.append(f"@keyframes {name}{{{hidden}{shown}{last}}}")
             rules.append(f".{name}{{animation:{name} {SECONDS * frames:g}s infinite}}")
-    # Who wants no motion sees the end.
+    # Readers who prefer no motion see the end.
     return "".join(rules) + "@media (prefers-reduced-motion){g{animation:none !important}}"

@@ -31,7 +31,7 @@ def totals_text(tree: ChartTree) -> str:
 
 
 def outline(tree: ChartTree, max_charts: int) -> Iterator[tuple[Chart, int, str]]:
-    """The charts of an outline from its top to its bottom, at most so many.
+    """The charts of an outline from its top to its bottom, at most this many.
 
     Charts are opened level by level as long as all their children fit.
 
@@ -70,7 +70,7 @@ def outline(tree: ChartTree, max_charts: int) -> Iterator[tuple[Chart, int, str]
 
 
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
-    """An outline: one line a chart; subtrees are folded so that so many are shown at most."""
+    """An outline: one line a chart; subtrees are folded so that this many are shown at most."""
     lines = [tree.title, totals_text(tree), ""] if tree.title else [totals_text(tree), ""]
     below = {1: ""}  # what stands before the children of a chart
     for chart, _, line in outline(tree, max_charts):

@@ -30,7 +30,7 @@ def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> 
 
 
 def to_device(observation: Any, device: torch.device) -> Any:
-    """The observation as tensors on a device; what is there already is not copied."""
+    """The observation as tensors on a device; data already there is not copied."""
     return each_entry(partial(torch.as_tensor, device=device), observation)
 
 

@@ -21,7 +21,7 @@ COUNTERS = (
     *("_current_progress_remaining", "_episode_num", "_n_calls", UPDATES),
     *("exploration_rate", "num_timesteps"),
 )
-"""Plain numbers that a run goes on from."""
+"""Plain numbers that a run continues from."""
 
 OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
 """What an environment showed last; the second one below a `VecNormalize`."""

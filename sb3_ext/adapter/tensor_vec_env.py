@@ -40,7 +40,7 @@ class TensorVecEnv(VecEnv):
     `info["_final_obs"]`, and `info["episode"]` = {r, l} with `info["_episode"]`. If present,
     `action_masks()` gives the legal actions.
 
-    In `infos` the dictionaries of rows that go on are empty and their own; those of rows that
+    In `infos` the dictionaries of rows that continue are empty and their own; those of rows that
     ended hold `terminal_observation`, `TimeLimit.truncated` and `episode` {r, l, t}.
 
     Args:
@@ -187,9 +187,9 @@ class TensorVecEnv(VecEnv):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken, without a reset; ValueError if it does not fit.
+        """Continue from a saved `state_dict`, without a reset; ValueError if it does not fit.
 
-        A `monitor.csv` that goes on is cut back to the episodes that it had then.
+        A `monitor.csv` that continues is cut back to the episodes that it had then.
         """
         self._find("load_state_dict")(state["venv"])
         if self._monitor_file is not None and state["monitor"] is not None:

@@ -288,7 +288,7 @@ def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
 
 
 def _untold(*used: Any) -> None:
-    """Nobody waits for it."""
+    """Ignore the pulse."""
 
 
 class _Best(RhoEvaluation):
@@ -318,7 +318,7 @@ def _trained(
     """The figures of a trained responder, and its policy.
 
     It meets only the frozen player, in random games; the version that did most on the validation
-    starts is kept. It is measured every so many updates, the untrained network too.
+    starts is kept. It is measured every this many updates, the untrained network too.
     """
     game, section = config.game.to_dict(), dict(config.learner)
     seat = "Agent" if player.role == "host" else "Host"

@@ -20,9 +20,9 @@ class Strength(NamedTuple):
 
     Attributes:
         role: the seat of the player.
-        limit: games are cut after so many moves.
+        limit: games are cut after this many moves.
         moves: int64 [N]: of the longest game against a host, the shortest against an agent; more
-            than ``limit``: it goes on.
+            than ``limit``: it continues.
         open: bool [N]: the search was given up, the game has at least ``moves``.
         least: int64 [N]: the least depth, what a perfect host and agent play.
         proved: bool [N]: ``least`` is exact, not just a lower bound.
@@ -37,7 +37,7 @@ class Strength(NamedTuple):
 
     @property
     def per_start(self) -> Tensor:
-        """float64 [N]: 1 for perfect play, 0 where a game is open or goes on beyond the limit."""
+        """float64 [N]: 1 for perfect play, 0 where a game is open or continues beyond the limit."""
         pair = (self.least, self.moves) if self.role == "host" else (self.moves, self.least)
         share = pair[0] / pair[1].clamp(min=1).double()
         return torch.where(self.open | (self.moves > self.limit), 0.0, share)
@@ -52,7 +52,7 @@ class Strength(NamedTuple):
 
         ``lowest`` and ``highest`` are the rho if no open game ends before the cut (against an
         agent: before the proved least depth), and if each ends as soon as its bound allows.
-        ``cut`` games are proved to go on beyond the limit, ``given_up`` searches are open;
+        ``cut`` games are proved to continue beyond the limit, ``given_up`` searches are open;
         ``optimal`` games are proved to be as long as the optimum and ``largest_gap`` is how far the
         others are from it; ``unproved`` optima count with their lower bounds.
         """
@@ -94,7 +94,7 @@ def strength(
         player: its seat is ``player.role``.
         starts: N positions.
         spec: the game, by dominance and without repositioning.
-        limit: games are cut after so many moves.
+        limit: games are cut after this many moves.
         positions: looked at for a start, after which a search is given up.
         spread: `map`, or the like in other processes.
 

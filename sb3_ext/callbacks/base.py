@@ -94,7 +94,7 @@ class PeriodicCallback(BaseCallback):
         return {"every": self.every.last, **own}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken."""
+        """Continue from a saved `state_dict`."""
         self.every.go_on_after(state["every"])
         for name in self.remembered:
             setattr(self, name, copy.deepcopy(state[name]))
@@ -114,5 +114,5 @@ def stop_training(model: Any) -> bool:
     if hasattr(model, "request_stop"):
         model.request_stop()
         return True
-    model.stop_requested = True  # for who drives it without `learn`
+    model.stop_requested = True  # for code that drives it without `learn`
     return False

@@ -59,7 +59,7 @@ class Checkpoints(PeriodicCallback):
         return ranks_of(self.model).any(super()._is_due() or self._requested)
 
     def act(self) -> None:
-        """Saves; training goes on if the disk is full."""
+        """Saves; training continues if the disk is full."""
         self._requested = False
         with going_on_without("checkpoint", self.run_dir):
             self.save()

@@ -139,7 +139,7 @@ class StopConditions(StopBy):
         return {"conditions": self._states(), **used}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken; a ValueError if there were other conditions."""
+        """Continue from a saved `state_dict`; a ValueError if there were other conditions."""
         load_states(self.conditions, state["conditions"])
         self._episodes = state["episodes"]
         self.rules.pause()
@@ -217,7 +217,7 @@ class Curriculum(ByConditions):
         return {"conditions": self._states(), **own}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken; a ValueError if there were other stages."""
+        """Continue from a saved `state_dict`; a ValueError if there were other stages."""
         stage = state["stage"]
         if not 0 <= stage < len(self.settings):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")

@@ -104,7 +104,9 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         elif name not in ("buffer", "environment"):
             raise CheckpointError(f"parts: {prefix}{name} is missing")
         else:
-            text = f"{prefix}{name}: it was not saved; the run goes on otherwise than it would have"
+            text = (
+                f"{prefix}{name}: it was not saved; the run continues otherwise than it would have"
+            )
             warnings.warn(text, CheckpointWarning, stacklevel=2)
     if state.get(f"{prefix}environment") is None:
         forget_observation(model)  # learn() resets the environment
@@ -184,7 +186,7 @@ def training_state(model: Any) -> dict[str, Any]:
 
 
 def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
-    """Puts back what `training_state` gave, into a model of the same arguments.
+    """Restore `training_state`, into a model of the same arguments.
 
     The environment's state is restored separately. Continue with
     `learn(..., reset_num_timesteps=False)`.
@@ -258,7 +260,7 @@ def vec_env_state(env: Any) -> dict[str, Any] | None:
 
 
 def load_vec_env_state(env: Any, state: Mapping[str, Any]) -> None:
-    """Puts back what `vec_env_state` gave.
+    """Restore `vec_env_state`.
 
     Raises:
         ValueError, KeyError: there is another wrapper, or the environment says that it does not

@@ -76,7 +76,7 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
     """A policy's class and arguments as plain data.
 
     Raises:
-        ValueError: its class, extractor or activation has no registered name, or an argument is no
+        ValueError: its class, extractor or activation has no registered name, or an argument is not
             plain data.
     """
     arguments = {}
@@ -110,7 +110,7 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
     arguments = dict(description["arguments"])
-    # Names of registries, none of which a file may extend by a module:Class.
+    # Names of registries; a file may not add a module:Class to them.
     judge([description["class"], *(str(arguments.get(name)) for name in _NAMED_BY)], "policy")
     make: Any = POLICIES.resolve(description["class"])
     for name, registry in _NAMED_BY.items():

@@ -67,7 +67,7 @@ def is_card(folder: Path) -> bool:
 
 
 def read_card(folder: Path, device: torch.device | str = "cpu") -> BasePolicy:
-    """The policy of a card's folder; errors as of `read_policy`, or the two files differ."""
+    """The policy of a card's folder; errors as in `read_policy`, or the two files differ."""
     policy = read_policy(folder / MODEL, device)
     file = folder / CONFIG
     with errors_named(f"{file}: cannot be read"):

@@ -87,7 +87,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     wrote = state.get("model", {}).get("ranks", 1)
     if wrote != ranks.size:
         raise CheckpointError(
-            f"{path}: was written by {wrote} ranks, here are {ranks.size}: go on with torchrun"
+            f"{path}: was written by {wrote} ranks, here are {ranks.size}: continue with torchrun"
             f" --nproc-per-node {wrote}, or take its networks alone with --init-from"
         )
     path, state = read_checkpoint(run_dir, ranks=ranks)

@@ -1,7 +1,7 @@
 """What runs in an actor's process: the games of one chunk, and nothing to remember between two.
 
 Games, weights and the place in the random streams come with every request and the games go back
-with the chunk, so that whoever is asked gives the same answer, however often an actor was replaced.
+with the chunk, so that every process gives the same answer, however often an actor was replaced.
 """
 
 from __future__ import annotations

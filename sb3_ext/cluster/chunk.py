@@ -60,7 +60,7 @@ def blocks(steps: ParallelStep, rows: int) -> Iterator[ParallelStep]:
 
 
 def as_tensors(value: Any) -> Any:
-    """Arrays, or entries that are some, as tensors of the same memory, which nobody writes to."""
+    """Return arrays, or entries that are arrays, as read-only tensors of the same memory."""
     with warnings.catch_warnings():
         # What came through the object store can only be read.
         warnings.filterwarnings("ignore", "The given NumPy array is not writ")

@@ -113,7 +113,7 @@ class Ledger:
         self._counted_until = time.perf_counter()
 
     def accept(self, chunk: Chunk, updates: int) -> bool:
-        """Count a chunk that arrived after so many updates; False: it must not be stored."""
+        """Count a chunk that arrived after this many updates; False: it must not be stored."""
         account, counts, steps = self.actors[chunk.actor], self.counts, chunk.steps
         account["busy_seconds"] += chunk.seconds
         staleness = updates - chunk.version
@@ -170,7 +170,7 @@ class Ledger:
         return copy.deepcopy({"actors": self.actors, "counts": self.counts})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on counting where `state_dict` was taken."""
+        """Continue counting from a saved `state_dict`."""
         self.actors, self.counts = copy.deepcopy([*state["actors"]]), dict(state["counts"])
 
 
@@ -279,7 +279,7 @@ class RayCollector:
         return {**self.settings.env_kwargs, **own}
 
     def _most_under_way(self, model: Any, transitions: int) -> int:
-        """Chunks of so many transitions that may be asked for at a time."""
+        """Chunks of this many transitions that may be asked for at a time."""
         settings = self.settings
         most = self.actors * settings.in_flight
         updates = math.ceil(model.updates_for(transitions))
@@ -322,7 +322,7 @@ class RayCollector:
         return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
-        """What a run needs to go on: where the games stand, and what was asked for."""
+        """What a run needs to continue: where the games stand, and what was asked for."""
         return {
             "crew": self._crew.state_dict(),
             "ledger": self._ledger.state_dict(),

@@ -19,7 +19,7 @@ CONNECT_SECONDS = 5.0
 
 def ray_module() -> Any:
     """Ray; ValueError if it is not installed."""
-    # Its lines about lost processes would go to stdout, into results; who asked tells of them.
+    # Its lines about lost processes would go to stdout, into results; the caller reports them.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray

@@ -102,13 +102,13 @@ class Crew:
         self.version = version
 
     def stop(self) -> None:
-        """Nobody is waited for any more; again is harmless."""
+        """Stop waiting for all chunks; may be called again."""
         for request in (each for stream in self._streams for each in stream.requests):
             with suppress(Exception):  # the cluster may be gone
                 self._ray.cancel(request.references[0], force=True)
 
     def ask(self, most: int, exploration_rate: Callable[[int], float | None]) -> None:
-        """Ask for chunks with the newest weights until so many are under way.
+        """Ask for chunks with the newest weights until this many are under way.
 
         Args:
             most: Chunks of all actors together.
@@ -136,7 +136,7 @@ class Crew:
 
         Raises:
             ValueError: The environment raises an error.
-            ChildProcessError: Processes were lost too often, or nobody answers.
+            ChildProcessError: Processes were lost too often, or none answers.
         """
         asked = [each for each in self._streams if each.requests]
         asked.sort(key=lambda each: (each.requests[0].sequence, each.number))
@@ -183,8 +183,7 @@ class Crew:
         """Ask again for what was asked for; ValueError for another number of actors."""
         if len(state["streams"]) != len(self._streams):
             raise ValueError(
-                f"actors: the run that goes on has {len(state['streams'])}, got"
-                f" {len(self._streams)}"
+                f"actors: the resumed run has {len(state['streams'])}, got {len(self._streams)}"
             )
         for version in sorted(state["weights"], key=int):
             self.publish(int(version), state["weights"][version])

@@ -31,12 +31,12 @@ CHECK_SECONDS = 1.0
 
 
 def _nothing() -> None:
-    """What is checked where nobody asks for anything."""
+    """The default check, which does nothing."""
 
 
 @contextmanager
 def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
-    """`map` on so many processes while the block lasts; for 0 actors it is `map` itself.
+    """`map` on this many processes while the block lasts; for 0 actors it is `map` itself.
 
     A piece whose process dies is done again, and one that raises ends the call with its error. So
     a function whose results depend on the piece alone gives the same ones, however many processes
@@ -48,7 +48,7 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
             what it raises ends the call.
 
     Raises:
-        ValueError, TypeError: `actors` is no number of processes, Ray is not installed, or the
+        ValueError, TypeError: `actors` is not a number of processes, Ray is not installed, or the
             cluster is not there or too small.
     """
     if not check_count("actors", actors, low=0):
@@ -116,7 +116,7 @@ def _spread(
                 yield ray.cloudpickle.loads(_result(ray, taken, asked.popleft()))
                 taken += 1
     finally:
-        for each in running:  # nobody wants what they work on any more
+        for each in running:  # their results are no longer needed
             with suppress(Exception):  # the cluster may be gone
                 ray.cancel(each, force=True)
 

@@ -39,7 +39,7 @@ def check_number(
     """A finite number from ``low`` (excluded if ``above``) to ``high``; no boolean, no string.
 
     Raises:
-        TypeError: the value is no number.
+        TypeError: the value is not a number.
         ValueError: the value is a number written as a string, not finite, or out of bounds.
     """
     hint = numeric_string_hint(value)
@@ -63,7 +63,7 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     """A whole number from ``low`` to `LARGEST_COUNT`; 1.0e5, as YAML gives it, is one.
 
     Raises:
-        TypeError: the value is no number.
+        TypeError: the value is not a number.
         ValueError: the value is a string, not whole, too small or too large.
     """
     number = check_number(name, value)

@@ -168,7 +168,7 @@ def known_class(dotted: str) -> type:
         and _is_of(found.__module__)
     ):
         raise ValueError(
-            f"{shown(dotted)} is no callback, wrapper, policy, extractor or buffer of "
+            f"{shown(dotted)} is not a callback, wrapper, policy, extractor or buffer of "
             f"{', '.join(PACKAGES)}"
         )
     return found

@@ -121,7 +121,7 @@ def split_setting(text: str, separator: str = "=", option: str = "--set") -> tup
         raise ConfigError(
             f"{option} must have the form dotted.key{separator}value, got {shown(text)}"
         )
-    with errors_of(f"{option} {name}: {shown(value)} is no YAML value"):
+    with errors_of(f"{option} {name}: {shown(value)} is not a YAML value"):
         return name, parse_yaml(value)
 
 

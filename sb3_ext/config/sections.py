@@ -53,7 +53,7 @@ def errors_of(field: str, kind: type[ValueError] = ConfigError) -> Iterator[None
 class Section(BaseModel):
     """A part of a configuration: no unknown field, each with its exact type.
 
-    Validators of fields and sections raise ValueError; the message goes on after the name of the
+    Validators of fields and sections raise ValueError; the message continues after the name of the
     field or section (``" must be ..."``, ``": ..."``, ``".field must be ..."``). The text below a
     field is its description.
     """

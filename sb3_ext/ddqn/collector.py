@@ -58,7 +58,7 @@ class ParallelStep(NamedTuple):
         return self._each(to_arrays)
 
     def on(self, device: torch.device) -> ParallelStep:
-        """The same in tensors on a device; what is there already is not copied."""
+        """The same in tensors on a device; data already there is not copied."""
         return self._each(lambda x: to_device(x, device))
 
     def each(self) -> Iterator[ParallelStep]:
@@ -133,7 +133,7 @@ class Collector(Protocol):
     """
 
     def collect(self, num_steps: int) -> Iterable[ParallelStep]:
-        """Play so many parallel steps of all rows of the model.
+        """Play this many parallel steps of all rows of the model.
 
         Who collects in larger pieces may give all steps of one, also as one `ParallelStep` of all
         of them, which is stored at once. A step is done with when the next one is taken.

@@ -306,7 +306,7 @@ class DDQN(DDQNState):
         total_timesteps: int,
         collector: Any = None,
     ) -> Iterator[Any]:
-        """What surrounds a loop; gives a function that makes so many updates."""
+        """Prepare and end a loop; yield a function that makes this many updates."""
         self.start_clock(log_interval)
 
         def update(number: int) -> None:
@@ -331,7 +331,7 @@ class DDQN(DDQNState):
             self._collector = None
 
     def _updates_due(self, transitions: int) -> int:
-        """Gradient steps to make after so many new transitions; carries fractions over."""
+        """Return the gradient steps due after new transitions; carry fractions over."""
         if self.num_timesteps <= self.learning_starts:
             return 0
         self._updates_owed += self.updates_for(transitions)
@@ -340,7 +340,7 @@ class DDQN(DDQNState):
         return due
 
     def updates_for(self, transitions: int) -> float:
-        """Gradient steps that so many transitions call for, once learning has begun."""
+        """Return the gradient steps due for this many transitions, once learning has begun."""
         own = transitions // self.ranks.size
         if self.replay_ratio is not None:
             return self.replay_ratio * own / self.batch_size
@@ -383,7 +383,7 @@ class DDQN(DDQNState):
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
 
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
-        """Count one stored step, and show it to the callbacks; whether they want to go on."""
+        """Count one stored step, and show it to the callbacks; whether they want to continue."""
         if step.episode is not None:
             ended = step.episode["ended"].float()
             results = torch.stack([ended, *(step.episode[key].float() for key in ("r", "l"))])

@@ -92,7 +92,7 @@ class LegalActions:
     def now(
         self, observation: Any, env: VecEnv | None, device: torch.device, known: Tensor | None
     ) -> Tensor | None:
-        """Legal actions at the current observation, `[N, A]` bool, or None if nobody tells.
+        """Legal actions at the current observation, `[N, A]` bool, or None if unknown.
 
         An environment that said so already (`known`) is not asked again.
         """

@@ -222,7 +222,7 @@ class DDQNState(Settings, DQN):
         return (lambda x: action_values(network, x, bfloat16=True)) if self.autocast else network
 
     def _find_legal_actions(self) -> None:
-        """Settle who knows the legal actions, and make the replay buffer to match."""
+        """Settle the source of the legal actions, and make the replay buffer to match."""
         spaces = (self.observation_space, self.action_space)
         self.legal_actions = LegalActions(*spaces, self.env, self.mask_source)
         defaults = {
@@ -320,7 +320,7 @@ class DDQNState(Settings, DQN):
             self.dump_logs()
 
     def _record_times(self) -> None:
-        """On a device that works by itself they say when work was handed over, not when done."""
+        """On a device that works by itself they measure when work was queued, not when done."""
         record, now = self.logger.record, time.perf_counter()
         total, interval = (max(now - then, 1e-9) for then in (self._began, self._logged_at))
         transitions, updates = self._counted_before

@@ -29,7 +29,7 @@ def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:
 
     A position that is left is worth ``gamma`` times its highest value by the network, which takes
     unscaled observations; a finished one is worth 0. With `gamma` below 1 values lie above
-    -1 / (1 - gamma), and whoever makes discounted games short makes games short.
+    -1 / (1 - gamma), and shortening discounted games shortens games.
     """
     after, overflow = functional.successors(state)
     action, _ = functional.moves(state.points.shape[2])

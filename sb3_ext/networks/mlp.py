@@ -115,7 +115,7 @@ def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tup
     """Pairs (position, item) of a ``net_arch`` with its repetitions written out.
 
     Raises:
-        TypeError: it is no list, or a number of repetitions is no number.
+        TypeError: it is not a list, or a number of repetitions is not a number.
         ValueError: an item is not of the language, or all of them make more than `MAX_LAYERS` or
             `MAX_WEIGHTS`.
     """

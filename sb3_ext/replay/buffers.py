@@ -243,7 +243,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self.add_batch(*(to_device(value, torch.device("cpu")) for value in values))
 
     def cut(self) -> None:
-        """Let no window go on from the newest transitions: the next ones are of other games."""
+        """Let no window continue from the newest transitions: the next ones are of other games."""
         if self.num_transitions:
             self._fields["ended"][(self.pos - 1) % self.buffer_size] = True
 

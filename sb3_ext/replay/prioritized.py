@@ -23,7 +23,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
 
     A batch is drawn stratified: one transition from each of B equal parts of the sum. Its losses
     are to be weighted by w_i = (n P(i))^-beta, n transitions being there, over the largest w of the
-    batch, and its errors handed to `update_priorities`: `DDQN` does both, SB3's own algorithms do
+    batch, and its errors passed to `update_priorities`: `DDQN` does both, SB3's own algorithms do
     neither. A new transition gets the largest priority that any had so far, at first 1.
 
     Priorities lie in blocks of 64, and the sum of each block beside them.

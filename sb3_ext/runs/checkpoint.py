@@ -53,7 +53,7 @@ _NUMBERED = re.compile(r"checkpoint-(\d+)(\.old)?")
 
 
 def checkpoint_name(number: int) -> str:
-    """The name of a run's checkpoint after so many transitions or steps."""
+    """The name of a run's checkpoint after this many transitions or steps."""
     return f"checkpoint-{number:012d}"
 
 
@@ -116,7 +116,7 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
     written = [folder / STATE]
     for part, (_, tensors) in parts.items():
         own, first = {}, dict[int, str]()
-        for name, tensor in tensors.items():  # no two of which may share memory
+        for name, tensor in tensors.items():  # tensors may not share memory
             own[name] = tensor.detach().cpu().contiguous()
             if first.setdefault(own[name].untyped_storage().data_ptr(), name) != name:
                 own[name] = own[name].clone()

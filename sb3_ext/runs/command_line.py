@@ -69,7 +69,7 @@ def starts_setting(starts: str | None, key: str) -> list[str]:
 
 @contextmanager
 def torch_threads(number: int | None) -> Iterator[None]:
-    """So many threads of torch in the block, 1 to 1024; None: as many as before."""
+    """This many threads of torch in the block, 1 to 1024; None: as many as before."""
     if number is not None and not 1 <= number <= 1024:
         raise ValueError(f"threads must be between 1 and 1024, got {number}")
     before = torch.get_num_threads()

@@ -69,7 +69,7 @@ class Pulse(Protocol):
 
         Args:
             used: so far.
-            exact: a job that begins anew with its `Job.state` of now would go on the same way.
+            exact: a job that begins anew with its `Job.state` of now would continue the same way.
             metrics: what was measured since the last call, by the names in `Job.metrics`.
         """
 
@@ -106,9 +106,9 @@ class Job(ABC, Generic[C]):
     metrics: Collection[str] = ()
     """What conditions of `--stop` may be about; known once the job is made."""
     may_change: ClassVar[frozenset[str]] = frozenset()
-    """Dotted keys of `identity` that may be others when a run goes on."""
+    """Dotted keys of `identity` that may be others when a run continues."""
     resumes: ClassVar[bool] = False
-    """It goes on by ``--resume FOLDER``, with the configuration there; else by the same command."""
+    """``--resume FOLDER`` continues it, with the configuration there, or else the same command."""
     alone: ClassVar[bool] = True
     """Only one process may work in its folder."""
     every: int = 500
@@ -296,7 +296,7 @@ class _Driver:
         return not self.reason
 
     def _enter(self, resumed: bool) -> None:
-        """Refuses the folder of another run; goes on from the newest checkpoint."""
+        """Refuses the folder of another run; continues from the newest checkpoint."""
         job, folder = self.job, RunFolder(self.place)
         about = yaml.safe_load(yaml.safe_dump(job.identity(), sort_keys=False))
         path = self.place / "config.yml"
@@ -315,7 +315,7 @@ class _Driver:
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
             job.state = parts
-            job.run_of.say(f"going on from {newest}")
+            job.run_of.say(f"resuming from {newest}")
             self.saved = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
         folder.write_yaml("config.yml", about)

@@ -33,7 +33,7 @@ class FolderInUseError(FolderError):
 
 @contextmanager
 def going_on_without(what: str, place: Path) -> Iterator[None]:
-    """Training goes on if ``what`` cannot be written; a `CheckpointWarning` says so."""
+    """Training continues if ``what`` cannot be written; a `CheckpointWarning` says so."""
     try:
         yield
     except OSError as error:

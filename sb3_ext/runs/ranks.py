@@ -21,7 +21,7 @@ from torch import Tensor, distributed, nn
 from sb3_ext.config.checks import one_line
 
 TIMEOUT = timedelta(minutes=10)
-"""How long a rank waits for the others, of which one may be evaluating or writing."""
+"""How long a rank waits for the others; one may be evaluating or writing."""
 
 
 class Ranks:
@@ -84,7 +84,7 @@ class Ranks:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All ranks go on after the block, or none: what one cannot write is an error in all."""
+        """All ranks continue after the block, or none: what one cannot write is an error in all."""
         failed: OSError | None = None
         try:
             yield
@@ -109,7 +109,7 @@ class Ranks:
 
 
 ALONE = Ranks()
-"""Who learns alone: nothing is averaged, and nobody is waited for."""
+"""One process alone: it averages nothing and waits for no other."""
 
 
 def ranks_of(model: Any) -> Ranks:

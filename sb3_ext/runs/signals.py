@@ -56,7 +56,7 @@ def while_importing(message: str) -> Iterator[None]:
 
 @contextmanager
 def blocks_are_left() -> Iterator[None]:
-    """A SIGTERM that nobody handles ends the program as an exception, so that blocks are left."""
+    """An unhandled SIGTERM ends the program as an exception, so that blocks are left."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(TERMINATED)

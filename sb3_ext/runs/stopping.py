@@ -50,7 +50,7 @@ class Condition(ABC):
         return {"values": self._values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `state_dict` gave."""
+        """Restore `state_dict`."""
         self._values = list(state["values"])
 
 
@@ -132,7 +132,7 @@ def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
 def load_states(
     conditions: Sequence[Condition], states: Sequence[Mapping[str, Any]], name: str = "until"
 ) -> None:
-    """Puts back the states of conditions; a ValueError if there were more or fewer."""
+    """Restore the states of conditions; a ValueError if there were more or fewer."""
     if len(states) != len(conditions):
         raise ValueError(f"{name}: {len(states)} conditions were saved, {len(conditions)} are here")
     for condition, state in zip(conditions, states, strict=True):

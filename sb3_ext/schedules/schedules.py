@@ -1,8 +1,8 @@
 """Schedules: a learning rate or an exploration rate as a function of how far training has come.
 
-A schedule is a small picklable function of a count t. It has no clock: whoever asks passes the
-count of the schedule's ``unit``: gradient ``updates`` (the default), environment ``transitions``,
-or ``progress`` from 0 at the start of training to 1 at its end. So a value goes on after a resume
+A schedule is a small picklable function of a count t. It has no clock: the caller passes the count
+of the schedule's ``unit``: gradient ``updates`` (the default), environment ``transitions``, or
+``progress`` from 0 at the start of training to 1 at its end. So a value continues after a resume
 and in a second ``learn``. Past its end a schedule keeps its last value.
 
 `parse_schedule` reads the forms of configuration files that docs/configuration.md lists.
@@ -328,7 +328,7 @@ class Following:
         self.schedule, self.model = schedule, model
 
     def __call__(self, progress_remaining: float, more: int = 0) -> float:
-        """The value, after so many updates more than the model has counted."""
+        """The value, after this many updates more than the model has counted."""
         model = self.model
         counts = {
             "updates": num_updates(model) + more,
@@ -356,7 +356,7 @@ def bind_schedules(model: Any, *, learning_rate: Any = None, exploration_rate: A
     """Let the rates of a model follow schedules, in any form that `parse_schedule` reads.
 
     Raises:
-        TypeError: The model is no off-policy algorithm.
+        TypeError: The model is not an off-policy algorithm.
         ValueError: A rate that is malformed, out of range or not the model's.
     """
     kind = type(model).__name__

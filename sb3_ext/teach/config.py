@@ -54,9 +54,9 @@ class Family(Section):
     points: Points | None = None
     """least and greatest number of points of a start"""
     max_value: Annotated[list[Annotated[int, Whole, Ge(1), Le(10**6)]], Len(1)] = Field([20])
-    """largest coordinates, one of which is drawn for a start"""
+    """largest coordinates; each start draws one"""
     sparsity: Annotated[list[Fraction], Len(1)] = Field([0.0])
-    """chances that a coordinate is 0, one of which is drawn for a start"""
+    """probabilities of a coordinate 0; each start draws one"""
     exponents: Annotated[list[int], _range(1, 10**6)] | None = None
     """in place of points: least and greatest exponent of as many monomials as axes, the j-th a
     power of x_j, alone or times another variable"""
@@ -69,7 +69,7 @@ class Family(Section):
     mixed: bool = False
     """every move has its own host and agent, not every game"""
     moves: Annotated[list[int], _range(0, 1000)] = Field([0, 0])
-    """positions after so many moves are kept, at least and at most"""
+    """positions after this many moves are kept, at least and at most"""
 
     @model_validator(mode="after")
     def _fits(self) -> Family:

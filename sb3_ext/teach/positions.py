@@ -40,7 +40,7 @@ BATCH_ROWS = 8192
 WALKED_ROWS, WALKED_POSITIONS = 512, 5_000
 """Starts of a draw all of whose games are walked through, and positions until that is given up."""
 IDLE_BATCHES = 20
-"""A family has no more to give once so many draws in a row brought nothing new."""
+"""A family has no more to give once this many draws in a row brought nothing new."""
 HELD_OUT = 0.05
 """Share of the canonical forms that serve to measure."""
 
@@ -121,7 +121,7 @@ def _digests(state: GameState) -> tuple[list[bytes], Tensor]:
 def _batch(
     family: Family, axes: int, rows: int, seed: tuple[int, ...], batch: int, student: Player
 ) -> GameState:
-    """One batch of draws with so many rows each, without positions that do not fit."""
+    """One batch of draws with this many rows each, without positions that do not fit."""
     walks = bool(family.hosts) and not family.agents
     size = WALKED_ROWS if walks else BATCH_ROWS
     rng = _rows(size, *seed, first=batch * size)

@@ -86,7 +86,7 @@ class Solved:
         )
 
     def drawn(self, rows: int, seed: Sequence[int]) -> Solved:
-        """So many rows with replacement, the axes of each in an order that is drawn too."""
+        """This many rows with replacement, the axes of each in an order that is drawn too."""
         if not len(self):
             raise ValueError("data: got no position; expected some to learn from")
         word = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
@@ -96,7 +96,7 @@ class Solved:
         return batch.renamed(torch.randint(orders, (rows,), generator=source))
 
     def observed(self, rows: int, scale: bool = True) -> Any:
-        """What an environment with so many rows and ``scale_observation=scale`` shows of them."""
+        """What an environment with this many rows and ``scale_observation=scale`` shows of them."""
         points = pad(self.points, (0, 0, 0, rows - self.points.shape[1]), value=-1)
         shown = observe_points(GameState(points, self.count), scale)
         if self.seat == "host":

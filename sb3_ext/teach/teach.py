@@ -1,7 +1,7 @@
 """Teaches a network the moves that the solver proved to be best, in rounds.
 
-Each round solves new positions, of which those of later rounds come from games of the player so
-far, and goes on learning from all. The folder is a player, and a start for ``train --init-from``.
+Each round solves new positions (in later rounds from games of the player so far), and learns from
+all. The folder is a player, and a start for ``train --init-from``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ examples:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Networks that play and can be taken over, and what goes on."""
+        """Networks that play and can be taken over, and what continues."""
         policy: Any = self.model.policy
         policy.q_net_target.load_state_dict(policy.q_net.state_dict())
         return {

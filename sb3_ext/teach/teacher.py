@@ -24,7 +24,7 @@ from sb3_ext.teach.positions import singularities
 from sb3_ext.teach.solved import Solved
 
 MAX_DEPTH = 25
-"""Trees with a longer branch are given up: that is no question of a move or two."""
+"""Trees with a longer branch are given up: they miss by more than a move or two."""
 DEEPER = 1
 """Moves above the least depth that are allowed."""
 

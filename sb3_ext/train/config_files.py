@@ -43,7 +43,7 @@ ZOO_KEYS = (
     *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy"),
     "vec_env_wrapper",
 )
-"""Keys that are no argument of the algorithm."""
+"""Keys that are not arguments of the algorithm."""
 
 BUFFERS: Mapping[str, type] = {
     each.__name__: each
@@ -157,7 +157,7 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
 
 
 def transitions_for(model: Any, updates: int) -> int:
-    """Transitions after which a model has made so many updates, rounded up to whole blocks."""
+    """Transitions after which a model has made this many updates, rounded up to whole blocks."""
     if model.replay_ratio is not None or model.gradient_steps < 1:
         raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
     if updates == 0:

@@ -53,7 +53,7 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     """The measurements in a run's folder, one curve per opponent or pair of players.
 
     With ``share`` those of rho as a part of the optimum, the least that it can be. A line that is
-    only half written, by a run that goes on or was killed, is left out.
+    only half written, by a run that continues or was killed, is left out.
 
     Raises:
         ValueError: it holds none that can be read.

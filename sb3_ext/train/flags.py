@@ -41,7 +41,7 @@ class StoreYaml(argparse.Action):
         stored = {}
         for pair in values:
             key, value = split_setting(pair, ":", str(option_string))
-            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+            # YAML 1.1 takes 1e-3 for text, which is never meant on a command line.
             exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
             stored[key] = float(value) if exponent else value
         setattr(namespace, self.dest, stored)
@@ -204,7 +204,7 @@ KEPT = (
     *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
     *("save_freq", "save_replay_buffer", "seed", "tensorboard_log", "verbose", *SWITCHES),
 )
-"""What a run that goes on keeps of its command line, where that says nothing else."""
+"""What a resumed run keeps of its command line, unless the new one differs."""
 
 
 def arguments_of(run: Path) -> Path:

@@ -63,7 +63,7 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
 def load_policy(
     path: str | Path, role: str | None = None, device: torch.device | str = "cpu"
 ) -> BasePolicy:
-    """The policy of a saved model, ready to play; paths and errors as of `load_player`.
+    """The policy of a saved model, ready to play; paths and errors as in `load_player`.
 
     ``role`` says which one, for a checkpoint of two players.
     """
@@ -196,7 +196,7 @@ class SavedRun:
     def make_env(
         self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
     ) -> VecEnv:
-        """So many environments with the run's wrappers and statistics; ``more`` are of `make`."""
+        """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
         manager = self._manager
         manager.seed, manager.save_path = seed, log_dir
         manager.env_kwargs = {**manager.env_kwargs, **more}

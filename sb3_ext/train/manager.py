@@ -76,7 +76,7 @@ class RunLines(BaseCallback, KVWriter):
 
     Args:
         run_dir: folder of the run.
-        resumed: whether `learn` goes on with a run. What was logged after its checkpoint is
+        resumed: whether `learn` continues with a run. What was logged after its checkpoint is
             dropped, since it comes again.
     """
 
@@ -267,7 +267,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             path = resume(model, args.resume, CallbackList(self.callbacks))
             for each in self.callbacks:  # SB3's own act at multiples of their calls
                 each.n_calls = model.num_timesteps // (model.n_envs * self.ranks.size)
-            print(f"going on from {path}, {model.num_timesteps} transitions")
+            print(f"resuming from {path}, {model.num_timesteps} transitions")
         elif args.resume is not None:
             print(f"{args.resume} has no checkpoint yet: the run begins anew")
         elif args.init_from is not None:
@@ -341,7 +341,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         """Trains, after a resume the part that is left."""
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if self.args.resume is not None:
-            # rl_zoo3 has no way to say that the counters go on.
+            # rl_zoo3 has no way to say that the counters continue.
             self.n_timesteps -= model.num_timesteps
             if self.n_timesteps <= 0:
                 print(f"{self.save_path} is finished; -n takes a greater number of transitions")

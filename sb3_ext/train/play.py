@@ -125,7 +125,7 @@ def _saved(args: argparse.Namespace) -> tuple[SavedRun, Path, str]:
 def _play(
     model: BaseAlgorithm, env: VecEnv, args: argparse.Namespace
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rewards and ends of so many steps of all environments; Ctrl-C ends them."""
+    """Rewards and ends of this many steps of all environments; Ctrl-C ends them."""
     observations: Any = env.reset()
     state, starts = None, np.ones(env.num_envs, dtype=bool)
     try:

@@ -1,4 +1,4 @@
-"""``python -m sb3_ext.train``: rl_zoo3's ``train``, and runs that go on or start from others."""
+"""``python -m sb3_ext.train``: rl_zoo3's ``train``, and runs that continue or start from others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def train(
     """
     args = _parsed(arguments)
     rules = read_stop_rules(args.stop)
-    del args.stop, args.modules  # a run that goes on does not keep these
+    del args.stop, args.modules  # a resumed run does not keep these
     if rules is not None:
         watching = (*watching, StopBy(rules, verbose=ranks.rank == 0))
     alone = args.resume is not None and ranks.rank == 0
@@ -85,12 +85,12 @@ def train(
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line, checked, with what a run that goes on keeps of its own."""
+    """The command line, checked, with what a resumed run keeps."""
     parser = make_parser()
     args = parser.parse_args(arguments)
     if args.resume is not None:
         if args.starts is not None:
-            raise ValueError("starts: a run that goes on keeps its own, leave the option out")
+            raise ValueError("starts: a resumed run keeps its own; leave the option out")
         parser.set_defaults(**saved_arguments(args.resume))
         args = parser.parse_args(arguments)
     with errors_of("gym-packages", ValueError):

@@ -42,7 +42,7 @@ from sb3_ext.tune.study import PRUNERS, StudyConfig
 ERROR = "error"
 """Attribute of a trial that failed by its settings: what was wrong."""
 SILENT_INTERVALS = 6
-"""A worker that gave no sign of life for so many intervals is taken for dead."""
+"""A worker without a heartbeat for this many intervals counts as dead."""
 RETRIES = 3
 """A trial whose workers died more often than this is left."""
 _LOOK_SECONDS = 0.3
@@ -130,7 +130,7 @@ examples:
         ] + ([] if player is None else ["--", player])
 
     def run(self, pulse: Pulse) -> None:
-        """Tries until so many trials are finished by all workers, or until it is stopped."""
+        """Tries until this many trials are finished by all workers, or until it is stopped."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is experimental, and steps reported twice
             optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -173,7 +173,7 @@ examples:
         return not self._stopped
 
     def _look(self, pulse: Pulse) -> bool:
-        """Hands on what is new; whether to go on."""
+        """Report what is new; return whether to continue."""
         finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         for trial in finished[self._seen :]:
             self._seen += 1
@@ -182,7 +182,7 @@ examples:
         return self._goes_on(pulse)
 
     def _supervise(self, pulse: Pulse) -> None:
-        """Runs this command in so many processes, each with one worker, until all have ended."""
+        """Runs this command in this many processes, each with one worker, until all have ended."""
         given = self.run_of.given
         one = ["--workers", "1", "--worker-of", str(os.getpid())]
         line = [sys.executable, "-m", "sb3_ext.tune", *given.arguments, *one]

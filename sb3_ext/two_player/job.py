@@ -29,7 +29,7 @@ from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
 
 
 class TwoPlayer(Job[TrainerConfig]):
-    """A run of `HostAgentTrainer`, of which it is the output."""
+    """The output of a run of `HostAgentTrainer`."""
 
     name = "two_player"
     about = "Trains a host and an agent against each other."
@@ -70,7 +70,7 @@ class TwoPlayer(Job[TrainerConfig]):
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:
-        """The configuration of a command line, or of the folder that it goes on with."""
+        """The configuration of a command line, or of the folder that it continues with."""
         file = given.config if given.resume is None else given.resume / "config.yml"
         if file is None:
             known = ", ".join(TrainerConfig.shipped())

@@ -159,7 +159,7 @@ class League(Job[LeagueConfig]):
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> LeagueConfig:
-        """The configuration of a command line, or of the folder that it goes on with."""
+        """The configuration of a command line, or of the folder that it continues with."""
         check_count("--actors", given.actors, low=0)
         file = given.config if given.resume is None else given.resume / "config.yml"
         if file is None:

@@ -83,7 +83,7 @@ class RolloutSection(Section):
     max_rollout_steps: PositiveCount
     """moves of each game in a rollout"""
     reset_each_rollout: bool
-    """start new games in each rollout; false: go on with the games of the last one"""
+    """start new games in each rollout; false: continue with the games of the last one"""
 
 
 class TrainedRole(Section):
@@ -289,7 +289,7 @@ class Learner(ABC):
 
     @abstractmethod
     def play(self, steps: int) -> bool:
-        """Make so many parallel steps; False if a callback ended training."""
+        """Make this many parallel steps; False if a callback ended training."""
 
     def add_callback(self, callback: BaseCallback) -> None:
         """Have a callback of SB3 called, from the next `begin` on."""
@@ -328,7 +328,7 @@ class Learner(ABC):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
+        """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)
@@ -354,7 +354,7 @@ class Learner(ABC):
         values["learning_rate"] = float(self.policy.optimizer.param_groups[0]["lr"])
         if hasattr(self.model, "exploration_rate"):
             values["exploration_rate"] = float(self.model.exploration_rate)
-        # What is there before the model adds the times of its own loop, which does not run here.
+        # The values before the model adds the times of its own loop, which does not run here.
         recorded = set(self.model.logger.name_to_value)
         self._log.values.clear()
         self.model.dump_logs()

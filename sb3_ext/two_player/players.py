@@ -74,7 +74,7 @@ class TwoPlayers:
 
     def _make_players(self) -> None:
         config, game = self.config, self.game
-        # One seed each for the two roles and the pool, whoever of them is there.
+        # One seed each for the two roles and the pool, whichever of them are there.
         *seeds, pool_seed = np.random.SeedSequence(config.seed).generate_state(3).tolist()
         with errors_of("compute.device"):
             name = config.compute.device
@@ -139,7 +139,7 @@ class TwoPlayers:
         """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
 
         See `OffPolicyLearner.set_network`. Snapshots of the role in the pool are dropped;
-        experience, counters and schedules go on.
+        experience, counters and schedules continue.
 
         Raises:
             ValueError, TypeError: no such role learns, or the module does not fit; the role stays

@@ -161,7 +161,7 @@ class OpponentPool:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Put back what `state_dict` gave, and seat the opponents that were in play."""
+        """Restore `state_dict`, and seat the opponents that were in play."""
         self.ratings = dict(state["ratings"])
         self.num_draws = int(state["num_draws"])
         for role in ROLES:

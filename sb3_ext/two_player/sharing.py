@@ -13,7 +13,7 @@ def share_encoder(learners: Mapping[str, Learner]) -> None:
 
     Weights of one name and one shape are one from now on, with the first role's values; what only
     one role is told (the agent the host's axes) enters through weights of its own. Every role's
-    optimiser goes on moving all of its network. Target networks stay apart, and begin as copies.
+    optimiser continues moving all of its network. Target networks stay apart, and begin as copies.
 
     Raises:
         ValueError: no weights have the same name and shape.

@@ -69,7 +69,7 @@ class Standings:
         return {host: sorted(others) for host, others in pairs.items() if others}
 
     def rate(self, games: int) -> None:
-        """Rates all versions from all scores, each of so many games."""
+        """Rates all versions from all scores, each of this many games."""
         table = [
             [self.scores[name].get(other, np.nan) for other in self.versions]
             for name in self.versions

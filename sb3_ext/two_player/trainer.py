@@ -192,8 +192,8 @@ class HostAgentTrainer(TwoPlayers):
     def _judge(self, evaluation: Evaluation) -> None:
         """Fill in scores, and which of them are the best so far.
 
-        A score is the worst value over a role's fixed opponents: the lowest for the host, who wants
-        high values, the highest for the agent.
+        A score is the worst value over a role's fixed opponents: the lowest for the host, the
+        highest for the agent.
         """
         for role in self.roles:
             worst, sign = (min, 1) if role == "host" else (max, -1)
@@ -247,7 +247,7 @@ class HostAgentTrainer(TwoPlayers):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
+        """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
         trainer = state["trainer"]
         for role, learner in self.roles.items():
             learner.load_state_dict(state)
@@ -266,7 +266,7 @@ class HostAgentTrainer(TwoPlayers):
 
     @classmethod
     def load(cls, path: str | Path, **arguments: Any) -> HostAgentTrainer:
-        """A trainer that goes on where one was saved.
+        """A trainer that continues where one was saved.
 
         Args:
             path: what `save` wrote, or a folder of checkpoints, for its newest valid one.

@@ -216,7 +216,7 @@ def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any
         assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
         env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
         assert train(["--resume", str(command.run), "--starts", path]) == 2
-        assert "starts: a run that goes on keeps its own" in capsys.readouterr().err
+        assert "starts: a resumed run keeps its own" in capsys.readouterr().err
     else:
         trainer = HostAgentTrainer(command.out / "config.yml")
         env = trainer.game.make_env("agent", 16)

@@ -44,22 +44,22 @@ Fields = tuple[np.ndarray, ...]
 
 
 class HostGames(NamedTuple):
-    """The games after a pass, as arrays that nobody has seen: a later pass may write to them.
+    """The games after a pass, as private arrays that a later pass may write to.
 
     Making tensors of them costs a fair part of a step of one game, so it is done when somebody
-    looks. Whoever steps from these games gives them away.
+    looks. Code that steps from these games gives them up.
 
     Attributes:
         fields: the state.
-        spare: memory to write the next state to, but for the seeds: that of the state before, if
-            nobody has seen it either.
+        spare: memory to write the next state to, but for the seeds: that of the state before, if it
+        is private too.
     """
 
     fields: Fields
     spare: Fields | None
 
     def tensors(self) -> EpisodeState:
-        """The state as tensors, to which nobody writes from now on."""
+        """The state as tensors, which are never written to again."""
         return EpisodeState._make((*map(torch.from_numpy, self.fields), BASIC))
 
 
@@ -128,7 +128,7 @@ def _outcome(num_games: int, both: bool) -> Fields:
 
 
 _unread = lru_cache(maxsize=16)(_outcome)
-"""The same for starts, of which nobody reads it."""
+"""The same for starts, where it is not read."""
 
 
 class NumbaBackend(FusedBackend):

@@ -46,7 +46,7 @@ def share_rows(function: Callable[..., int], num_rows: int, dimension: int, *arg
 
     def work() -> int:
         total = 0
-        # Whoever is free takes the next block: taking it is one operation under the GIL.
+        # A free thread takes the next block: taking it is one operation under the GIL.
         while (begin := next(blocks, None)) is not None:
             total += function(begin, min(begin + size, num_rows), *arguments)
         return total

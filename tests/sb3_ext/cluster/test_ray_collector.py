@@ -138,7 +138,7 @@ def test_a_run_goes_on_with_as_many_actors(tmp_path: Path) -> None:
     save_run(model, tmp_path)
     other = toy()
     resume(other, tmp_path)
-    with pytest.raises(ValueError, match=r"^actors: the run that goes on has 1, got 2$"):
+    with pytest.raises(ValueError, match=r"^actors: the resumed run has 1, got 2$"):
         deterministic(other, 160, 2)
 
 

@@ -160,7 +160,7 @@ def test_another_number_of_ranks_cannot_go_on(tmp_path: Path) -> None:
     for size in (1, 4):
         (code, _, err), *others = started(("--resume", str(run_in(tmp_path))), size)
         assert code == 2
-        assert f"was written by 2 ranks, here are {size}: go on with torchrun" in err
+        assert f"was written by 2 ranks, here are {size}: continue with torchrun" in err
         assert err.count("\n") == 1
         assert [other[:2] for other in others] == [(2, "")] * (size - 1)
     assert contents(run_in(tmp_path)) == files

@@ -212,7 +212,7 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["env_kwargs:{opponent: nobody}"], "nobody"),
         (["nocolon"], "key:value"),
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
-        (["gamma:!!int foo"], "-params gamma: '!!int foo' is no YAML value"),
+        (["gamma:!!int foo"], "-params gamma: '!!int foo' is not a YAML value"),
         (["learning_rate:null"], "learning_rate must be"),
         (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
         (["train_freq:[1, day]"], "train_freq"),

@@ -120,7 +120,7 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         ),
         (["--resume", "."], "which is not a run"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
-        ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
+        ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is not a YAML value"),
         (
             [*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"],
             "roles.host.replay_buffer.size: buffer_size: 60000000000 transitions",
@@ -278,7 +278,7 @@ def test_signals_stop_or_save_a_real_process(tmp_path, config):
         process.kill()
     assert (process.returncode, errors) == (143, "")
     saved = state_of(out)["trainer"]
-    assert f"two_player ends: SIGTERM; --resume {out} goes on" in printed
+    assert f"two_player ends: SIGTERM; --resume {out} continues" in printed
     # It was saved at once: an evaluation may take longer than a machine waits.
     assert saved["history"] == []
     assert last(out) is None

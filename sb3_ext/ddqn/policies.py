@@ -103,7 +103,7 @@ def parameter_groups(network: nn.Module, factors: Mapping[str, float]) -> list[d
         The group of those that no name stands for, then one for each name.
 
     Raises:
-        TypeError, ValueError: a factor is no number of at least 0, or no parameter has the name.
+        TypeError, ValueError: a factor is not a number of at least 0, or no parameter has the name.
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, factor in factors.items():

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -55,13 +53,13 @@ class Evaluation(EvalCallback):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the measurements so far, and the state of the environment."""
-        values = {name: torch.from_numpy(np.array(getattr(self, name))) for name in _REMEMBERED}
+        values = {name: getattr(self, name) for name in _REMEMBERED}
         played = bool(self.evaluations_timesteps)
         return {"environment": vec_env_state(self.eval_env) if played else None, **values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved `state_dict`."""
         for name in _REMEMBERED:
-            setattr(self, name, state[name].tolist())
+            setattr(self, name, state[name])
         if state["environment"] is not None:
             load_vec_env_state(self.eval_env, state["environment"])

@@ -138,10 +138,10 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     if isinstance(space, spaces.Dict):
         entries = {str(key): describe_space(entry) for key, entry in space.spaces.items()}
         return {"type": "Dict", "spaces": entries}
-    for kind, fields in _FIELDS.items():
-        if isinstance(space, getattr(spaces, kind)):
-            return {"type": kind, **{name: _plain(name, getattr(space, name)) for name in fields}}
-    raise ValueError(f"space: got {space}; expected {', '.join(_FIELDS)} or a Dict of these")
+    kind = type(space).__name__
+    if kind not in _FIELDS:
+        raise ValueError(f"space: got {space}; expected {', '.join(_FIELDS)} or a Dict of these")
+    return {"type": kind, **{name: _plain(name, getattr(space, name)) for name in _FIELDS[kind]}}
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -19,8 +19,7 @@ from sb3_ext.runs.checkpoint import (
 )
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.checkpoints.helpers import equal
-from tests.sb3_ext.ddqn.helpers import make_model, weights
+from tests.sb3_ext.ddqn.helpers import make_model
 
 
 def numbers(run):
@@ -35,20 +34,6 @@ def test_rhythm_and_number_kept(tmp_path):
     assert "buffer" not in load_checkpoint(tmp_path / "a")
     saved = [load_checkpoint(p)["training"] for p in list_checkpoints(tmp_path / "b")]
     assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
-
-
-@pytest.mark.parametrize("train_freq", [1, 4])
-def test_every_checkpoint_of_a_run_continues_to_the_same_end(train_freq, tmp_path):
-    """Also those in the middle of learn(), at whatever step they were due."""
-    model = make_model(train_freq=train_freq, gradient_steps=2)
-    model.learn(240, Checkpoints(tmp_path, Every(transitions=70), keep_last=99))
-    paths = list_checkpoints(tmp_path)
-    assert len(paths) == 4
-    for path in paths:
-        other = make_model(train_freq=train_freq, gradient_steps=2)
-        resume(other, path)
-        other.learn(240 - other.num_timesteps, reset_num_timesteps=False)
-        assert equal(weights(model), weights(other)), path
 
 
 def test_full_disk_warns_and_training_goes_on(tmp_path, monkeypatch):

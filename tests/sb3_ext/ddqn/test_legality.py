@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn.collector import TensorCollector, lazy_array, lazy_infos
-from sb3_ext.ddqn.legality import LegalActions, environment_masks
+from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyEnv, ToyVectorEnv
 
 
@@ -131,18 +131,3 @@ def test_only_an_environment_whose_actions_are_all_legal_is_not_asked() -> None:
 
 class Unmasked(ToyEnv):
     action_masks = property()  # type: ignore[assignment]
-
-
-def test_masks_are_the_same_through_every_kind_of_environment() -> None:
-    env = TensorVecEnv(ToyVectorEnv(3))
-    env.seed(0)
-    env.reset()
-    expected = env.venv.action_masks().numpy()
-    np.testing.assert_array_equal(environment_masks(env), expected)
-    with pytest.warns(UserWarning, match="already wrapped"):
-        wrapped = VecMonitor(env)
-    np.testing.assert_array_equal(environment_masks(wrapped), expected)
-    singles = DummyVecEnv([lambda: ToyEnv() for _ in range(3)])
-    singles.seed(0)
-    singles.reset()
-    np.testing.assert_array_equal(environment_masks(singles), expected)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.model_state import training_state
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
-from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import FixedBatches, MaskedToy, make_model, random_batch
+from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch
 
 Layers = list[np.ndarray]
 
@@ -111,28 +109,6 @@ def test_discounts_of_the_buffer_replace_gamma() -> None:
     ratio = (by_three - batch.rewards[:, 0]) / (by_gamma - batch.rewards[:, 0])
     assert torch.allclose(ratio[going_on], torch.tensor(0.81), atol=1e-4)
     assert torch.equal(by_three[~going_on], batch.rewards[~going_on, 0])
-
-
-@pytest.mark.parametrize("environment", [ToyVectorEnv, MaskedToy])
-def test_b10_illegal_actions_stay_out_of_targets(environment: type) -> None:
-    """An illegal action with a huge value must not raise a single target."""
-    model = make_model(TensorVecEnv(environment(8)), learning_starts=10_000)
-    model.learn(400)
-    batch = model.replay_buffer.sample(256)
-    with torch.no_grad():
-        legal = batch.next_legal
-        if legal is None:
-            legal = batch.next_observations["action_mask"].bool()
-        assert not legal.all(dim=1).all()
-        values = torch.where(legal, torch.rand(legal.shape), 1e6)
-        model.q_net_target.forward = lambda _: values  # type: ignore[method-assign]
-        for double_q in (False, True):
-            model.double_q = double_q
-            if double_q:
-                model.q_net.forward = lambda _: values  # type: ignore[method-assign]
-            target = model.compute_target(batch)
-            known = ~legal.all(dim=1) | (batch.dones[:, 0] > 0)
-            assert target[known].max() < 3.0
 
 
 def test_b5_the_learning_rate_advances_at_every_update() -> None:

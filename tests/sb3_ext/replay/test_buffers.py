@@ -23,7 +23,7 @@ from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from tests.fakes import ToyVectorEnv, forbid_waiting
+from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.replay.helpers import (
     PAIR,
@@ -205,27 +205,6 @@ def test_the_same_as_sb3s_buffer(n_steps: int, added: int, monkeypatch: Any) -> 
 # ----------------------------------------------------------------------- storage
 
 
-@pytest.mark.parametrize(
-    ("space", "dtype"),
-    [
-        (spaces.Discrete(40_000), torch.int64),
-        (spaces.Box(-1, 1, (2,), np.float64), torch.float32),
-        (spaces.MultiDiscrete([3, 4]), torch.int64),
-    ],
-)
-def test_actions_of_other_spaces(space: Any, dtype: Any) -> None:
-    buffer = TensorReplayBuffer(4, spaces.Discrete(9), space, device="cpu")
-    action = space.sample()
-    add = (np.asarray([action]), np.zeros(1), np.zeros(1), [{}])
-    buffer.add(np.array([3]), np.array([4]), *add)
-    samples = buffer.sample(1)
-    assert samples.actions.dtype == dtype
-    np.testing.assert_allclose(samples.actions[0].numpy(), np.atleast_1d(action), rtol=1e-6)
-    assert samples.observations.tolist() == [[3]]
-    assert samples.next_observations.tolist() == [[4]]
-    assert samples.observations.dtype == torch.int64
-
-
 @pytest.mark.parametrize(("asked", "rows", "slots"), [(10, 3, 3), (9, 3, 3), (2, 3, 1), (1, 1, 1)])
 def test_capacity_is_in_transitions(asked: int, rows: int, slots: int) -> None:
     buffer = TensorReplayBuffer(asked, NUMBER, spaces.Discrete(2), device="cpu", n_envs=rows)
@@ -256,16 +235,6 @@ def test_a_huge_buffer_can_be_made_and_is_refused_at_the_first_transition() -> N
     with pytest.raises(ValueError, match=r"buffer_size: 1000000000000 transitions .* TiB"):
         add_numbers(buffer, [0], [1], [0])
     assert buffer.num_transitions == 0
-
-
-def test_adding_and_sampling_never_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    buffer = filled(n_steps=3, gamma=0.9)
-    steps = play(PAIR, 3, 7, np.random.default_rng(0))
-    forbid_waiting(monkeypatch)
-    for step in steps:
-        buffer.add_batch(*step[:6])
-        buffer.sample(16)
-    buffer.cut()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

@@ -56,48 +56,23 @@ def test_values(schedule, values):
         assert schedule(count) == pytest.approx(value, rel=1e-6, abs=1e-12)
 
 
-numbers = st.floats(-1e3, 1e3)
-positive = st.floats(1e-6, 1e3)
-lengths = st.integers(1, 10**6)
-units = st.sampled_from(["updates", "transitions"])
-simple = st.one_of(
-    st.builds(Constant, numbers),
-    st.builds(Exponential, numbers, numbers, st.floats(1e-3, 1.0)),
-    st.builds(Inverse, positive, positive),
-    st.builds(Linear, numbers, numbers, lengths),
-    st.builds(Cosine, numbers, numbers, lengths),
-)
-nested = st.recursive(
-    simple,
-    lambda inner: st.one_of(
-        st.builds(Warmup, lengths, inner, numbers),
-        st.builds(Chained, st.lists(st.tuples(lengths, inner), min_size=1, max_size=3)),
+@given(
+    st.sampled_from(
+        [
+            LINE,
+            STAIRS,
+            ENDLESS,
+            Exponential(1.0, 0.2, 0.5),
+            Warmup(10, Cosine(0.5, 2.0, 20), init=3.0),
+            Linear(0.0, 1.0, 50, unit="transitions"),
+            Cosine(1.0, 0.0, 0.5, unit="progress"),
+        ]
     ),
-    max_leaves=5,
+    st.one_of(st.integers(0, 10**7), st.floats(0, 1)),
 )
-by_transitions = st.builds(
-    lambda steps, values: Linear(*values, steps, unit="transitions"),
-    lengths,
-    st.tuples(numbers, numbers),
-)
-by_progress = st.builds(
-    lambda part, values: Cosine(*values, part, unit="progress"),
-    st.floats(0.01, 1.0),
-    st.tuples(numbers, numbers),
-)
-schedules = st.one_of(nested, by_transitions, by_progress)
-counts = st.one_of(st.integers(0, 10**7), st.floats(0, 1))
-
-
-@given(schedules, counts)
-def test_values_stay_within_the_bounds(schedule, count):
+def test_values_stay_within_the_bounds_and_copies_give_the_same(schedule, count):
     low, high = schedule.bounds()
-    slack = 1e-9 * (1 + max(abs(low), abs(high)))
-    assert low - slack <= schedule(count) <= high + slack
-
-
-@given(schedules, counts)
-def test_pickle_and_copy_keep_the_schedule(schedule, count):
+    assert low - 1e-9 <= schedule(count) <= high + 1e-9
     for again in (pickle.loads(pickle.dumps(schedule)), copy.deepcopy(schedule)):
         assert again == schedule
         assert again is not schedule

@@ -26,8 +26,8 @@ def batched_env(
     limit, and `kwargs`.
 
     Returns:
-        The environment, and of the monitor file that the single one was going to write, if any,
-        the name and whether it is begun anew.
+        The environment; and for the monitor file of the single environment, if any, its name and
+        whether to overwrite it.
 
     Raises:
         ValueError: There are no functions, or no batched environment of tensors can be made.

@@ -20,7 +20,7 @@ def entries_of(observation: Any) -> dict[str, Any]:
 
 
 def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> Any:
-    """A function of an observation, or of every entry of one, and of the same entry of others."""
+    """Apply a function to observations, or to the entries of each name in all of them."""
     if not isinstance(observation, dict):
         return function(observation, *others)
     return {
@@ -35,12 +35,12 @@ def to_device(observation: Any, device: torch.device) -> Any:
 
 
 def to_arrays(observation: Any) -> Any:
-    """The observation as numpy arrays; other things than tensors stay as they are."""
+    """Return the observation as numpy arrays; only tensors are converted."""
     return each_entry(lambda x: x.cpu().numpy() if isinstance(x, Tensor) else x, observation)
 
 
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:
-    """A numpy copy in the dtype of the space, which later steps of the environment never touch.
+    """Return a numpy copy in the dtype of the space; later steps do not change it.
 
     Raises:
         TypeError: The observation does not consist of tensors.
@@ -56,7 +56,7 @@ def to_numpy(observation: Observation, space: spaces.Space) -> Any:
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
-    """What the actions of a step led to, before any reset: next observations to learn from.
+    """Return the observations that a step reached, before any reset, to learn from.
 
     Args:
         next_observation: Observation that `step` returned, `[N, ...]` or a dictionary of such.

@@ -1,4 +1,4 @@
-"""What stable-baselines3 (2.9.2) keeps private and this package uses: here and nowhere else.
+"""All uses of private parts of stable-baselines3 (2.9.2).
 
 All functions take any algorithm of SB3 or sb3-contrib, ours included.
 """
@@ -24,7 +24,7 @@ COUNTERS = (
 """Plain numbers that a run continues from."""
 
 OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
-"""What an environment showed last; the second one below a `VecNormalize`."""
+"""Attributes of the last observation; the second is the one before `VecNormalize`."""
 
 
 def num_updates(model: Any) -> int:
@@ -45,7 +45,7 @@ def begin_learning(
 
 
 def tell_buffer(model: Any, method: str) -> None:
-    """Calls a method of a model's replay buffer that has it.
+    """Call a method of a model's replay buffer, if it has one of that name.
 
     ``cut`` before transitions of other games; ``allocate`` takes the memory, or raises a
     ValueError if there is too little.
@@ -71,7 +71,7 @@ def forget_observation(model: Any) -> None:
 
 
 def has_observation(model: Any) -> bool:
-    """Whether the model knows where its environment stands."""
+    """Return whether the model has a last observation."""
     return model._last_obs is not None
 
 
@@ -95,6 +95,6 @@ def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
 
 
 def call_each(callback: Any, method: str) -> None:
-    """Calls a method of every callback inside of one that has it."""
+    """Call a method of every callback inside of one, if it has one of that name."""
     for each in walk_callbacks(callback):
         getattr(each, method, lambda: None)()

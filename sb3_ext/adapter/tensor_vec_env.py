@@ -1,8 +1,8 @@
 """Any vector environment that returns torch tensors, as a `VecEnv` of stable-baselines3.
 
-Two doors to the same rows. The numpy door (`reset`, `step`) is SB3's, for algorithms that know
-nothing of tensors; it does Python work only for rows that ended. The tensor door (`reset_tensors`,
-`step_tensors`) hands tensors through and waits for the device in neither direction.
+There are two interfaces to the same rows. `reset` and `step` are SB3's, with numpy arrays; they do
+Python work only for rows that ended. `reset_tensors` and `step_tensors` pass tensors and never wait
+for the device.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _SINGLE = {"action_space": "single_action_space", "observation_space": "single_o
 
 
 class TensorVecEnv(VecEnv):
-    """Adapts a `gymnasium.vector.VectorEnv` of N rows with tensor results to SB3.
+    """Adapt a `gymnasium.vector.VectorEnv` of N rows with tensor results to SB3.
 
-    Wants of the environment: `metadata["autoreset_mode"]` is `AutoresetMode.SAME_STEP`; results
-    are tensors `[N, ...]`; when a row ends, `info["final_obs"]` (dense, `[N, ...]`) and its mask
-    `info["_final_obs"]`, and `info["episode"]` = {r, l} with `info["_episode"]`. If present,
-    `action_masks()` gives the legal actions.
+    The environment needs `metadata["autoreset_mode"]` = `AutoresetMode.SAME_STEP` and results that
+    are tensors `[N, ...]`. When a row ends, info has `final_obs` (dense, `[N, ...]`) with the mask
+    `_final_obs`, and `episode` = {r, l} with the mask `_episode`. `action_masks()`, if present,
+    returns the legal actions.
 
-    In `infos` the dictionaries of rows that continue are empty and their own; those of rows that
-    ended hold `terminal_observation`, `TimeLimit.truncated` and `episode` {r, l, t}.
+    In `infos`, rows that continue have an empty dictionary each; rows that ended have
+    `terminal_observation`, `TimeLimit.truncated` and `episode` {r, l, t}.
 
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's
@@ -84,7 +84,7 @@ class TensorVecEnv(VecEnv):
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors of the environment live; may be unknown before the first reset."""
+        """Device of the environment's tensors; may be unknown before the first reset."""
         if self._device is None:
             self._device = torch.device(self._find("device"))
         return self._device
@@ -221,10 +221,10 @@ class TensorVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Whether a wrapper is there; True for `Monitor`, whose work is done here.
+        """Return whether there is such a wrapper; True for `Monitor`, which this class replaces.
 
-        Not where the environment was made with ``episode_statistics=False``: another, SB3's
-        `VecMonitor` say, is to count then.
+        It is False for an environment made with ``episode_statistics=False``, which expects another
+        wrapper, such as SB3's `VecMonitor`, to count.
         """
         found = issubclass(wrapper_class, Monitor) and self._has_statistics
         found = found or any(isinstance(layer, wrapper_class) for layer in layers_of(self.venv))
@@ -261,10 +261,11 @@ def _checked(venv: Any) -> VectorEnv:
 
 
 class MonitorFile:
-    """Appends finished episodes to a `monitor.csv`, the file of SB3's `Monitor`.
+    """Append finished episodes to a `monitor.csv`, the file of SB3's `Monitor`.
 
-    Statistics are gathered as tensors and written after every 64 steps that had some, on `flush`,
-    and on `close`, so that an accelerator is waited for rarely. The arguments are as for `Monitor`.
+    Statistics are collected as tensors and written after every 64 steps with finished episodes, on
+    `flush` and on `close`, so that an accelerator rarely waits. The arguments are those of
+    `Monitor`.
     """
 
     def __init__(self, filename: str, env_id: str, override_existing: bool = True) -> None:
@@ -294,15 +295,15 @@ class MonitorFile:
         self._file.flush()
 
     def state_dict(self) -> dict[str, Any]:
-        """Writes what has been gathered; how long the file is then, and a digest of it."""
+        """Write what has been collected; return the file's length and digest."""
         self.flush()
         content = Path(self._file.name).read_bytes()
         return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes back the episodes written after `state_dict`, which will be played again.
+        """Remove the episodes written after `state_dict`, which will be played again.
 
-        Nothing happens to a file that does not begin with what was there then.
+        A file that has changed before that point is left as it is.
         """
         self._pending.clear()
         begin = Path(self._file.name).read_bytes()[: state["bytes"]]

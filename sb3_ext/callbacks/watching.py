@@ -140,8 +140,8 @@ class Timers(PeriodicCallback):
     to the beginning of the next, which is updates and logs.
 
     With ``slow_seconds`` a rollout or an update that takes longer is counted in
-    ``time/<name>_slow``, and the first of each is a warning. An accelerator is not waited for: what
-    is measured there is the handing over of work.
+    ``time/<name>_slow``, and the first of each is a warning. On an accelerator this measures
+    queuing, since it does not wait for the device.
     """
 
     between_rollouts = True

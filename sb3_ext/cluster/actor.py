@@ -27,7 +27,7 @@ from sb3_ext.ddqn.legality import LegalActions
 
 
 def vector_env_spec(env_id: str) -> EnvSpec:
-    """What is registered in this process, for one where it may not be; ValueError if it is not."""
+    """Describe a registered environment for another process; ValueError if it is unknown."""
     try:
         return gymnasium.spec(env_id)
     except gymnasium.error.Error as error:

@@ -108,7 +108,7 @@ class Crew:
                 self._ray.cancel(request.references[0], force=True)
 
     def ask(self, most: int, exploration_rate: Callable[[int], float | None]) -> None:
-        """Ask for chunks with the newest weights until this many are under way.
+        """Request chunks with the newest weights until this many are open.
 
         Args:
             most: Chunks of all actors together.
@@ -180,7 +180,7 @@ class Crew:
         return {"streams": streams, "weights": weights}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Ask again for what was asked for; ValueError for another number of actors."""
+        """Repeat the open requests; ValueError for another number of actors."""
         if len(state["streams"]) != len(self._streams):
             raise ValueError(
                 f"actors: the resumed run has {len(state['streams'])}, got {len(self._streams)}"

@@ -550,7 +550,7 @@ class DDQN(DDQNState):
 
     @torch.no_grad()
     def update_target(self) -> None:
-        """Move the target network towards the online one with weight `tau`, whatever is due."""
+        """Move the target network towards the online one with weight `tau` now."""
         target = [*self.q_net_target.parameters(), *self.batch_norm_stats_target]
         torch._foreach_lerp_(target, [*self.q_net.parameters(), *self.batch_norm_stats], self.tau)
         self.num_target_updates += 1

@@ -74,7 +74,7 @@ class Rows:
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """All ordered pairs of a game's points: the rows of both, int64 [Q] each, and the groups.
 
-        A group for each point, of its pairs. With all rows a point and itself is among them, and
+        Each point has a group with its pairs. With all rows a point and itself is among them, and
         absent ones are, which the groups leave out.
         """
         rows = torch.arange(len(self.points), device=self.count.device)

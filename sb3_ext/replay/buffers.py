@@ -1,6 +1,6 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
-It takes the place of SB3's buffers (2.9.2) in any off-policy algorithm.
+It replaces SB3's buffers (2.9.2) in any off-policy algorithm.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class TensorReplayBuffer(ReplayBuffer):
         buffer_size: Capacity in transitions, >= 1.
         observation_space: Of one row: a box, a discrete one, or a flat dictionary of them.
         action_space: Of one row.
-        device: Where transitions are kept and samples returned.
-        n_envs: Rows N that are added at a time.
+        device: Device of the transitions and of samples.
+        n_envs: Number of parallel rows N.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
@@ -125,7 +125,7 @@ class TensorReplayBuffer(ReplayBuffer):
 
     @property  # type: ignore[override]
     def device(self) -> torch.device:
-        """Where transitions are kept and samples returned; assigning it moves what is stored."""
+        """Device of transitions and samples; assigning it moves the transitions."""
         return self._device
 
     @device.setter
@@ -197,7 +197,7 @@ class TensorReplayBuffer(ReplayBuffer):
             terminated: `[N]` bool.
             truncated: `[N]` bool.
             next_legal: `[N, A]` bool, actions legal at `next_obs`; exactly with `store_next_legal`.
-            steps: S, if all arguments have one axis more in front, of S transitions of every row.
+            steps: S, if all arguments have one more leading axis, of S transitions of every row.
 
         Raises:
             ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected, or
@@ -243,7 +243,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self.add_batch(*(to_device(value, torch.device("cpu")) for value in values))
 
     def cut(self) -> None:
-        """Let no window continue from the newest transitions: the next ones are of other games."""
+        """End all windows at the newest transitions: the next ones belong to other games."""
         if self.num_transitions:
             self._fields["ended"][(self.pos - 1) % self.buffer_size] = True
 
@@ -326,8 +326,8 @@ class TensorReplayBuffer(ReplayBuffer):
             for value in entries_of(values).values() if name.startswith(field) else ():
                 if value.is_floating_point() and not bool(value.isfinite().all()):
                     raise FloatingPointError(
-                        f"{name}: the environment gave NaN or an infinite number, which is now in"
-                        " the replay buffer; mend it and go back to the last checkpoint"
+                        f"{name}: the environment returned NaN or an infinity, which is now in"
+                        " the replay buffer; fix it and resume from the last checkpoint"
                     )
 
     def _used(self) -> dict[str, Any]:

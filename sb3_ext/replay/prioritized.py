@@ -19,21 +19,21 @@ _WIDTH = 64
 
 
 class PrioritizedReplayBuffer(TensorReplayBuffer):
-    """Draws a transition with probability P(i) = p_i / sum of p, p = (abs(error) + eps)^alpha.
+    """Draw transition i with probability P(i) = p_i / sum of p, where p = (abs(error) + eps)^alpha.
 
-    A batch is drawn stratified: one transition from each of B equal parts of the sum. Its losses
-    are to be weighted by w_i = (n P(i))^-beta, n transitions being there, over the largest w of the
-    batch, and its errors passed to `update_priorities`: `DDQN` does both, SB3's own algorithms do
-    neither. A new transition gets the largest priority that any had so far, at first 1.
+    A batch is stratified: it has one transition from each of B equal parts of the sum. The
+    algorithm must weigh its losses by w_i = (n P(i))^-beta for n transitions, divided by the
+    largest w of the batch, and pass its errors to `update_priorities`. `DDQN` does both, SB3's own
+    algorithms do neither. A new transition gets the largest priority so far, at first 1.
 
-    Priorities lie in blocks of 64, and the sum of each block beside them.
+    Priorities are stored in blocks of 64, with the sum of each block.
 
     Args:
         *arguments: Those of `TensorReplayBuffer`, keywords too.
-        alpha: How much errors count, in [0, 1]; 0 draws uniformly.
-        beta: How far weights make up for it, in [0, 1]: a number, or a schedule whose count is the
-            number of batches drawn, that is of updates, such as ``"lin_0.4_1.0_100000"``.
-        priority_eps: Added to every error, > 0, so that each transition may be drawn.
+        alpha: Exponent of the errors, in [0, 1]; 0 draws uniformly.
+        beta: Exponent of the weights, in [0, 1]: a number, or a schedule of updates, such as
+        ``"lin_0.4_1.0_100000"``.
+        priority_eps: Added to every error, > 0, so that every transition can be drawn.
 
     Raises:
         ValueError, TypeError: An argument is out of its range or of another type.

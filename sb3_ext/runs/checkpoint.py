@@ -76,7 +76,7 @@ def save_checkpoint(
         path: the directory, in a run folder that is made if needed; a checkpoint of that name is
             replaced. `load_checkpoint` finds the newest one whose name is of `checkpoint_name`.
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
-        latest: write the name into ``LATEST`` too; False for a copy that is kept for its quality.
+        latest: also write the name into ``LATEST``; False for the best version.
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
         ranks: all of them call this, each with its own state; on the disk they become one.
 
@@ -303,7 +303,7 @@ def errors_named(place: str, kind: type[ValueError] = CheckpointError) -> Iterat
 
 
 def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
-    """Data for JSON, and the tensors by the names that it refers to them with.
+    """Split a state into data for JSON, and tensors by the names in it.
 
     Raises:
         TypeError: a value or a key is of another type; names the field.

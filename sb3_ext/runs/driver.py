@@ -199,8 +199,8 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
     """Runs a job from a command line.
 
     Returns:
-        0: done, or ended by a rule; 1: training or writing failed; 2: something that was given is
-        not valid; 130 and 143: Ctrl-C and SIGTERM, after a checkpoint.
+        0: done, or ended by a rule; 1: training or writing failed; 2: an argument or file is
+        invalid; 130 and 143: Ctrl-C and SIGTERM, after a checkpoint.
     """
     said = "stopped; finished work is kept, and the same command continues"
     return command(job.name, interrupted=said)(partial(_drive, job))(arguments)

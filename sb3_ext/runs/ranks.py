@@ -113,7 +113,7 @@ ALONE = Ranks()
 
 
 def ranks_of(model: Any) -> Ranks:
-    """Those that a model of any algorithm learns with."""
+    """Return the ranks of a model of any algorithm."""
     return getattr(model, "ranks", ALONE)
 
 

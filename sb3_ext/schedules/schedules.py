@@ -7,16 +7,16 @@ and in a second ``learn``. Past its end a schedule keeps its last value.
 
 `parse_schedule` reads the forms of configuration files that docs/configuration.md lists.
 
-`DDQN` takes schedules as arguments. Algorithms of stable-baselines3 know only functions of their
+`DDQN` takes schedules as arguments. Algorithms of stable-baselines3 accept only functions of their
 progress, which jumps back when ``learn`` is called again, and set their learning rate once per
-block of updates. `bind_schedules` lets both rates follow the model's own counters instead, the
-learning rate at every step of the optimiser:
+block of updates. `bind_schedules` makes both rates follow the model's counters, the learning rate
+at every step of the optimiser:
 
     bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
     model.learn(10_000)
 
-Call it again after ``load``, or when the optimiser was replaced: a saved model keeps the numbers of
-that moment.
+Call it again after ``load`` or after replacing the optimiser: a saved model keeps the current
+numbers.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _number(low: float = -math.inf, *, above: bool = False, high: float = math.i
 
 @dataclass(kw_only=True)
 class Schedule(ABC):
-    """What all schedules share. A subclass defines ``_value`` and ``bounds``.
+    """The base of schedules. A subclass defines ``_value`` and ``bounds``.
 
-    ``unit`` None takes that of the schedules inside, or ``"updates"``.
+    With ``unit`` None, the unit is that of the inner schedules, or ``"updates"``.
     """
 
     unit: Unit = None  # type: ignore[assignment]
@@ -180,9 +180,9 @@ class Cosine(Linear):
 @SCHEDULES.register("warmup")
 @dataclass
 class Warmup(Schedule):
-    """A straight line of ``steps`` from ``init`` to another schedule, which then begins to count.
+    """A straight line from ``init`` in ``steps`` to another schedule, which then starts at 0.
 
-    ``then`` has any form that `parse_schedule` reads; its unit is that of the whole.
+    ``then`` has any form that `parse_schedule` reads; the unit of the whole applies.
     """
 
     steps: float
@@ -214,8 +214,8 @@ class Warmup(Schedule):
 class Chained(Schedule):
     """One schedule after another, each counting from its own start, all in the unit of the whole.
 
-    Pieces are pairs (steps, schedule). A count on the border belongs to the later piece. With None
-    for its steps the last one has no end.
+    Pieces are pairs (steps, schedule). A count on the border belongs to the later piece. The last
+    piece has no end if its steps are None.
     """
 
     pieces: list[tuple[float | None, Schedule]]
@@ -272,11 +272,11 @@ def parse_schedule(
     Args:
         value: a number, a string, a mapping, or a schedule, which is returned as it is.
         name: the field that the value belongs to, for errors.
-        unit: unit for a form that does not say its own.
+        unit: unit of forms without one.
         highest: of values, which must then be at least 0; None: any.
 
     Raises:
-        TypeError, ValueError: another type, an unknown or missing word, a number out of range.
+        TypeError, ValueError: the type or a word is unknown, or a number is out of range.
     """
     try:
         if isinstance(value, Schedule):
@@ -357,7 +357,7 @@ def bind_schedules(model: Any, *, learning_rate: Any = None, exploration_rate: A
 
     Raises:
         TypeError: The model is not an off-policy algorithm.
-        ValueError: A rate that is malformed, out of range or not the model's.
+        ValueError: A rate is malformed or out of range, or the model does not have it.
     """
     kind = type(model).__name__
     if not issubclass(type(model), OffPolicyAlgorithm):

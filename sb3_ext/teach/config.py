@@ -1,4 +1,4 @@
-"""The file of a taught player: what is solved, round by round, and how it is taught."""
+"""The file of a taught player: the positions of each round, and the training."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Family(Section):
     """Positions of one kind."""
 
     positions: Annotated[PositiveCount, Le(10**8)]
-    """how many different ones, up to shifts, factors and orders of points and axes"""
+    """number of positions, different up to shifts, factors and orders of points and axes"""
     points: Points | None = None
     """least and greatest number of points of a start"""
     max_value: Annotated[list[Annotated[int, Whole, Ge(1), Le(10**6)]], Len(1)] = Field([20])
@@ -63,11 +63,11 @@ class Family(Section):
     alive: Points | None = None
     """least and greatest number of points of a position that is kept"""
     hosts: list[Host] = Field([])
-    """players whose games from the starts are followed; ``student`` is who is taught"""
+    """hosts of games from the starts, whose positions are used; ``student``: the current player"""
     agents: list[Agent] = Field([])
-    """of these games; none: every answer is followed"""
+    """agents of these games; none: every answer is followed"""
     mixed: bool = False
-    """every move has its own host and agent, not every game"""
+    """draw host and agent for every move, not for every game"""
     moves: Annotated[list[int], _range(0, 1000)] = Field([0, 0])
     """positions after this many moves are kept, at least and at most"""
 
@@ -90,33 +90,33 @@ class TeachConfig(ConfigFile):
     folder: ClassVar[str] = "teach"
 
     seat: Literal["host", "agent"]
-    """who is taught"""
+    """the seat to teach"""
     dimension: Annotated[int, Whole, Ge(2), Le(MAX_LABEL_DIMENSION)]
     """number of axes"""
     objective: Objective = "depth"
-    """what best moves make least"""
+    """quantity that best moves minimise"""
     budget: PositiveCount
-    """positions expanded before one is left out"""
+    """positions to expand before a position is left out"""
     rounds: Annotated[list[Annotated[list[Family], Len(1)]], Len(1)]
     """families of positions, new ones for each round; student is the player so far"""
     algorithm: str
     """networks and discount, a file in rl_zoo3's form"""
     updates: Count
-    """of each round; 0: the first positions alone are made"""
+    """updates of each round; 0: only solve the first positions"""
     batch_size: Size
     """positions of an update"""
     learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)]
-    """number or schedule, of each round"""
+    """learning rate of each round, a number or schedule"""
     temperature: PositiveNumber
-    """values are divided by it for the choice"""
+    """divisor of the values in the choice loss"""
     value_weight: Annotated[float, Number, Ge(0)]
-    """of the value loss beside the choice; 0 for nodes or leaves"""
+    """weight of the value loss; 0 for nodes or leaves"""
     max_grad_norm: PositiveNumber
     """the gradient is clipped to this norm"""
     every: PositiveCount
     """updates between two measurements"""
     seed: Count
-    """fixes everything"""
+    """seed of everything random"""
 
     @model_validator(mode="after")
     def _fits(self) -> TeachConfig:

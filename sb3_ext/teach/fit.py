@@ -1,4 +1,4 @@
-"""Losses of imitation with the solver as the expert: what best moves and a value v ask of Q.
+"""Losses of imitation with the solver as the expert.
 
 The value is the number of moves that the game takes, this one counted, if both sides play their
 best; see docs/teaching.md.
@@ -37,10 +37,10 @@ def losses(values: Tensor, batch: Solved, gamma: float, temperature: float) -> L
     move costs a host 1 and gives an agent 1, as the reward ``step`` says.
 
     Args:
-        values: of all actions; those of illegal ones play no part.
+        values: values of all actions; those of illegal actions are ignored.
         batch: B positions.
         gamma: the environment's discount.
-        temperature: values are divided by it before the softmax.
+        temperature: divisor of the values before the softmax.
     """
 
     def returned(moves: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ class _Shipped:
     Attributes:
         files: the networks by number of axes.
         fallback: who answers in other numbers of axes.
-        any_number: whether they read more points than they were made for.
+        any_number: whether the networks accept more points than in training.
     """
 
     role: ClassVar[Role]
@@ -69,7 +69,7 @@ class _Shipped:
 
 
 class TaughtHost(_Shipped):
-    """Plays what a network thinks best that was taught the optimal moves of small positions.
+    """Play the best move of a network trained on the optimal moves of small positions.
 
     See docs/teaching.md. It knows three and four axes; in any other number of them
     `ZeillingerHost` answers.
@@ -85,7 +85,7 @@ class TaughtAgent(_Shipped):
 
 
 class RobustHost(TaughtHost):
-    """Plays what a network thinks best that met several agents while it was taught.
+    """Play the best move of a network that was taught and trained against several agents.
 
     See docs/robust.md. It knows three axes and at most 20 points; in any other position
     `ZeillingerHost` answers.

@@ -161,9 +161,9 @@ def joined(several: Sequence[Solved]) -> Solved:
 
 
 def solve(objective: Objective, budget: int, drawn: Solved) -> Solved:
-    """The best moves of all positions for which the budget, positions expanded each, is enough.
+    """Solve the positions, as far as the budget of expanded positions per position allows.
 
-    What it is enough for depends on the positions that are solved together, by one table.
+    Which ones that are depends on all positions, because they share a table.
     """
     points, count, coords = (each.numpy() for each in (drawn.points, drawn.count, drawn.coords))
     labeller = Labeller(points.shape[2], points.shape[1], objective, budget=budget)

@@ -1,6 +1,6 @@
-"""What reinforcement learning has beside it: the solver's moves in every update, goals to be held.
+"""Callbacks for reinforcement learning: the solver's moves in every update, and goals.
 
-Both are callbacks that a file may name, as configs/taught/robust_ddqn.yml does; see docs/robust.md.
+Files can name both, as configs/taught/robust_ddqn.yml does; see docs/robust.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DEEPER = 1
 
 
 class Teacher(BaseCallback):
-    """Adds the choice loss on solved positions to every update of DDQN.
+    """Add the choice loss on solved positions to every update of DDQN.
 
     The taught moves are best against the worst opponent. Against known opponents others may be
     better, so the weight trades proven play for exploiting the known opponents; where their
@@ -39,11 +39,11 @@ class Teacher(BaseCallback):
 
     Args:
         data: a file of solved positions of the policy's seat.
-        weight: the loss is multiplied by it.
+        weight: weight of the loss.
         batch_size: positions in every update, drawn with replacement, the axes renamed at random.
         temperature: values are divided by it. They are numbers of moves under the reward ``step``:
             at 0.2 a best move that is a tenth of a move ahead has odds of 1.6.
-        seed: of the positions and the renaming.
+        seed: seed of the positions and the renaming.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Teacher(BaseCallback):
 
 
 class Margins(RhoEvaluation):
-    """Scores a host by the smallest of rho / goal over its opponents.
+    """Score a host by its margin, the smallest rho / goal over its opponents.
 
     Less 1 if one of the named singularities is more than `DEEPER` moves too deep: a version that
     keeps the depths wins over every version that does not, as long as margins are below 2. Entries
@@ -104,13 +104,12 @@ class Margins(RhoEvaluation):
     axes the margin alone counts.
 
     Args:
-        targets: rho to be reached, by opponent, above 0.
+        targets: goal of rho by opponent, above 0.
         every: when to evaluate.
-        average: what is measured and kept are the online network's weights averaged over time: at
-            every parallel step this part of the average stays, 0..1 (a tenth less than all of it at
-            first, so that it does not begin with the untrained network); 0: the network as it is.
-            Training knows nothing of the average.
-        arguments: of `RhoEvaluation`, without ``best``.
+        average: measure and keep a moving average of the online network's weights: the share of the
+        old average that stays at every parallel step, 0..1 (less at first, to forget the untrained
+        network); 0: no average. Training does not use the average.
+        arguments: arguments of `RhoEvaluation` except ``best``.
     """
 
     remembered = (*RhoEvaluation.remembered, "_averaged", "_steps")

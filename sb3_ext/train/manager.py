@@ -1,6 +1,6 @@
 """rl_zoo3's experiment (2.9.2) with our files, algorithms, environments, checkpoints and ranks.
 
-What rl_zoo3 would evaluate, import or unpickle of a file is resolved before it sees it. A test
+Everything in a file that rl_zoo3 would evaluate, import or unpickle is resolved first. A test
 compares the source of the overridden methods with that of the version they were written for.
 """
 

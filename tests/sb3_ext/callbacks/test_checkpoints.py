@@ -77,7 +77,9 @@ def test_what_is_spoiled_is_named_and_never_kept(tmp_path, field):
     without = {} if field == "loss" else {"learning_starts": 10**6}  # without any update
     model = make_model(TensorVecEnv((ToyVectorEnv if field == "loss" else Broken)(8)), **without)
     resume(model, tmp_path)
-    named = "train/loss" if field == "loss" else f"^{field}.*: the environment gave NaN or an inf"
+    named = (
+        "train/loss" if field == "loss" else f"^{field}.*: the environment returned NaN or an inf"
+    )
     with pytest.raises(FloatingPointError, match=named):
         model.learn(400, callbacks, reset_num_timesteps=False)
     assert numbers(tmp_path) == kept

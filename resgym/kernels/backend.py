@@ -28,13 +28,13 @@ from resgym.game.stepping import (
 )
 
 ASKED = -1
-"""Number of an opponent who does not play inside a pass."""
+"""Index of an opponent that does not play inside a pass."""
 
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a pass; kernels take the index."""
 
 STARTING = len(AUTORESET_MODES)
-"""Instead of the index of an autoreset mode: nothing is played, the games marked 1 start."""
+"""In place of an autoreset mode: nothing is played, and the games marked 1 start."""
 
 
 @cache
@@ -50,7 +50,7 @@ def set_numbers(dimension: int, host: str | None) -> np.ndarray:
 
 
 class Numbers(NamedTuple):
-    """What kernels take for the words of a plan.
+    """The numbers by which kernels know a plan.
 
     Attributes:
         step: indices of seat, opponent (0 where both seats are played, or `ASKED`), reward, what
@@ -70,7 +70,7 @@ class Numbers(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
-    """None for a plan whose moves, reward or starts no pass knows."""
+    """Return the numbers of a plan; None if no pass knows its moves, reward or starts."""
     spec, drawn = plan.spec, plan.start_spec
     if spec.rule != "basic" or spec.polytope != "dominance":
         return None
@@ -98,10 +98,10 @@ def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
 
 
 class FusedBackend(Backend):
-    """Base of backends that play a step in one pass, around the answers of who has to be asked.
+    """The base of backends that play a step in one pass, around the answers of asked opponents.
 
-    What no pass knows is left to the reference: other rules, Newton polytopes, rewards that are
-    functions, sets of starts and given ones.
+    The reference plays what no pass knows: other rules, Newton polytopes, rewards that are
+    functions, sets of starts and given starts.
     """
 
     hosts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Whether a fast backend plays as the reference does, tried before it plays."""
+"""A trial whether a fast backend plays as the reference does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GAMES, STEPS, WIDER = 40, 12, 40
 
 
 class Checked(Backend):
-    """A fast backend that is tried on each kind of step first, and the reference where it fails.
+    """A fast backend, tried first on each kind of step; the reference where it fails.
 
-    A trial cannot show that kernels are right; it finds those that do not compile here and those
-    that are wrong from the first steps.
+    A trial cannot prove that kernels are right. It finds kernels that do not compile here, or are
+    wrong in the first steps.
     """
 
     def __init__(self, fast: Backend) -> None:
@@ -52,10 +52,10 @@ class Checked(Backend):
 
 
 def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> str | None:
-    """What is wrong with a backend: how its games of a plan differ from those of the reference.
+    """Return how a backend's games of a plan differ from those of the reference, or None.
 
-    They are small games with illegal actions, ends and restarts, and half way the coordinates
-    become large. An opponent that has to be asked is not, another answers.
+    The games are small, with illegal actions, ends and restarts; half-way the coordinates become
+    large. An opponent that must be asked is replaced by a simple one.
     """
     plan = replace(plan, invalid_action="noop", max_episode_steps=5, starts=None)
     if plan.autoreset_mode == "DISABLED":
@@ -94,6 +94,6 @@ def _same(found: Any, wanted: Any) -> bool:
 def _first(
     games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
 ) -> Tensor:
-    """Answers of an opponent who takes the lowest axis, or the first set."""
+    """Answer with the lowest axis, or the first set."""
     chosen = games.counts * 0 if coords is None else coords.to(torch.uint8).argmax(1)
     return chosen if rows is None else chosen[rows]

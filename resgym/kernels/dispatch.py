@@ -21,7 +21,7 @@ _TORCH = Backend()
 
 @cache
 def _found(name: str) -> Backend | str:
-    """A backend, or why there is none."""
+    """Return a backend, or the reason why there is none."""
     try:
         if name == "numba":
             from resgym.kernels.cpu.backend import NumbaBackend
@@ -37,14 +37,14 @@ def _found(name: str) -> Backend | str:
 
 
 PATIENCE = 3.0
-"""Seconds of the reference that a process takes rather than to compile, which takes about twice."""
+"""Seconds that a process spends in the reference before it compiles, which takes about twice."""
 
 
 class Patient(Backend):
-    """The compiled backend where its machine code lies on disk, and elsewhere the reference.
+    """The compiled backend if its machine code is on disk, otherwise the reference.
 
-    Once the reference has taken `PATIENCE` in all it is the compiled one, whose results are the
-    same to the bit. So short programs never wait for a compiler.
+    After `PATIENCE` seconds in the reference it compiles; the results are the same bit for bit. So
+    short programs never wait for a compiler.
     """
 
     name = "numba"
@@ -88,16 +88,15 @@ def _line(error: Exception) -> str:
 
 @cache
 def _warn(message: str) -> None:
-    """Warns once a process about each way in which 'auto' is not what it could be."""
+    """Warn once per process about each reason why 'auto' is not the fastest backend."""
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
-    ``auto`` takes the fastest that works for the device and the game, and warns once if that is the
-    reference where a faster one could be had. On the CPU it is `Patient` with the compiler, on a
-    GPU it is `Checked`.
+    ``auto`` takes the fastest backend for the device and the game, and warns once if that is the
+    reference for lack of a package. On the CPU it is `Patient`, on a GPU `Checked`.
 
     Raises:
         ValueError: unknown name, or a named backend that is not installed or does not fit the

@@ -303,11 +303,9 @@ def check_modes(
                 check_vector_env(make, steps=steps, seed=seed)
             except ContractError as error:
                 found[mode] = str(error)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise ValueError(f"id: got {id!r}; expected a registered environment: {error}") from error
-    except TypeError as error:
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(
-            f"id: got {id!r}; expected an environment whose make_vec takes autoreset_mode, such as "
-            f"resgym/HironakaHost-v0: {error}"
+            f"id: got {id!r}; expected a registered environment whose make_vec takes "
+            f"autoreset_mode: {error}"
         ) from error
     return found

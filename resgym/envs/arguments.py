@@ -109,7 +109,7 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     """The error that says why a step was refused, of actions int64 [N]."""
     if plan.autoreset_mode == "DISABLED" and bool(games.ended.any()):
         rows = games.ended.nonzero()[:12, 0].tolist()
-        return ValueError(f"the episodes of rows {rows} have ended: reset them first")
+        return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
     legal = legal_actions(plan, games)
     known = values.clamp(0, plan.num_actions - 1)
     good = (known == values) & legal.gather(1, known[:, None])[:, 0]

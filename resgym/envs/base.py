@@ -144,16 +144,6 @@ class PlannedVectorEnv(VectorEnv):
         return f"{super().__repr__()[:-1]}, seat={self.seat}, opponent={names})"
 
     @property
-    def output(self) -> str:
-        """The form of results, ``torch`` or ``numpy``."""
-        return self.form.output
-
-    @property
-    def invalid_action(self) -> str:
-        """What an illegal action does."""
-        return self.plan.invalid_action
-
-    @property
     def reward(self) -> str | RewardFunction:
         """The reward, a name or a function; a new one applies from the next step on."""
         return self.plan.reward

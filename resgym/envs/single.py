@@ -59,10 +59,7 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the vector environment for its meaning."""
-        try:
-            values = np.asarray(action)
-        except ValueError as error:
-            raise ValueError("action must be one integer, got a ragged list") from error
+        values = np.asarray(action)
         if values.size != 1:
             raise ValueError(f"action must be one integer, got shape {values.shape}")
         observation, reward, terminated, truncated, info = self.vector_env.step(values.reshape(1))

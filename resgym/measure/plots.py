@@ -62,8 +62,7 @@ def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path |
 def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a table of rho as a grid of shaded cells with numbers.
 
-    Hosts are rows, agents columns. Darker cells have shorter games. A star marks pairings with cut
-    games.
+    Hosts are rows, agents columns. Darker cells have shorter games.
 
     Returns:
         The figure; a notebook shows it.
@@ -80,13 +79,11 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     image = axes.imshow(values, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
     for row, column in product(range(len(rows)), range(len(columns))):
         each = results[row][column]
-        text = f"{each.rho:.3f}{'*' if each.unfinished else ''}"
         colour = "white" if each.rho > 0.55 * top else "#1d2733"
-        axes.text(column, row, text, ha="center", va="center", color=colour)
+        axes.text(column, row, f"{each.rho:.3f}", ha="center", va="center", color=colour)
     axes.set_xticks(range(len(columns)), columns, rotation=20, ha="right")
     axes.set_yticks(range(len(rows)), rows)
-    cut = any(each.unfinished for row in results for each in row)
-    axes.set(xlabel="agent" + "\n* some games were cut" * cut, ylabel="host")
+    axes.set(xlabel="agent", ylabel="host")
     axes.set_title("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
     _save(figure, target)

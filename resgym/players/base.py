@@ -103,8 +103,6 @@ class CallablePlayer:
     """
 
     def __init__(self, function: PlayerFunction, role: Role, name: str | None = None) -> None:
-        if not callable(function):
-            raise TypeError(f"function must be callable, got {function!r}")
         self.function = function
         self.role: Role = check_role(role)
         self.name = name or getattr(function, "__name__", type(function).__name__)

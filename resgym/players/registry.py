@@ -63,8 +63,6 @@ def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
         raise ValueError(f"name {name!r} is already taken by another {role}")
 
     def decorator(factory: AnyFactory) -> AnyFactory:
-        if not callable(factory):
-            raise TypeError(f"factory of {role} {name!r} must be callable, got {factory!r}")
         _FACTORIES[role][name] = factory
         return factory
 

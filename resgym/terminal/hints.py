@@ -55,14 +55,10 @@ def _hint_for_agent(
         for axis in named
     }
     best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
-    bound, exact = found[best].lower_bound, found[best].proved
-    told = all(solution.proved for axis, solution in found.items() if axis != best)
-    if bound == 0 and exact and told:
-        return "every axis ends the game"
-    count = f"{'' if exact else 'at least '}{counted(bound, 'move')}"
-    if told:
+    count = counted(found[best].lower_bound, "move")
+    if all(solution.proved for solution in found.values()):
         return f"{names[best]} is best, the game can then last {count} more"
     return (
-        f"{names[best]}, after which the game can last {count} more; there was not enough time "
-        "to compare all axes"
+        f"{names[best]}, after which the game can last at least {count} more; there was not "
+        "enough time to compare all axes"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from resgym.terminal.match import Move
 
@@ -84,7 +84,7 @@ def read_question(fields: Mapping[str, str]) -> Question:
     """
     if unknown := sorted(set(fields) - set(_FIELDS)):
         raise ValueError(f"fields must be of {', '.join(_FIELDS)}, got {unknown[0][:40]!r}")
-    given = {
+    given: dict[str, Any] = {
         "seat": "agent",
         "opponent": "random" if fields.get("seat") == "host" else "zeillinger",
         "seed": "0",
@@ -97,16 +97,12 @@ def read_question(fields: Mapping[str, str]) -> Question:
         if not re.fullmatch(pattern, text):
             raise ValueError(f"{name} must be {allowed}, got {text[:60]!r}")
     moves = [move.split(".") for move in given["moves"].split(",") if move]
-    return Question(
-        given["start"],
-        given["seat"],
-        given["opponent"],
-        int(given["seed"]),
-        tuple((_axes(axes), int(axis)) for axes, axis in moves),
-        _axes(given["named"]),
-        given["host"],
-        given["form"],
-    )
+    read = {
+        "seed": int(given["seed"]),
+        "moves": tuple((_axes(axes), int(axis)) for axes, axis in moves),
+        "named": _axes(given["named"]),
+    }
+    return Question(**{**given, **read})
 
 
 def _axes(code: str) -> tuple[int, ...]:

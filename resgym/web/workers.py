@@ -124,7 +124,7 @@ class Workers:
 
     async def _in(self, pool: ProcessPoolExecutor, seconds: float, *call: Any) -> Any:
         # In a thread, since the first process of all has to load everything.
-        future = await asyncio.to_thread(pool.submit, *call)
+        future = await asyncio.to_thread(lambda: pool.submit(*call))
         return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -186,15 +186,6 @@ class OneBuffer(Countdown):
         return {"left": self.buffer, "noise": self.noise[:, None].copy()}
 
 
-class OneRewardBuffer(Countdown):
-    def step(self, actions):
-        observation, reward, *rest = super().step(actions)
-        if not hasattr(self, "buffer"):
-            self.buffer = np.zeros_like(reward)
-        self.buffer[:] = reward
-        return (observation, self.buffer, *rest)
-
-
 class NeverEnds(Countdown):
     LIMIT = 10**9
 
@@ -206,23 +197,10 @@ class NeverEnds(Countdown):
         return {"left": np.zeros((self.num_envs, 1), np.float32), "noise": self.noise[:, None] + 0}
 
 
-def _counts_the_restart(env, result, idle):
-    """The idle step of NEXT_STEP is counted as a step of the new episode."""
-    env.steps += idle
-    return result
-
-
 def _adds_to_options(reset, seed, options):
     result = reset(seed=seed, options=options)
     if options is not None:
         options["seen"] = True
-    return result
-
-
-def _clears_the_mask(reset, seed, options):
-    result = reset(seed=seed, options=options)
-    if options:
-        options["reset_mask"][:] = False
     return result
 
 
@@ -233,11 +211,6 @@ def _alias(info, observation):
 def _sparse(info, observation):
     rows = info["_final_obs"]
     info["final_obs"] = {name: array[rows] for name, array in info["final_obs"].items()}
-
-
-def _empty_others(info, observation):
-    final, rows = info["final_obs"], info["_final_obs"]
-    info["final_obs"] = {k: np.where(rows[:, None], v, np.float32(0)) for k, v in final.items()}
 
 
 def _set(*path_and_value):
@@ -283,7 +256,6 @@ _BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
         "all rows restart": (RestartsEverything, "rows that did not end differ|depend on num_envs"),
         "no restart": (NeverRestarts, "they do not restart"),
         "options get a key": (_resetting(_adds_to_options), "reset changed the caller's options"),
-        "one reward buffer": (OneRewardBuffer, "was overwritten"),
         "never ends": (NeverEnds, "no episode ended within 40 steps"),
         "info with strings": (_with_info(_set("why", "end")), "must hold numbers or booleans"),
         "no final_obs": (_with_info(lambda info, _: info.pop("final_obs", 0)), "'final_obs'"),
@@ -293,7 +265,6 @@ _BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
         ),
         "final_obs of the ended rows only": (_if_final(_sparse), "is outside"),
         "final_obs shares memory": (_if_final(_alias), "shares memory|two runs|do not restart"),
-        "final_obs empty elsewhere": (_if_final(_empty_others), "rows that did not end differ"),
         "final_obs outside": (
             _if_final(lambda info, _: info["final_obs"]["left"].__iadd__(2)),
             r"info\['final_obs'\] is outside",
@@ -323,10 +294,6 @@ _BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
             _stepping(lambda env, r, idle: (r[0], r[1] + idle.astype(np.float32), *r[2:])),
             "restarted row must have reward 0",
         ),
-        "restart counted": (
-            _stepping(_counts_the_restart),
-            r"info\['episode'\]\['l'\] must be",
-        ),
     },
     DISABLED: {
         "mask ignored": (
@@ -334,7 +301,6 @@ _BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
             "changed rows outside the mask",
         ),
         "ended rows are stepped": (StepsEndedRows, "stepping an ended row must be an error"),
-        "mask is cleared": (_resetting(_clears_the_mask), "reset changed the caller's options"),
         "no mask of the statistics": (
             _with_info(lambda info, _: info.pop("_episode", 0)),
             r"info\['_episode'\] must mark",

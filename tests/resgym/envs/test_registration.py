@@ -67,7 +67,7 @@ def test_defaults():
     assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
     assert env.plan.max_episode_steps == 200
     assert env.plan.spec == resgym.GameSpec(3, 20, 20)
-    assert (env.reward, env.invalid_action, env.output) == ("terminal", "error", "torch")
+    assert (env.reward, env.plan.invalid_action, env.form.output) == ("terminal", "error", "torch")
     assert make_vec(BOTH, 2).plan.max_episode_steps == 200
     # Modes do not leak from one environment to the next through the class.
     make_vec(HOST, 2, autoreset_mode="DISABLED")

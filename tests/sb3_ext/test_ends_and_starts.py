@@ -16,7 +16,7 @@ import resgym
 from sb3_ext.attack.attack import main as attack
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.stopping import StopRules, read_stop_rules
+from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
@@ -189,8 +189,6 @@ def test_rules_of_a_command() -> None:
     assert rules.reason == "goal reached: a, b"
     with pytest.raises(ConfigError, match="--stop: unknown rule 'max_episodes'"):
         read_stop_rules(["max_episodes=9"], ("max_updates", "max_seconds"))
-    half = StopRules(max_updates=10, max_timesteps=100)
-    assert half.remaining(max_updates=5, max_timesteps=20) == 0.5
 
 
 STARTS = [[(1, 0, 0), (0, 1, 0)], [(3, 0, 0), (0, 3, 0)]]

@@ -33,6 +33,7 @@ ASIDE = (
 )
 ASIDE_IN_ZIP = (
     *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
+    *("_began", "_counted_before", "_logged_at"),
     *(
         "_last_episode_starts",
         "_updates_owed",

@@ -62,14 +62,17 @@ class Mixture:
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
         """Their answers; see `resgym.game.stepping.Ask`."""
-        position, seats = games.position, self.seats(games.episode)
+        position = games.position
         for player in self.players:
-            begin_games(player, games.half_moves < 2)
+            if getattr(player, "remembers", False):
+                begin_games(player, games.half_moves < 2)
         if rows is not None:
-            position, rng, seats = position.select(rows), rng.select(rows), seats[rows]
+            position, rng = position.select(rows), rng.select(rows)
             coords = None if coords is None else coords[rows]
         if len(self.players) == 1:
             return ask_player(self.players[0], position, coords, rng, rows)
+        seats = self.seats(games.episode)
+        seats = seats if rows is None else seats[rows]
         return ask_players(self.players, seats, position, coords, rng, rows)
 
 

@@ -108,25 +108,6 @@ def test_wrappers_of_vector_environments(name):
                 assert row.dtype == env.single_observation_space.dtype
 
 
-@needs_recent_wrappers
-@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
-def test_a_wrapper_counts_episodes_as_we_do(mode):
-    keywords: dict[str, Any] = {**SHORT, "reward": "step", "output": "numpy"}
-    keywords |= {"autoreset_mode": mode}
-    theirs = vector.RecordEpisodeStatistics(make_vec(HOST, 5, episode_statistics=False, **keywords))
-    ends = 0
-    for ours, counted in zip(play(make_vec(HOST, 5, **keywords)), play(theirs), strict=True):
-        own, other = ours[-1], counted[-1]
-        assert ("_episode" in own) is ("_episode" in other)
-        if "_episode" in own:
-            rows = own["_episode"]
-            assert np.array_equal(rows, other["_episode"])
-            for key in ("r", "l"):
-                assert np.array_equal(own["episode"][key][rows], other["episode"][key][rows])
-            ends += int(rows.sum())
-    assert ends == theirs.episode_count > 20
-
-
 @pytest.mark.parametrize("full_info", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", IDS)

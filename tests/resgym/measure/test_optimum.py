@@ -73,24 +73,6 @@ def test_what_was_given_up_lies_between_its_bounds(monkeypatch):
     assert fewest < int(exact.sum()) <= greatest
 
 
-def test_corners():
-    """{2, 3} first, then {1, 2, 3} and {0, 1, 2, 3}; twice each without it.
-
-    Then coordinates that might wrap: {0, 2} takes the second point away, 40 moves of {1, 2} the
-    third.
-    """
-    points, huge = [(2, 2, 0, 0), (0, 0, 0, 1)], 2**58
-    for given, spec in (
-        (points, GameSpec(4)),
-        ([(huge, 40, 0), (0, huge, huge), (huge, 0, 1)], GameSpec()),
-    ):
-        starts = state_from_points([given], spec)
-        least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
-        value = fewest_moves(players.choose_first, points) if given is points else 41
-        assert least.item() <= value <= most.item()
-        assert least.item() == most.item() == 3 or given is not points
-
-
 def test_the_best_answers_have_all_of_the_optimum():
     def best(state, coords, rng):
         sets = []

@@ -240,22 +240,6 @@ def test_bad_types_are_named(source):
         parse(source)
 
 
-@pytest.mark.parametrize(
-    ("source", "variables", "message"),
-    [
-        ("x+y", "x,x", "variables must"),
-        ("x+y", "1,2", "variables must"),
-        ("x+y", "x,,y", "variables must"),
-        ("x+y", ["xy", "z"], "variables must"),
-        ("x^2+z", "x,y", "z is not one of the variables x, y"),
-        ([[1, 2]], "x,y,z", "variables must be 2 names, got 3"),
-    ],
-)
-def test_bad_variables(source, variables, message):
-    with pytest.raises(ValueError, match=message):
-        parse(source, variables=variables)
-
-
 points_of = st.integers(2, 10).flatmap(
     lambda d: st.lists(st.tuples(*[st.integers(0, 30)] * d), min_size=1, max_size=6, unique=True)
 )

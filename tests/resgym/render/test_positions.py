@@ -7,7 +7,6 @@ import textwrap
 
 import gymnasium
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from resgym.render.diagram import CHOSEN
 from resgym.render.positions import format_axes, format_move, format_position
@@ -98,15 +97,6 @@ def test_svg_frames_say_whose_turn_it_is():
     assert named.count(CHOSEN) == before.count(CHOSEN) + 5  # two axes, two names, the note
     env.step([0])
     assert "the host is to play" in env.render()[0]
-
-
-@pytest.mark.parametrize("env_id", [BOTH, HOST, AGENT])
-@pytest.mark.parametrize("dimension", [2, 3, 4])
-def test_gymnasium_checks_every_declared_mode(env_id, dimension, capsys):
-    env = gymnasium.make(env_id, dimension=dimension, disable_env_checker=True).unwrapped
-    expected = {"ansi", "human"} | ({"rgb_array", "svg"} if dimension < 4 else set())
-    assert set(env.metadata["render_modes"]) == expected
-    check_env(env)
 
 
 def test_what_cannot_be_drawn_is_said_at_once(monkeypatch):

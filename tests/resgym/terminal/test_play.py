@@ -90,21 +90,6 @@ def test_hints_are_the_solvers():
     assert "hint: {" in run("h\n", seat="host")[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seat": "judge"}, "^seat must be 'host' or 'agent', got 'judge'"),
-        ({"points": "x^2+x^3*y"}, "^points must be an unfinished position"),
-        ({"opponent": "nobody"}, "nobody"),
-        ({"max_moves": 0}, "^max_moves must be at least 1"),
-        ({"seed": -1}, "^seed must be"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        run("", **arguments)
-
-
 def command(monkeypatch, capsys, answers: str, *arguments: str):
     monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     return commands.run(capsys, "play", *arguments)

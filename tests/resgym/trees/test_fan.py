@@ -88,15 +88,6 @@ def test_local_choices_that_do_not_glue_are_found():
     assert glued.glues
 
 
-def test_some_trees_glue_and_some_do_not():
-    def glues(host):
-        starts = (f"random(points=4,max={top},dim=3)" for top in range(3, 8))
-        return [resgym.resolution_tree(start, host, max_depth=3).fan().glues for start in starts]
-
-    assert all(glues("all_coord"))  # the same star subdivision on both sides of every wall
-    assert set(glues("zeillinger")) == {True, False}
-
-
 def test_fans_are_written_for_sage():
     fan = resgym.resolution_tree("A1", "all_coord").fan()
     assert fan.rays == ((1, 1, 1), (0, 1, 0), (0, 0, 1), (1, 0, 0))

@@ -116,7 +116,7 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
         (
             ["--config", "small", "--init-from", "nowhere"],
-            "--init-from: nowhere: there is no checkpoint",
+            "--init-from: nowhere: no checkpoint",
         ),
         (["--resume", "."], "which is not a run"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),

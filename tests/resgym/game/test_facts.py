@@ -66,17 +66,6 @@ def test_dominance_keeps_a_superset_of_the_vertices_with_the_same_end(game):
         vertices = rule.move(vertices, axes, axis, "newton")
 
 
-def test_floats_would_break_the_rule():
-    """Why the state is exact: two points that differ by one beyond 2^53 are still two."""
-    spec = GameSpec(2, 4)
-    big = 2**55
-    state = state_from_points([(big + 1, 0), (big, 1)], spec)
-    after, _ = move(state, coords_of((0, 1), 2), torch.tensor([1]), spec)
-    # (big + 1, big + 1) and (big, big + 1): the second covers the first only if 1 is not lost.
-    assert after.point_lists() == [[(big, big + 1)]]
-    assert torch.tensor(float(big + 1)).item() == float(big)
-
-
 @pytest.mark.parametrize("dimension", [2, 3, 10])
 @every_backend
 def test_overflow_is_flagged_keeps_the_state_and_never_wraps(backend, dimension):

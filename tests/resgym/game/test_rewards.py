@@ -61,28 +61,27 @@ def test_a_callable_gives_the_reward_of_its_role_itself():
     assert seen == ["host", "agent"]
 
 
-def test_bad_rewards():
+def test_names_that_are_none():
     with pytest.raises(ValueError, match=r"^reward must be one of \['points', .*, got 'win'$"):
         check_reward("win")
     with pytest.raises(TypeError, match=r"^reward must be a name or a callable, got 3$"):
         check_reward(3)
-    with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got \(3, 1\)$"):
-        role_reward(lambda move: move.axis[:, None], transition("host"))
-    with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got float$"):
-        role_reward(lambda move: 1.0, transition("host"))
+    with pytest.raises(ValueError, match="name must be new"):
+        register_reward("terminal")
 
 
 @pytest.mark.parametrize(
-    ("value", "got"),
+    ("value", "message"),
     [
-        (torch.tensor([0.0, torch.nan, 0.0]), "nan for game 1; expected finite numbers"),
-        (torch.tensor([0.0, 0.0, -torch.inf]), "-inf for game 2; expected finite numbers"),
-        (torch.tensor([1e300, 0.0, 0.0]).double() * 1e300, "inf for game 0; expected finite"),
-        (torch.zeros(3, dtype=torch.complex64), "torch.complex64; expected real numbers"),
+        (torch.zeros(3, 1), r"reward must return a tensor \[3\], got \(3, 1\)"),
+        (1.0, r"reward must return a tensor \[3\], got float"),
+        (torch.tensor([0.0, torch.nan, 0.0]), "reward: got nan for game 1"),
+        (torch.tensor([1e300, 0.0, 0.0]).double() * 1e300, "reward: got inf for game 0"),
+        (torch.zeros(3, dtype=torch.complex64), "reward: got torch.complex64"),
     ],
 )
-def test_rewards_that_no_learner_can_use(value, got):
-    with pytest.raises(ValueError, match=f"^reward: got {got}"):
+def test_rewards_that_no_learner_can_use(value, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         role_reward(lambda move: value, transition("host"))
 
 
@@ -112,8 +111,3 @@ def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(
         paid.append(games.step(torch.zeros(16, dtype=torch.int64) + axis)[1])
     assert torch.equal(paid[1], 2 * paid[0])
     assert bool((paid[0] > 0).any() if seat == "Host" else (paid[0] < 0).any())
-
-
-def test_a_name_is_registered_once():
-    with pytest.raises(ValueError, match="name must be new"):
-        register_reward("terminal")

@@ -156,8 +156,9 @@ def drawing_host(state: Any, coords: Any, rng: RowRandom) -> torch.Tensor:
 
 @only_numba
 @pytest.mark.usefixtures("only_fused")
-@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "invalid_action"), list(zip(MODES, ["noop", "penalty", "terminate"], strict=True))
+)
 @pytest.mark.parametrize(
     ("env_id", "opponent"),
     [(HOST, drawing_agent), (HOST, ["random", drawing_agent] * 3), (AGENT, drawing_host)],

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 
-import resgym
 from resgym import GameSpec, RowRandom, make_agent, make_host, state_from_points
-from resgym.game.actions import host_action_table
+from resgym.game.actions import action_axes, host_action_table
 from resgym.measure.rho import rho_starts
 from resgym.players import check_player
 from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
+from tests.reference.rule import move
 from tests.resgym.solver.positions import OBJECTIVES, drawn
 
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
@@ -106,10 +108,44 @@ def test_a_safe_host_resolves_singularities_in_the_least_depth(name):
     assert solve(name, host="safe").value == solve(name).value
 
 
-def test_a_safe_host_is_quicker_than_an_optimal_one():
-    arguments = {"games": 60, "max_num_points": 6, "max_value": 6, "seed": 1}
-    safe = resgym.rho(make_host("safe", agents="random", lookahead=9), "random", **arguments)
-    assert safe.moves < 0.97 * resgym.rho("optimal", "random", **arguments).moves
+@cache
+def least_moves(points, agent):
+    """The fewest moves that are expected of optimal sets against an agent, found by trying all."""
+    if len(points) == 1:
+        return 0.0
+    answers = {axes: [tuple(move(points, axes, axis)) for axis in axes] for axes in action_axes(3)}
+    safe = {
+        axes: after
+        for axes, after in answers.items()
+        if max(solve(each).value for each in after) < solve(points).value
+    }
+    if agent == "choose_last":
+        safe = {axes: after[-1:] for axes, after in safe.items()}
+    return min(
+        1 + sum(least_moves(each, agent) for each in after) / len(after) for after in safe.values()
+    )
+
+
+def moves_of(host, points, agent):
+    """The moves that are expected of a host."""
+    if len(points) == 1:
+        return 0.0
+    state = state_from_points([list(points)], GameSpec(3))
+    axes = action_axes(3)[int(host.act(state, None, rng(1)))]
+    answers = axes if agent == "random" else axes[-1:]
+    after = [tuple(move(points, axes, axis)) for axis in answers]
+    return 1 + sum(moves_of(host, each, agent) for each in after) / len(after)
+
+
+@pytest.mark.parametrize("agent", ["random"])
+def test_a_safe_host_is_as_quick_as_optimal_sets_allow(agent):
+    host = make_host("safe", agents=agent, lookahead=30)
+    gain = 0.0
+    for points in drawn(5, 3, 3, 6, 6):
+        quickest = moves_of(host, points, agent)
+        assert quickest == pytest.approx(least_moves(points, agent))
+        gain += moves_of(make_host("optimal"), points, agent) - quickest
+    assert gain > 0.2
 
 
 def test_slack_is_spent():

@@ -43,7 +43,6 @@ WITH_REASON = {
 NOT_YET = {
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
-    "sb3_ext/testing.py: smoke_pipeline",
 }
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.runs.driver import Job, Used, drive
+from sb3_ext.runs.driver import Job, Used, beat, drive
 from sb3_ext.tune import tune
 
 COMMANDS["parabola"] = ("tests.sb3_ext.tune.parabola", "main", "")
@@ -50,6 +50,10 @@ class Parabola(Job[ParabolaConfig]):
             while going_on and not (folder / "go").exists():
                 going_on = pulse(Used(0))
                 time.sleep(0.01)
+        if self.config.mode == "ends":
+            for step in range(1, 5):
+                beat(pulse, Used(step), value=value)
+            return
         for step in range(1, 5):
             if not pulse(Used(step), **({} if self.config.mode == "silent" else {"value": value})):
                 return

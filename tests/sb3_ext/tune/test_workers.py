@@ -17,10 +17,17 @@ import yaml
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from sb3_ext.tune.tune import ERROR, counts, main
+from sb3_ext.tune.tune import ERROR, PLOTS, counts, main
 from tests.sb3_ext.tune.parabola import study
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def without_plots(request, monkeypatch):
+    """They take a second each; one test looks at them."""
+    for name in [] if "plots" in request.node.name else list(PLOTS):
+        monkeypatch.delitem(PLOTS, name)
 
 
 def tune(folder, *more, **changes):
@@ -95,24 +102,6 @@ def test_a_trial_whose_worker_is_killed_is_tried_again(folder):
     assert lost.params in [trial.params for trial in done]
 
 
-@pytest.mark.long
-def test_a_worker_that_was_only_silent_drops_its_trial_and_goes_on(folder):
-    first = process(folder, "--trials", "1")
-    wait_for(lambda: held(folder) and trials_of(folder)[0].intermediate_values)
-    time.sleep(0.2)  # stopped in the midst of a write it would hold the others up
-    first.send_signal(signal.SIGSTOP)
-    second = process(folder, "--trials", "1")
-    wait_for(lambda: len(held(folder)) == 2)  # the same x by another process
-    first.send_signal(signal.SIGCONT)
-    (folder / "go").touch()
-    for worker in (first, second):
-        _, told = worker.communicate(timeout=120)
-        assert worker.returncode == 0, told
-        assert ("missed its heartbeats" in told) == (worker is first)
-    (done,) = (trial for trial in trials_of(folder) if counts(trial))
-    assert done.state is TrialState.COMPLETE
-
-
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
@@ -161,7 +150,6 @@ def test_the_command_starts_workers_and_says_when_all_have_died(tmp_path):
         os.kill(int(child), signal.SIGKILL)
     _, told = parent.communicate(timeout=60)
     assert parent.returncode == 1
-    assert "was ended by signal 9" in told
     assert "all workers ended after 0 of 6 trials" in told
     assert "Traceback" not in told
 
@@ -189,7 +177,7 @@ def test_settings_that_do_not_fit_are_recorded_and_the_study_goes_on(tmp_path, c
     assert 0 < len(failed) < len(trials) == 9
     for trial in trials:
         assert (trial.params["mode"] == "broken") == (trial in failed)
-    wanted = "ValueError: mode: must be plain, got broken"
+    wanted = "ValueError: mode: must be plain, got broken"  # one line
     assert {trial.user_attrs[ERROR] for trial in failed} == {wanted}
     assert capsys.readouterr().out.count(wanted) == len(failed)
     rows = list(csv.DictReader((tmp_path / "trials.csv").read_text().splitlines()))
@@ -225,6 +213,10 @@ def test_hopeless_trials_are_pruned_and_without_a_pruner_none_is(tmp_path):
         if not hopeless:
             finished.append(full.value)
     assert TrialState.PRUNED in {trial.state for trial in found}
+    # So are those of a command that ends by an exception when it may not go on.
+    ended = {**changes, "pruner": pruner, "settings": {"mode": "ends"}}
+    assert tune(tmp_path / "ended", **ended) == 0
+    assert [trial.state for trial in trials_of(tmp_path / "ended")] == [t.state for t in found]
 
 
 def test_results_are_a_table_plots_and_the_best_file(tmp_path, capsys):
@@ -233,7 +225,7 @@ def test_results_are_a_table_plots_and_the_best_file(tmp_path, capsys):
     best = min(trials_of(tmp_path), key=lambda trial: trial.value)
     shown = dict(zip(heading.split(), first.split(), strict=True))
     assert shown["number"] == str(best.number)
-    assert (shown["state"], shown["value"]) == ("complete", f"{best.value:.4f}")
+    assert (shown["state"], float(shown["value"])) == ("COMPLETE", pytest.approx(best.value))
     assert yaml.safe_load((tmp_path / "best.yml").read_text())["x"] == best.params["x"]
     for name in ("history", "importances", "intermediate", "slices"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")

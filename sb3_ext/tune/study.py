@@ -70,7 +70,7 @@ class StudyConfig(ConfigFile):
     direction: Literal["maximize", "minimize"] = Field(
         description="larger or smaller values are better"
     )
-    search: Annotated[dict[str, dict[str, Any]], Len(1)] = Field(
+    search: Annotated[dict[str, Any], Len(1)] = Field(
         description="dotted keys of the configuration, each with a range or choices"
     )
     trials: PositiveCount = Field(description="trials of all workers together")

@@ -38,7 +38,7 @@ def searched(key):
         ({"trial": 3}, "unknown key 'trial'; did you mean 'trials'"),
         ({"value": []}, "value must be at least 1 long"),
         ({"search": {}}, "search must be at least 1 long"),
-        ({"search": {"x": 3}}, "search.x must be a mapping, got 3"),
+        ({"search": {"x": 3}}, "search.x: "),
         ({"search": {"x": {"low": 2, "high": 1}}}, "search.x: "),
         ({"search": {"x": {"low": "1e-3", "high": 1}}}, "search.x: "),
         ({"search": {"x": {"low": 0, "high": 1, "log": True}}}, "search.x: "),

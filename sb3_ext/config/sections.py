@@ -104,7 +104,8 @@ def accepted_by(resolve: Callable[[Any], object]) -> BeforeValidator:
     """A validator for what a function takes without an error, such as `Registry.resolve`."""
 
     def check(value: Any) -> Any:
-        resolve(value)
+        with errors_of("", ValueError):  # a ConfigError would count as one with its field's name
+            resolve(value)
         return value
 
     return checked(check)

@@ -48,7 +48,7 @@ def searched(key):
         ({"settings": {"x": 1}}, "settings: x is a key of search, too"),
         ({"settings": {"a.b": 1}}, "unknown key 'a'"),
         ({"sampler": {"name": "tp"}}, "sampler: unknown sampler 'tp'; did you mean 'tpe'"),
-        ({"pruner": {"name": "median", "warm": 1}}, "unknown key 'warm'"),
+        ({"pruner": {"name": "median", "warm": 1}}, "pruner: unknown key 'warm'"),
         ({"target": {"command": "trian", "config": ""}}, "target.command: unknown command 'trian'"),
         ({"target": {"command": "curves", "config": ""}}, "expected a command that trains"),
         ({"target": {**TEACH, "rolle": 1}}, "unknown key of target 'rolle'"),

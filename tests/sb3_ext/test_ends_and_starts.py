@@ -217,7 +217,7 @@ def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any
         assert "starts: a resumed run keeps its own" in capsys.readouterr().err
     else:
         trainer = HostAgentTrainer(command.out / "config.yml")
-        env = trainer.game.make_env("agent", 16)
+        env = trainer.game.make_env("agent", 16, "step", "cpu")
         pairs = json.loads((command.out / "summary.json").read_text())["last"]["values"]
         sizes = {"max_num_points": 5, "max_value": 5, "max_moves": 20}
         models = {role: str(command.out / "models" / f"{role}.zip") for role in trainer.roles}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
@@ -14,36 +13,23 @@ from sb3_ext.runs.checkpoint import split_state
 from sb3_ext.two_player import HostAgentTrainer
 
 _TINY = (
-    "game.max_num_points=5",
-    "game.max_value=5",
-    "game.max_episode_steps=20",
-    "training.steps=6",
-    "evaluation.every_steps=1000",
-    "evaluation.games=20",
-    "evaluation.max_moves=20",
-    "evaluation.action_games=10",
+    *("game.max_num_points=5", "game.max_value=5", "game.max_episode_steps=20"),
+    *("training.steps=6", "logging.every_steps=1000", "evaluation.every_steps=1000"),
+    *("evaluation.games=20", "evaluation.max_moves=20", "evaluation.action_games=10"),
     "evaluation.opponents={host: [random], agent: [random]}",
-    "logging.every_steps=1000",
 )
 _TINY_ROLE = (
-    "net_arch=[16]",
-    "batch_size=8",
-    "replay_buffer.size=1000",
-    "learning_rate=1.0e-3",
-    "exploration_rate=0.5",
-    "target_update.every_updates=4",
-    "rollout.initial_rollout_size=8",
-    "rollout.rollout_size=4",
-    "rollout.every_updates=2",
-    "rollout.max_rollout_steps=3",
+    *("net_arch=[16]", "batch_size=8", "replay_buffer.size=1000"),
+    *("learning_rate=1.0e-3", "exploration_rate=0.5", "target_update.every_updates=4"),
+    *("rollout.initial_rollout_size=8", "rollout.rollout_size=4"),
+    *("rollout.every_updates=2", "rollout.max_rollout_steps=3"),
 )
 
 
 def plain(name: str) -> dict[str, Any]:
     """A configuration of the package as plain data."""
-    return apply_settings(
-        yaml.safe_load(find_config(name, "two_player").read_text(encoding="utf-8")), []
-    )
+    text = find_config(name, "two_player").read_text(encoding="utf-8")
+    return apply_settings(yaml.safe_load(text), [])
 
 
 def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]:
@@ -51,19 +37,17 @@ def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]
 
     `sections` replaces whole sections; `host=None` style keys belong to `roles`.
     """
-    data = copy.deepcopy(plain(name))
+    data = plain(name)
     for role in ("host", "agent"):
         if role in sections:
             data["roles"][role] = sections.pop(role)
-    data |= sections
-    roles = [role for role, each in data["roles"].items() if each["player"] == "trained"]
     own = [
         f"roles.{role}.{setting}"
-        for role in roles
-        for setting in _TINY_ROLE
-        if _has(data["roles"][role], setting.partition("=")[0].split("."))
+        for role, each in data["roles"].items()
+        for setting in (_TINY_ROLE if each["player"] == "trained" else ())
+        if _has(each, setting.partition("=")[0].split("."))
     ]
-    return apply_settings(data, [*_TINY, *own, *settings])
+    return apply_settings(data | sections, [*_TINY, *own, *settings])
 
 
 def _has(section: dict[str, Any], keys: list[str]) -> bool:
@@ -119,10 +103,8 @@ def actor(name, policy, **keys):
 
 
 POOL = (
-    "self_play.save_steps=2",
-    "self_play.swap_steps=1",
-    "self_play.window=3",
-    "self_play.rating_games=10",
+    *("self_play.save_steps=2", "self_play.swap_steps=1"),
+    *("self_play.window=3", "self_play.rating_games=10"),
 )
 
 

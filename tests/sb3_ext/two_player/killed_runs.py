@@ -1,6 +1,6 @@
-"""Two-player runs that are killed at given points, resumed and finished, as their module of models.
+"""Two-player runs, or leagues, that are killed at given points, resumed and finished.
 
-    python -m tests.sb3_ext.two_player.killed_runs FOLDER PLAN ...
+    python -m tests.sb3_ext.two_player.killed_runs FOLDER two_player|population PLAN ...
 
 Plans and what is printed of them: `tests.sb3_ext.runs.killed.compare`.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import yaml
 
-from sb3_ext.two_player.job import main as train
-from sb3_ext.two_player.trainer import HostAgentTrainer
+from sb3_ext.two_player import HostAgentTrainer, job, league
 from tests.sb3_ext.runs.killed import compare, die_at
-from tests.sb3_ext.two_player.helpers import tiny
+from tests.sb3_ext.two_player.helpers import POOL, league_data, tiny
 
 SETTINGS = (
     "training.steps=12",
@@ -25,26 +25,26 @@ SETTINGS = (
     "logging.every_steps=1",
     "evaluation.every_steps=5",
     "roles.host.net_arch=[16, b]",
-    "self_play.save_steps=2",
-    "self_play.swap_steps=1",
-    "self_play.window=2",
-    "self_play.rating_games=5",
 )
+MAINS = {"two_player": job.main, "population": league.main}
 
 
-def work(run: Path, kill: str) -> int:
+def work(main, run: Path, kill: str) -> int:
     """Goes on with a run until it is killed or finished; the exit code."""
     die_at(kill, HostAgentTrainer, "step")
     arguments = ["--config", str(run.parent / "killed.yml"), "--out", str(run)]
     if (run / "config.yml").exists():
         arguments = ["--resume", str(run)]
     with redirect_stdout(None):
-        return train([*arguments, "--no-progress"])
+        return main([*arguments, "--no-progress"])
 
 
 if __name__ == "__main__":
     warnings.simplefilter("error")
-    folder = Path(sys.argv[1])
-    configuration = yaml.safe_dump(tiny(*SETTINGS, name="self_play"), sort_keys=False)
-    (folder / "killed.yml").write_text(configuration)
-    compare(work, folder, sys.argv[2:])
+    folder, name, *plans = Path(sys.argv[1]), *sys.argv[2:]
+    data = {
+        "two_player": tiny(*SETTINGS, *POOL, name="self_play"),
+        "population": league_data("rounds=3"),
+    }
+    (folder / "killed.yml").write_text(yaml.safe_dump(data[name], sort_keys=False))
+    compare(partial(work, MAINS[name]), folder, plans)

@@ -85,9 +85,6 @@ WINDOWS = "training.updates={{period: 4, host: {}, agent: {}}}"
 SMALL = (
     ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
     ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
-    ("config_version=2", "config_version"),
-    ("seed=-1", "seed must be at least 0, got -1"),
-    ("game.dimension=0", "game.dimension must be at least 1, got 0"),
     ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
     ("training.players=[host, hosts]", "training.players[1] must be 'host' or 'agent'"),
     ("training.players=[host, host]", "training.players: got ['host', 'host']; expected"),
@@ -105,32 +102,24 @@ SMALL = (
     ("roles.host.gamma=1.5", "roles.host.gamma must be at most 1, got 1.5"),
     ("roles.host.learning_rate=expo_1_2", "roles.host.learning_rate: unknown schedule 'expo'"),
     ("roles.host.exploration_rate=1.5", "roles.host.exploration_rate: "),
-    ("roles.host.exploration_rate=lin_1_0", "roles.host.exploration_rate: "),
     (
         "roles.host.exploration_rate={schedule: linear, init: 1, final: 0, unit: progress}",
         "no end that progress could refer to",
     ),
-    ("roles.host.algorithm=dddqn", "did you mean 'ddqn'?"),
     ("roles.host.algorithm_arguments={tau: 1.0}", "'tau' is decided by the trainer"),
     ("roles.host.optimizer.arguments={ep: 1}", "optimizer.arguments: unknown key 'ep'"),
     ("roles.host.policy=Foo", "roles.host.policy: unknown policy 'Foo'"),
     ("roles.host.policy_arguments={foo: 1}", "key of the policy's arguments 'foo'"),
-    ("roles.host.optimizer.name=adan", "unknown optimizer 'adan'; did you mean 'adam'?"),
     ("roles.host.replay_buffer.name=list", "unknown replay buffer 'list'"),
     ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
-    ("roles.host.target_update.tau=0.0", "target_update.tau must be above 0, got 0.0"),
-    ("roles.host.algorithm_arguments={double_q: abc}", "double_q must be true or false"),
     ("roles.host.opponent=pool", "self_play: got None; expected it if"),
     ("roles.host=5", "roles.host must be a mapping, got 5"),
     ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
-    ("compute.torch_threads=0", "compute.torch_threads must be at least 1, got 0"),
 )
 SELF_PLAY = (
-    ("roles.host.rollout.rollout_sizes=1", "'rollout_sizes'; did you mean 'rollout_size'?"),
     ("roles={host: {player: random}}", "roles.agent is missing"),
     ("roles.guest={player: random}", "unknown key of roles 'guest'"),
     ("self_play.play_against_latest_model_ratio=2.0", "_ratio must be at most 1, got 2.0"),
-    ("self_play.initial_elo=0.0", "self_play.initial_elo"),
     (
         "roles.host.opponent=latest; roles.agent.opponent=latest",
         "expected it if a role has the opponent pool",
@@ -142,13 +131,8 @@ SELF_PLAY = (
 )
 PPO_HOST = (
     ("roles.host.algorithm=a2c", "unknown key of roles.host 'batch_size'"),
-    ("roles.host.algorithm=ddqn", "unknown key of roles.host"),
-    ("roles.agent.algorithm=ppo", "unknown key of roles.agent"),
     ("roles.host.net_arch=[64, b]", "roles.host.net_arch"),
-    ("roles.host.ent_coef=-0.1", "roles.host.ent_coef"),
     ("roles.host.algorithm_arguments={n_steps: 5}", "'n_steps' is decided by the trainer"),
-    ("roles.host.callbacks={callback: timers}", "roles.host.callbacks must be a list"),
-    ("roles.host.callbacks=[timers]", "roles.host.callbacks[0]: must be a mapping"),
     ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
     ("roles.host.callbacks=[{callback: stop_conditions, max_updates: 0}]", "max_updates"),
 )
@@ -174,20 +158,3 @@ def test_the_callers_dictionary_is_not_changed_and_changing_it_later_has_no_effe
     assert data == before
     data["roles"]["host"]["net_arch"].append(7)
     assert config.roles.host.net_arch == before["roles"]["host"]["net_arch"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("- 1\n", "must hold a mapping, got list"),
-        ("a: [1\n", "bad.yml"),
-        ("!!python/object/apply:os.system [echo]\n", "could not determine a constructor"),
-        ("config_version: 1\n", "is missing"),
-    ],
-)
-def test_a_bad_file_is_named(tmp_path, text, expected):
-    path = tmp_path / "bad.yml"
-    path.write_text(text)
-    error = message(path)
-    assert "bad.yml" in error
-    assert expected in error

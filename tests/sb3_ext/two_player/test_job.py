@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +11,8 @@ import yaml
 
 import resgym
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs import driver
-from sb3_ext.runs.checkpoint import CheckpointWarning, list_checkpoints
-from sb3_ext.two_player import HostAgentTrainer, job, read_config
+from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.job import main
 from tests.sb3_ext.two_player.helpers import difference, tiny
 
@@ -104,31 +99,13 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         ([], "--config: is missing"),
         (["--config", "smal"], "there is no file 'smal'"),
         ([*SMALL, "sed=1"], "did you mean 'seed'?"),
-        ([*SMALL, "roles.host.learning_rate=1e-4"], "write 1.0e-4"),
-        (
-            [*SMALL, f"roles.host.callbacks=[{EVALUATION}]"],
-            "roles.host.callbacks[0]: unknown key 'save'",
-        ),
+        ([*SMALL, f"roles.host.callbacks=[{EVALUATION}]"], "callbacks[0]: unknown key 'save'"),
         (["--config", "small", "--steps", "0"], "training.steps must be at least 1"),
-        (["--config", "small", "--steps", str(2**70)], "--set training.steps: "),
         (["--resume", "nowhere"], "--resume: got nowhere, which is not a run"),
-        (["--resume", ".", "--out", "b"], "--resume: got --out"),
         (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
-        (
-            ["--config", "small", "--init-from", "nowhere"],
-            "--init-from: nowhere: no checkpoint",
-        ),
-        (["--resume", "."], "which is not a run"),
+        (["--config", "small", "--init-from", "nowhere"], "--init-from: nowhere: there is no"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
-        ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is not a YAML value"),
-        (
-            [*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"],
-            "roles.host.replay_buffer.size: buffer_size: 60000000000 transitions",
-        ),
-        (
-            [*SMALL, f"roles.host.replay_buffer.size={10**15}"],
-            "roles.host.replay_buffer.size must be at most 68719476736",
-        ),
+        ([*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"], "size: buffer_size: 60000000000"),
     ],
 )
 def test_errors_are_one_line_and_code_2(arguments, expected, capsys, tmp_path, monkeypatch):
@@ -180,16 +157,12 @@ def test_resume_refuses_another_experiment(tmp_path, config, capsys):
     assert run("--resume", out, "--steps", "5") == 0
     assert last(out)["step"] == 5
     capsys.readouterr()
-    for old, new, code in (("gamma: 0.97", "gamma: 0.9", 2), ("\n  steps: 5", "\n  steps: 6", 0)):
-        text = (out / "config.yml").read_text()
-        (out / "config.yml").write_text(text.replace(old, new, 1))  # by hand
-        assert run("--resume", out) == code
-        if code:
-            (line,) = capsys.readouterr().err.splitlines()
-            assert "config.yml was changed" in line
-            assert ".gamma: got 0.9; expected 0.97" in line
-            (out / "config.yml").write_text(text)
-    assert last(out)["step"] == 6
+    text = (out / "config.yml").read_text()
+    (out / "config.yml").write_text(text.replace("gamma: 0.97", "gamma: 0.9", 1))  # by hand
+    assert run("--resume", out) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "config.yml was changed" in line
+    assert ".gamma: got 0.9; expected 0.97" in line
 
 
 def test_init_from_starts_a_new_run_from_the_networks(tmp_path, config):
@@ -200,20 +173,6 @@ def test_init_from_starts_a_new_run_from_the_networks(tmp_path, config):
     first, second = (last(tmp_path / name) for name in "ab")
     assert second["values"] == first["values"]
     assert second["step"] == 1
-
-
-@pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_a_damaged_checkpoint_is_passed_over(tmp_path, config, damage):
-    out = tmp_path / "run"
-    assert run("--config", config("checkpoint.every_steps=2"), "--out", out) == 0
-    newest = list_checkpoints(out / "checkpoints")[0] / "host.policy.safetensors"
-    content = bytearray(newest.read_bytes())
-    if damage == "flip":
-        content[-3] ^= 1
-    newest.write_bytes(content[:-5] if damage == "cut" else content)
-    with pytest.warns(UserWarning, match=r"host\.policy\.safetensors.*using .* instead"):
-        assert run("--resume", out) == 0
-    assert lines(out / "runs.jsonl")[1]["from"] == 4
 
 
 def test_nan_ends_with_code_1_and_keeps_the_last_good_checkpoint(
@@ -237,57 +196,3 @@ def test_nan_ends_with_code_1_and_keeps_the_last_good_checkpoint(
     assert str(out) in error
     monkeypatch.undo()
     assert state_of(out)["trainer"]["total_steps"] == 2
-
-
-def test_a_full_disk_is_told_and_training_goes_on(tmp_path, config, monkeypatch, capsys):
-    def full(*arguments, **more):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(driver, "save_checkpoint", full)
-    monkeypatch.setattr(job, "save_player", full)
-    given = config("checkpoint.every_steps=2", "evaluation.every_steps=2")
-    with pytest.warns(CheckpointWarning) as told:
-        assert run("--config", given, "--out", tmp_path / "run") == 1  # at the end it is an error
-    for what in ("checkpoint", "best version"):
-        assert any(f"no {what} was written: disk full" in str(each.message) for each in told)
-    assert "disk full" in capsys.readouterr().err
-    steps = [each["step"] for each in lines(tmp_path / "run" / "evaluations.jsonl")]
-    assert steps == [2, 4, 6]
-
-
-@pytest.mark.long
-def test_signals_stop_or_save_a_real_process(tmp_path, config):
-    """SIGUSR1 writes a checkpoint, SIGTERM ends with one; the run can be resumed."""
-    out = tmp_path / "run"
-    path = config("training.steps=1000000", "checkpoint.every_steps=1000000")
-    command = [sys.executable, "-m", "sb3_ext.two_player", "--config", path, "--out", str(out)]
-    process = subprocess.Popen(
-        [*command, "--set", "logging.every_steps=1", "--no-progress"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        wait_for(process, lambda: (out / "metrics.jsonl").exists())
-        process.send_signal(signal.SIGUSR1)
-        wait_for(process, lambda: (out / "checkpoints" / "LATEST").exists())
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        printed, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, errors) == (143, "")
-    saved = state_of(out)["trainer"]
-    assert f"two_player ends: SIGTERM; --resume {out} continues" in printed
-    # It was saved at once: an evaluation may take longer than a machine waits.
-    assert saved["history"] == []
-    assert last(out) is None
-
-
-def wait_for(process, condition):
-    for _ in range(1200):
-        if condition():
-            return
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.05)
-    raise AssertionError("it took more than a minute")

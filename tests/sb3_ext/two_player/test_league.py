@@ -44,18 +44,16 @@ def last(path: Path, member: int, number: int) -> dict[str, Any]:
 
 
 def test_without_drawn_opponents_members_are_runs_of_their_own(tmp_path: Path) -> None:
-    alone = played(tmp_path / "alone", league_data("latest_share=1", "steps_per_round=9"))
+    alone = played(tmp_path / "alone", league_data("latest_share=1"))
     for member in range(2):
         config = alone.config.member(member)
         assert config.seed == 3 + member
         trainer = HostAgentTrainer(config)
         for _ in range(2):
-            trainer.train(9)
+            trainer.train(4)
         assert difference(trainer.state_dict(), last(tmp_path / "alone", member, 2)) == []
     assert not any(version.met for version in alone.standings.versions.values())
-    played(
-        tmp_path / "league", league_data("steps_per_round=9")
-    )  # a control: opponents are really met
+    played(tmp_path / "league", league_data())  # a control: opponents are really met
     first, second = (last(tmp_path / name, 0, 2) for name in ("alone", "league"))
     assert "host.policy" in "".join(difference(first, second))
 
@@ -84,9 +82,7 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert names == [checkpoint_name(4)]
     for version in standings.versions.values():
         assert len(version.met) == (2 if version.round > 1 else 0)
-        assert {standings.versions[name].role for name in version.met} <= {"host", "agent"} - {
-            version.role
-        }
+        assert version.role not in {standings.versions[name].role for name in version.met}
     assert set(seen.values()) == {1}  # nothing is played twice
     scores = standings.scores
     scored = {(name, each) for name in scores if name[0] == "h" for each in scores[name]}
@@ -95,19 +91,11 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.long
-def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    """Killed in the second round, and in its members' writes."""
-    plans = ["step:11,write:95"]
-    lines = killed_runs("tests.sb3_ext.two_player.killed_leagues", tmp_path, plans)
-    assert lines == ["step:11,write:95 2 nothing"]
-
-
-@pytest.mark.long
 def test_a_run_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path) -> None:
     draw = random.Random(0)
     plans = [f"write:{number}" for number in range(2, 200, 4)]
     plans += [f"step:{draw.randint(1, 24)},write:{draw.randint(1, 99)}" for _ in range(10)]
-    lines = killed_runs("tests.sb3_ext.two_player.killed_leagues", tmp_path, plans)
+    lines = killed_runs("tests.sb3_ext.two_player.killed_runs", tmp_path, ["population", *plans])
     assert [line for line in lines if not line.endswith(" nothing")] == []
 
 
@@ -130,70 +118,42 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["--config", file, "--set", "rounds=3", "--out", str(whole)]) == 0
     for name in ("league/league.json", "config.yml"):
         assert (whole / name).read_bytes() == (out / name).read_bytes()
-    config = yaml.safe_load((out / "config.yml").read_text())
-    capsys.readouterr()
-    for changed, code in (({"seed": 4}, 2), ({"rounds": 4}, 0)):  # by hand
-        written(out / "config.yml", {**config, **changed})
-        assert main(["--resume", str(out), "--no-progress"]) == code
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config", "{file}", "--set", "members=0"], "members must be at least 1, got 0"),
-        (["--config", "{file}", "--set", "seed.a=0"], "--set seed.a: seed has no keys"),
-        (["--config", "nothing"], "config: there is no file 'nothing'"),
-        (["--config", "{file}", "--actors", "-1"], "--actors must be"),
-        (["--config", "{file}", "--resume", "{run}"], "--resume: got --out or --config"),
-        (["--resume", "{run}"], "which is not a run"),
-        (["--resume", "{done}", "--set", "seed=2"], "another seed: got 2; expected 3"),
-        (["--config", "{file}", "--out", "{done}"], "already contains a run"),
-        (["--config", "{file}", "--set", "settings=[compute.device=x]"], "compute.device"),
+        (["--set", "members=0"], "members must be at least 1, got 0"),
+        (["--actors", "-1"], "--actors must be"),
+        (["--set", "settings=[compute.device=x]"], "compute.device"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_code_2(
+def test_what_is_wrong_is_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    names = {"file": written(tmp_path / "tiny.yml", league_data()), "run": str(tmp_path / "run")}
-    names["done"] = str(tmp_path / "done")
-    (tmp_path / "done").mkdir()
-    written(tmp_path / "done" / "config.yml", league_data())
-    given = [each.format(**names) for each in arguments]
-    if "--out" not in given and "--resume" not in given:
-        given += ["--out", names["run"]]
-    assert main(given) == 2
+    file, out = written(tmp_path / "tiny.yml", league_data()), tmp_path / "run"
+    assert main(["--config", file, "--out", str(out), *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("population: ")
     assert message in line
-    assert not (tmp_path / "run").exists()
+    assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"round": "x"},
-        {"round": 2},
-        {"versions": {}},
-        {"scores": {}},
-        {"versions": {"host-0": {}}},
-    ],
-)
-def test_a_damaged_league_is_one_line(damage: Any, tmp_path: Path, capsys: Any) -> None:
+def test_a_damaged_league_is_one_line(tmp_path: Path, capsys: Any) -> None:
     run = tmp_path / "run"
     written(run / "config.yml", played(run, league_data("rounds=1")).identity())
     file = run / "league" / "league.json"
     state = json.loads(file.read_text())
-    for damaged in ({**state, **damage}, {}, []):
+    damages = ({"round": "x"}, {"round": 2}, {"versions": {}}, {"scores": {}})
+    for damaged in (*({**state, **damage} for damage in damages), {}, []):
         file.write_text(json.dumps(damaged))
         assert main(["--resume", str(run), "--no-progress"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"population: {file}: is damaged: ")
 
 
-@pytest.mark.parametrize("name", LeagueConfig.shipped())
-def test_those_of_the_package_are_valid(name: str) -> None:
-    config = LeagueConfig.read(name)
-    assert config.name == name
+def test_those_of_the_package_are_valid() -> None:
+    assert [LeagueConfig.read(name).name for name in ("default", "small")] == ["default", "small"]
 
 
 @pytest.mark.parametrize(

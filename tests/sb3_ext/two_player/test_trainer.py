@@ -18,43 +18,34 @@ def env_of(players, role):
     return players.roles[role].env.venv.unwrapped
 
 
-@pytest.mark.parametrize(("action", "named"), [(3, [1, 1, 1]), (0, [1, 1, 0])])
-def test_each_role_meets_the_other_as_it_is_now_without_exploring(action, named):
+def test_each_role_meets_the_other_as_it_is_now_without_exploring():
     players = trainer("roles.host.exploration_rate=1.0")
     assert env_of(players, "host").opponents == [players.players["agent"]]
     assert env_of(players, "agent").opponents == [players.players["host"]]
-    always_choose(players.roles["host"], action)  # from the next move on
+    always_choose(players.roles["host"], 0)  # from the next move on
     players.collect_rollout("agent")
-    coords = players.roles["agent"].model.replay_buffer.state_dict()["fields"]["observations"][
-        "coords"
-    ][1:3]
-    assert torch.equal(coords, torch.tensor(named, dtype=torch.int8).expand_as(coords))
+    seen = players.roles["agent"].model.replay_buffer.state_dict()["fields"]["observations"]
+    assert seen["coords"][1:3].flatten(0, 1).unique(dim=0).tolist() == [[1, 1, 0]]
     players.collect_rollout("host", games=40)
     actions = players.roles["host"].model.replay_buffer.state_dict()["fields"]["actions"][:30]
     assert len(actions.unique()) == 4
 
 
-@pytest.mark.parametrize(
-    ("role", "name", "other"), [("agent", "choose_first", "host"), ("host", "zeillinger", "agent")]
-)
-def test_scripted_player_in_either_seat(role, name, other):
-    players = HostAgentTrainer(tiny(f"training.players=[{other}]", **{role: {"player": name}}))
-    assert list(players.roles) == [other]
+def test_a_scripted_player_takes_the_place_of_a_role():
+    players = HostAgentTrainer(tiny("training.players=[agent]", host={"player": "zeillinger"}))
+    assert list(players.roles) == ["agent"]
     evaluation = players.train(2)
-    assert players.roles[other].updates == 2
+    assert players.roles["agent"].updates == 2
     assert next(iter(evaluation.values)) == "host-agent"
-    for refused in (lambda: players.train(1, players=[role]), lambda: players.freeze(role)):
-        with pytest.raises(ValueError, match="unknown role that learns"):
-            refused()
+    with pytest.raises(ValueError, match="unknown role that learns"):
+        players.freeze("host")
 
 
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
         ("roles.host.opponent=choose_frist", r"roles\.host\.opponent: .*choose_first"),
-        ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
         ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
-        ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
         ("evaluation.opponents.host=[randm]", r"evaluation\.opponents: .*random"),
         ("game.dimension=11", r"game: dimension must be"),
         ("compute.device=cuda:99", r"compute\.device: device must be one of .*, got 'cuda:99'"),
@@ -96,27 +87,19 @@ def test_b16_replaced_networks_get_a_target_and_an_optimiser_of_their_own():
     assert learner.policy.optimizer.state_dict()["state"] == {}
     before = weights(learner)
     players.train(4)
-    after = weights(learner)
-    assert not torch.equal(
-        before["q_net.q_net.layers.1.weight"], after["q_net.q_net.layers.1.weight"]
-    )
-    target = "q_net_target.q_net.layers.1.weight"
-    assert not torch.equal(before[target], after[target])
+    for part in ("q_net", "q_net_target"):
+        name = f"{part}.q_net.layers.1.weight"
+        assert not torch.equal(before[name], weights(learner)[name])
     assert learner.updates == 6
 
 
-@pytest.mark.parametrize(
-    ("network", "error", "expected"),
-    [
-        (HostNet(5), ValueError, r"network: got values \(2, 5\) for N = 2; expected \[N, 4\]"),
-        (nn.Linear(99, 4), RuntimeError, "shapes cannot be multiplied"),
-    ],
-)
-def test_networks_that_do_not_fit_change_nothing(network, error, expected):
+def test_a_network_that_does_not_fit_changes_nothing():
     players = trainer()
     before = players.roles["host"].policy.q_net
-    with pytest.raises(error, match=expected):
-        players.replace_nets(host=network)
+    with pytest.raises(
+        ValueError, match=r"network: got values \(2, 5\) for N = 2; expected \[N, 4\]"
+    ):
+        players.replace_nets(host=HostNet(5))
     assert players.roles["host"].policy.q_net is before
     players.train(1)
 
@@ -178,44 +161,34 @@ def test_an_evaluation_measures_pairs_actions_and_the_best_version():
     assert players.evaluate().improved == ["host"]
 
 
-def test_copies_play_the_same_and_learn_apart():
-    players = trainer(nets={"host": HostNet()})
+def test_copies_play_the_same_for_the_same_and_learn_apart():
+    players = trainer(nets={"host": HostNet()}, rewards={"host": "survival"})
     players.train(3)
+    choose_first = make_agent("choose_first")
+    players.set_opponent("host", choose_first)
+    players.freeze("agent")
     duplicate = players.copy()
     assert duplicate.evaluate_rho() == players.evaluate_rho()
     assert duplicate.total_steps == 0
     assert not duplicate.roles["host"].has_experience
+    assert env_of(duplicate, "host").reward == "survival"
+    assert env_of(duplicate, "host").opponents == [choose_first]
+    assert duplicate.roles["agent"].frozen
     before = weights(players.roles["host"])
     duplicate.train(2)
     assert same(before, weights(players.roles["host"]))
     assert not same(before, weights(duplicate.roles["host"]))
 
 
-def test_copies_keep_rewards_opponents_and_frozen_roles():
-    players = trainer(rewards={"host": "survival"})
-    players.set_opponent("agent", "zeillinger")
-    choose_first = make_agent("choose_first")
-    players.set_opponent("host", choose_first)
-    players.freeze("agent")
-    duplicate = players.copy()
-    assert env_of(duplicate, "host").reward == "survival"
-    assert env_of(duplicate, "host").opponents == [choose_first]
-    assert type(env_of(duplicate, "agent").opponents[0]) is type(
-        env_of(players, "agent").opponents[0]
-    )
-    assert duplicate.roles["agent"].frozen
-
-
-@pytest.mark.parametrize(("role", "value"), [("host", torch.nan), ("agent", torch.inf)])
-def test_b15_nan_stops_training_and_names_the_role_and_is_never_saved(role, value, tmp_path):
+def test_b15_nan_stops_training_and_names_the_role_and_is_never_saved(tmp_path):
     players = trainer("logging.every_steps=2")
     players.train(2)
     with torch.no_grad():
-        next(players.roles[role].policy.q_net.parameters())[0, 0] = value
-    with pytest.raises(FloatingPointError, match=rf"roles\.{role}: .*NaN"):
+        next(players.roles["agent"].policy.q_net.parameters())[0, 0] = torch.inf
+    with pytest.raises(FloatingPointError, match=r"roles\.agent: .*NaN"):
         players.save(tmp_path / "one")
     assert not (tmp_path / "one").exists()
-    with pytest.raises(FloatingPointError, match=rf"roles\.{role}: .*NaN"):
+    with pytest.raises(FloatingPointError, match=r"roles\.agent: .*NaN"):
         players.train(10)
     assert players.total_steps < 6
 
@@ -234,13 +207,6 @@ def test_metrics_of_both_roles_and_of_their_layers():
     assert metrics["time/update_seconds"] > 0
 
 
-def test_b39_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    players = trainer("logging.every_steps=1", "logging.tensorboard=true")
-    players.train(3)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_memory_does_not_grow_with_updates():
     """Only the buffer fills: losses of the original kept their graphs for ever."""
 
@@ -249,7 +215,14 @@ def test_memory_does_not_grow_with_updates():
         return sum(type(each) in (torch.Tensor, nn.Parameter) for each in gc.get_objects())
 
     players = trainer()
-    players.train(10)
+    players.train(5)
     before = count()
-    players.train(40)
+    players.train(35)
     assert count() < before + 30  # the last step may have left a few, a graph a step would be more
+
+
+def test_b39_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    players = trainer("logging.every_steps=1", "logging.tensorboard=true")
+    players.train(3)
+    assert list(tmp_path.iterdir()) == []

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from sb3_ext.config.sections import Section
 from sb3_ext.runs.driver import parser_of
-from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.job import TwoPlayer
+from sb3_ext.two_player.league import League
 from sb3_ext.two_player.off_policy import OffPolicyRole
 from sb3_ext.two_player.on_policy import PPORole
 
-PAGE = Path(__file__).parents[3] / "docs" / "two_player.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def section_of(annotation):
@@ -36,17 +38,14 @@ def rows(model, prefix=""):
             yield from rows(inner, f"{label}.")
 
 
-def test_every_key_is_listed_with_its_meaning():
-    listed = [
-        line for line in PAGE.read_text().splitlines() if re.match(r"\| `[a-z0-9_.<>]+` \|", line)
-    ]
-    keys = list(rows(TrainerConfig))
-    assert len(keys) > 50
-    assert [line for line in keys if line not in listed] == []
-
-
-def test_commands_are_understood():
-    commands = re.findall(r"^python -m sb3_ext\.two_player (.+)$", PAGE.read_text(), re.MULTILINE)
-    assert len(commands) >= 5
-    for command in commands:
-        parser_of(TwoPlayer).parse_args(command.split())
+@pytest.mark.parametrize(
+    ("page", "command", "job"),
+    [("two_player.md", ".two_player", TwoPlayer), ("population.md", " population", League)],
+)
+def test_a_page_lists_every_key_and_commands_that_exist(page, command, job):
+    text = (DOCS / page).read_text()
+    assert [row for row in rows(job.Config) if row not in text.splitlines()] == []
+    commands = re.findall(rf"^python -m sb3_ext{re.escape(command)} (.+)$", text, re.MULTILINE)
+    assert len(commands) >= 3
+    for each in commands:
+        parser_of(job).parse_args(each.split())

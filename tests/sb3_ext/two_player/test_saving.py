@@ -134,16 +134,6 @@ def interrupted(run, step, used, **more):
     return not run.interrupted
 
 
-def test_same_seed_same_run_another_seed_another():
-    runs = [trainer(f"seed={seed}") for seed in (1, 1, 2)]
-    for each in runs:
-        each.train(3)
-    first, second, other = (each.state_dict() for each in runs)
-    assert difference(first, second) == []
-    assert len(difference(first, other)) > 10
-    assert runs[0].history == runs[1].history
-
-
 def test_a_state_of_another_configuration_is_refused():
     state = trainer().state_dict()
     for setting, told in (

@@ -64,19 +64,6 @@ def test_order_of_operations_is_that_of_the_original(monkeypatch):
     ]
 
 
-def test_rhythms_go_on_over_calls_of_train(monkeypatch):
-    """The original's evaluation counted from 0 in every call, the rest over all of them."""
-    one, many = trainer(), trainer()
-    calls = {name: recorded(each, monkeypatch) for name, each in (("one", one), ("many", many))}
-    one.train(6, evaluation_interval=4)
-    for _ in range(6):
-        many.train(1, evaluation_interval=4)
-    assert many.total_steps == one.total_steps == 6
-    without = [[call for call in each if call != "evaluate"] for each in calls.values()]
-    assert without[0] == without[1]
-    assert same(weights(one.roles["host"]), weights(many.roles["host"]))
-
-
 def test_b5_b6_schedules_advance_at_every_update_beside_a_role_without_one():
     rate = "{schedule: exponential, init: 1.0e-3, final: 0.0, rate: 0.5}"
     players = trainer(f"roles.agent.learning_rate={rate}", f"roles.agent.exploration_rate={rate}")
@@ -149,15 +136,12 @@ def test_a_frozen_role_does_not_move_but_plays():
     players.train(2)
     players.freeze("agent")
     before = {role: weights(learner) for role, learner in players.roles.items()}
-    transitions = players.roles["agent"].transitions
     players.train(4)
     assert same(before["agent"], weights(players.roles["agent"]))
     assert not same(before["host"], weights(players.roles["host"]))
-    assert players.roles["agent"].updates == 2
-    assert players.roles["agent"].transitions == transitions
     players.unfreeze("agent")
     players.train(1)
-    assert not same(before["agent"], weights(players.roles["agent"]))
+    assert players.roles["agent"].updates == 3
 
 
 def test_roles_that_cannot_be_trained_are_refused():

@@ -57,13 +57,11 @@ def test_what_only_shows_when_it_is_built_names_the_field_too(setting, expected)
     assert "\n" not in str(caught.value)
 
 
-def test_opponents_that_are_objects_and_saved_models(tmp_path):
-    first = make_agent("choose_first")
+def test_who_answers_may_be_an_object_a_name_or_the_latest():
     players = trainer()
+    first = make_agent("choose_first")
     players.set_opponent("host", first)
     assert env_of(players, "host").opponents == [first]
-    players.set_opponent("host", "choose_last")
-    assert env_of(players, "host").opponents[0].role == "agent"
     players.set_opponent("host", "latest")
     assert env_of(players, "host").opponents == [players.players["agent"]]
     with pytest.raises(ValueError, match="pool"):

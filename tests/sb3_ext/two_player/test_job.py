@@ -103,7 +103,7 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         (["--config", "small", "--steps", "0"], "training.steps must be at least 1"),
         (["--resume", "nowhere"], "--resume: got nowhere, which is not a run"),
         (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
-        (["--config", "small", "--init-from", "nowhere"], "--init-from: nowhere: there is no"),
+        (["--config", "small", "--init-from", "nowhere"], "--init-from: nowhere: no checkpoint"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
         ([*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"], "size: buffer_size: 60000000000"),
     ],

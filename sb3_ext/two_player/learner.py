@@ -11,6 +11,7 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -85,11 +86,6 @@ class RolloutSection(Section):
     """start new games in each rollout; false: continue with the games of the last one"""
 
 
-def _callback(data: dict[str, Any]) -> BaseCallback:
-    with errors_of("", ValueError):  # of the field
-        return from_data(CALLBACKS, "callback", data)
-
-
 class TrainedRole(Section):
     """What the roles of all algorithms have; each kind of learner adds its own keys."""
 
@@ -120,7 +116,9 @@ class TrainedRole(Section):
     opponent: str
     """opponent in rollouts: latest (the other role as it is now), pool (earlier versions too, see
     self_play), the name of a scripted player, or the path of a saved model"""
-    callbacks: list[Annotated[dict[str, Any], accepted_by(_callback)]] = Field(default_factory=list)
+    callbacks: list[
+        Annotated[dict[str, Any], accepted_by(partial(from_data, CALLBACKS, "callback"))]
+    ] = Field(default_factory=list)
     """callbacks of this role: mappings of the name, as callback, and arguments (default none)"""
 
     @model_validator(mode="after")
@@ -203,7 +201,8 @@ class Learner(ABC):
             self.bind()
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
-        self.callback = CallbackList([_callback(data) for data in section.callbacks])
+        callbacks = [from_data(CALLBACKS, "callback", data) for data in section.callbacks]
+        self.callback = CallbackList(callbacks)
         begin_learning(self.model, NO_END, self.callback)
         self.policy.set_training_mode(False)
         self.player = player_of(self.policy, role)

@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         points([(2**59 + 1, 0, 0), (0, 1, 0)]), ValueError, "points[0]", str(2**59 + 1), "0..2^59",
     ),
     "points: a float": (points([(1.0, 0, 0)]), TypeError, "points[0]", "1.0 (float)", "integers"),
-    "points: float tensor": (points(torch.ones(2, 3)), TypeError, "points", "1.0", "integers"),
+    "points: float tensor": (points(torch.ones(2, 3)), TypeError, "points", "float32", "integers"),
     "points: array of other dimension": (
         points(np.eye(4, dtype=int)), ValueError, "points[0]", "got 4", "3 coordinates",
     ),

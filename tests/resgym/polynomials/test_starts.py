@@ -139,7 +139,7 @@ def test_games_go_on_only_with_the_same_starts(file):
     plain = gymnasium.make_vec(HOST, num_envs=4).unwrapped
     with pytest.raises(ValueError, match="game: the saved games have"):
         plain.load_state_dict(state)
-    with pytest.raises(ValueError, match="starts: are given"):
+    with pytest.raises(ValueError, match="starts are given"):
         env.set_stage(num_points=5)
 
 

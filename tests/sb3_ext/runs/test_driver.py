@@ -152,7 +152,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(count, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.txt").touch()
-    assert "holds other files" in count("--out", str(other))[1]
+    assert "contains other files" in count("--out", str(other))[1]
 
 
 def test_from_python():

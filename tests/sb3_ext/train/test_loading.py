@@ -147,10 +147,10 @@ def test_other_files(tmp_path):
         file.writestr("data", "[]")
     pickled.write_bytes(pickle.dumps({}))
     for path, message in (
-        (text, "neither a checkpoint directory, .* nor a .zip"),
+        (text, "is not a checkpoint directory, .* or a .zip"),
         (empty, "no checkpoint here"),
         (archive, "is not a model of stable-baselines3"),
-        (pickled, "neither a checkpoint directory, .* nor a .zip"),
+        (pickled, "is not a checkpoint directory, .* or a .zip"),
         (tmp_path / "nothing", "there is no such file"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -77,11 +77,12 @@ def labelled(games):
     """Chats of the positions in games, each with an optimal answer, as fine-tuning takes them."""
     points = [position for game in games for position in game.positions[:-1]]
     state = resgym.state_from_points(points, resgym.GameSpec(**GAME))
-    labels = Labeller(3, GAME["max_num_points"]).host(state.points.numpy(), state.count.numpy())
+    solver = Labeller(3, GAME["max_num_points"])
+    costs, _, solved = solver.costs(state.points.numpy(), state.count.numpy(), exact=False)
     names = [format_axes(axes) for axes in action_axes(3)]
-    for position, optimal in zip(points, labels.optimal, strict=True):
-        if optimal.any():
-            said = {"role": "assistant", "content": f"answer: {names[optimal.argmax()]}"}
+    for position, cost, known in zip(points, costs, solved, strict=True):
+        if known:
+            said = {"role": "assistant", "content": f"answer: {names[cost.argmin()]}"}
             yield [*chat_of(position, names), said]
 
 

@@ -28,7 +28,10 @@ FLOORS = (
     ("resgym.measure",),
     ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.web"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
-    ("resgym.__main__", "resgym.cli", "resgym.functional", "resgym.scoreboard"),
+    (
+        *("resgym.__main__", "resgym.benchmark", "resgym.cli", "resgym.functional"),
+        "resgym.scoreboard",
+    ),
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.runs"),
     ("sb3_ext.networks", "sb3_ext.replay", "sb3_ext.__main__", "sb3_ext.tune"),

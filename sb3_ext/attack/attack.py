@@ -23,13 +23,13 @@ from resgym.files import check_seal, sealed
 from resgym.game.actions import host_action_table
 from resgym.game.spec import Role
 from resgym.measure.rho import rho_starts
+from resgym.measure.strength import strength
 from resgym.players import ask_player, player_name, resolve_player
 from resgym.tables import text_table
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.ahead import Ahead
 from sb3_ext.attack.config import AttackConfig, Exact
-from sb3_ext.attack.strength import strength
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.best import save_player

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sb3_ext.teach.solved import Solved
     from sb3_ext.teach.teacher import Margins, Teacher
 else:
     # The players that come with the package need none of them.
-    __getattr__, __dir__ = lazy_names(__name__, {"solved": "Solved", "teacher": "Margins Teacher"})
+    __getattr__, __dir__ = lazy_names(__name__, {"teacher": "Margins Teacher"})
 
-__all__ = ["Margins", "Solved", "Teacher"]
+__all__ = ["Margins", "Teacher"]

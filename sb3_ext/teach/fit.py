@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import huber_loss
+from torch.nn.functional import huber_loss, pad
 
+from resgym.benchmark.solved import Asked
+from resgym.functional import observe
+from resgym.game.state import GameState
 from sb3_ext.adapter.observations import to_device
 from sb3_ext.networks.policy_scores import seat_of
-from sb3_ext.teach.solved import Solved
 
 
 class Losses(NamedTuple):
@@ -30,7 +32,7 @@ class Losses(NamedTuple):
     value: Tensor
 
 
-def losses(values: Tensor, batch: Solved, gamma: float, temperature: float) -> Losses:
+def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Losses:
     """Both losses of action values [B, A] for solved positions, on the device of the values.
 
     A host's move that is not best takes one move more at least, an agent's gets one less. Every
@@ -48,8 +50,8 @@ def losses(values: Tensor, batch: Solved, gamma: float, temperature: float) -> L
         length = length if gamma == 1.0 else (1.0 - gamma**length) / (1.0 - gamma)
         return -length if host else length
 
-    optimal, host = batch.optimal.to(values.device), batch.seat == "host"
-    legal = torch.ones_like(optimal) if host else batch.coords.to(values.device)
+    regret, host = batch.regret.to(values.device), batch.coords is None
+    legal, optimal = regret >= 0, regret == 0
     logits = values / temperature
     whole, best = (logits.masked_fill(~each, -torch.inf) for each in (legal, optimal))
     choice = whole.logsumexp(1) - best.logsumexp(1)
@@ -68,9 +70,18 @@ def _row_mean(x: Tensor, chosen: Tensor) -> Tensor:
     return (x * chosen).sum(1) / chosen.sum(1).clamp(min=1)
 
 
-def model_losses(model: Any, batch: Solved, temperature: float) -> Losses:
+def model_losses(model: Any, batch: Asked, temperature: float) -> Losses:
     """The losses of a DDQN's online network on positions of its seat."""
     points = seat_of(model)[1]
-    observed = batch.observed(points.shape[0], scale=float(points.high.max()) <= 1.0)
+    observed = observation(batch, points.shape[0], scale=float(points.high.max()) <= 1.0)
     values = model.policy.q_net(to_device(observed, model.device))
     return losses(values, batch, model.gamma, temperature)
+
+
+def observation(batch: Asked, rows: int, scale: bool = True) -> Any:
+    """What an environment with this many rows and ``scale_observation=scale`` shows of them."""
+    points = pad(batch.state.points, (0, 0, 0, rows - batch.state.points.shape[1]), value=-1)
+    shown = observe(GameState(points, batch.state.count), scale)
+    if batch.coords is None:
+        return shown
+    return {"coords": batch.coords.to(torch.int8), "points": shown}

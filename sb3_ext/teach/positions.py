@@ -25,27 +25,24 @@ from resgym import (
     singularity_names,
     state_from_points,
 )
+from resgym.benchmark import SPLITS, Solved
 from resgym.game.actions import host_action_table
 from resgym.game.rng import derive_seed
 from resgym.game.state import canonical_state
 from resgym.kernels import resolve_backend
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import ask_players
-from resgym.solver.labels import Labeller
+from resgym.solver.labels import digests
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.teach.config import STUDENT, Family, TeachConfig
-from sb3_ext.teach.solved import Solved
 
 BATCH_ROWS = 8192
 WALKED_ROWS, WALKED_POSITIONS = 512, 5_000
 """Starts of a draw all of whose games are walked through, and positions until that is given up."""
 IDLE_BATCHES = 20
 """A family has no more to give once this many draws in a row brought nothing new."""
-HELD_OUT = 0.05
-"""Share of the canonical forms that serve to measure."""
-
 _NUMBER, _VALUE, _SPARSITY, _COORDINATE, _ZERO, _TWIST, _HOST, _AGENT = range(16, 24)
-_SETS, _ORDER, _FAMILY = 0x73657473, 0x6F72646572, 0x7465616368
+_ORDER, _FAMILY = 0x6F72646572, 0x7465616368
 
 
 def draw(
@@ -54,16 +51,15 @@ def draw(
     student: Player,
     beat: Callable[[], object] = lambda: None,
 ) -> Solved:
-    """Different positions of all families of a round, without best moves yet.
-
-    Of an agent each has a set that is drawn.
+    """Different positions of all families of a round, not solved yet.
 
     Raises:
         ConfigError: a family has no position that fits.
     """
     axes, seed, families = config.dimension, config.seed + number, config.rounds[number]
-    rows = max(family.most(axes)[1] for family in families)
-    met = {bytes(16)}  # the digest of what has none
+    # As many for every round, so that their positions can be joined.
+    rows = max(family.most(axes)[1] for each in config.rounds for family in each)
+    met: set[bytes] = set()
     if axes == 3:  # hosts are measured on the named ones, so they are taught none
         met.update(_digests(singularities())[0])
     kept: list[tuple[Tensor, ...]] = []
@@ -77,27 +73,24 @@ def draw(
             # In any order: the positions of a game must not come before those of later moves.
             words = _rows(state.num_games, seed, _ORDER, place, batch).words()
             state = state.select(words.argsort(stable=True))
-            digests, held_out = _digests(state)
+            forms, split = _digests(state)
             # A whole batch is met, however few of it are wanted: the next families draw others.
             new = []
-            for row, digest in enumerate(digests):
-                if digest not in met:
-                    met.add(digest)
+            for row, form in enumerate(forms):
+                if form not in met:
+                    met.add(form)
                     new.append(row)
             index = torch.tensor(new[:left], dtype=torch.int64)
             left, idle = left - len(index), 0 if len(index) else idle + 1
-            kept.append((state.points[index], state.count[index], held_out[index]))
+            kept.append((state.points[index], state.count[index], split[index]))
         if left == family.positions:
             raise ConfigError(
                 f"rounds: family {place}: got no position that fits in {batch} draws; expected "
                 "other points, max_value, alive or moves"
             )
-    points, count, held_out = map(torch.cat, zip(*kept, strict=True))
-    coords = torch.zeros(len(count), 0, dtype=torch.bool)
-    if config.seat == "agent":
-        table = host_action_table(axes)
-        coords = table[_rows(len(count), seed, _SETS).integers(len(table))]
-    return Solved(points, count, coords, held_out, coords[:, :0], torch.zeros_like(count))
+    points, count, split = map(torch.cat, zip(*kept, strict=True))
+    none = count.new_zeros(len(count), 0)
+    return Solved(points, count, split, none, none)
 
 
 def singularities() -> GameState:
@@ -111,11 +104,11 @@ def _rows(rows: int, *words: int, first: int = 0) -> RowRandom:
 
 
 def _digests(state: GameState) -> tuple[list[bytes], Tensor]:
-    """Digests of canonical forms as what a set can hold; bool [N]: those that serve to measure."""
-    _, rows, axes = state.points.shape
-    digests = Labeller(axes, rows).digests(state.points.numpy(), state.count.numpy())
-    share = (digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53
-    return digests.view("V16")[:, 0].tolist(), torch.from_numpy(share < HELD_OUT)
+    """Digests of canonical forms as what a set can hold; int64 [N]: places in `SPLITS`."""
+    found = digests(state.points.numpy(), state.count.numpy())
+    share = (found[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53
+    split = np.searchsorted([*SPLITS.values()], share, side="right")
+    return found.view("V16")[:, 0].tolist(), torch.from_numpy(split)
 
 
 def _batch(

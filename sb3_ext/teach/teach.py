@@ -19,6 +19,7 @@ import torch
 from stable_baselines3.common.utils import update_learning_rate
 from torch.nn.utils import clip_grad_norm_
 
+from resgym.benchmark.solved import Solved, joined, solve
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.model_state import (
@@ -40,7 +41,6 @@ from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.teach.config import TeachConfig
 from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.positions import draw
-from sb3_ext.teach.solved import Solved, joined, solve
 
 PIECE = 1024
 """Positions solved with one table, and lost at most when the command is killed."""
@@ -110,7 +110,7 @@ examples:
         for number in range(len(config.rounds) if config.updates else 1):
             self.data.append(self._round(number, lambda: beat(pulse, Used(self.update))))
             data = joined(self.data)
-            learnt, measured = data.select(~data.held_out), data.select(data.held_out)
+            learnt, measured = data.select(data.split > 0), data.select(data.split == 0)
             self.run_of.say(f"{len(learnt)} positions to learn from, {len(measured)} to measure")
             end = config.updates * (number + 1)
             while self.update < end:
@@ -129,7 +129,7 @@ examples:
         config, policy = self.config, self.model.policy
         update_learning_rate(self.optimizer, self._rate(self.update))
         policy.set_training_mode(True)
-        batch = data.drawn(config.batch_size, (config.seed, self.update))
+        batch = data.drawn(config.batch_size, (config.seed, self.update), config.seat)
         choice, value = model_losses(self.model, batch, config.temperature)
         self.optimizer.zero_grad()
         (choice + config.value_weight * value if config.value_weight else choice).backward()
@@ -143,7 +143,8 @@ examples:
         check_finite(self.model)
         choice, value, _ = (self._sums / self._sums[2]).tolist()
         self._sums = torch.zeros(3)
-        right = float(data.right(player_of(self.model)).double().mean()) if len(data) else 0.0
+        regret = data.asked(self.config.seat).chosen(player_of(self.model))
+        right = float((regret == 0).double().mean()) if len(data) else 0.0
         found = {"teach/right": right, "teach/choice": choice, "teach/value": value}
         self.history.append({"update": self.update, **found})
         self.run_of.say(f"update {self.update}: {found}")
@@ -157,7 +158,7 @@ examples:
             kept = {"seat", "dimension", "objective", "budget", "rounds", "seed"}
             name = f"solved-{digest_of(config.model_dump(include=kept))[:12]}"
         with TemporaryDirectory() as place:
-            file = Path(folder or place, f"{name}.safetensors")
+            file = Path(folder or place, f"{name}.npz")
             if not file.exists():
                 drawn = draw(config, number, player_of(self.model), check)
                 self.run_of.say(f"{name}: {len(drawn)} positions to be solved")
@@ -166,10 +167,11 @@ examples:
 
     def _solve(self, drawn: Solved, file: Path, check: Callable[[], None]) -> None:
         aside, rows = file.with_suffix(""), torch.arange(len(drawn)).split(PIECE)
-        pieces = [aside / f"{place:05d}.safetensors" for place in range(len(rows))]
+        pieces = [aside / f"{place:05d}.npz" for place in range(len(rows))]
         left = [each for each in zip(pieces, rows, strict=True) if not each[0].exists()]
         with spreading(vars(self.run_of.given).get("actors", 0), check) as spread:
-            work = partial(solve, self.config.objective, self.config.budget)
+            exact = self.config.seat == "agent"  # asked about every set, not about the best alone
+            work = partial(solve, self.config.objective, self.config.budget, exact)
             found = spread(work, (drawn.select(some) for _, some in left))
             for (piece, _), solved in zip(left, found, strict=True):
                 solved.save(piece)

@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
-from resgym import GameSpec, singularity_names, solve
-from resgym.measure.worst_case import worst_case_moves
+from resgym import GameSpec, singularity_names
+from resgym.benchmark import Solved
+from resgym.measure.strength import strength
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.positions import singularities
-from sb3_ext.teach.solved import Solved
 
 MAX_DEPTH = 25
 """Trees with a longer branch are given up: they miss by more than a move or two."""
@@ -38,7 +37,7 @@ class Teacher(BaseCallback):
     update alone. Logs ``teach/choice`` of the last update.
 
     Args:
-        data: a file of solved positions of the policy's seat.
+        data: a file of solved positions, for an agent with the costs of all moves.
         weight: weight of the loss.
         batch_size: positions in every update, drawn with replacement, the axes renamed at random.
         temperature: values are divided by it. They are numbers of moves under the reward ``step``:
@@ -59,19 +58,19 @@ class Teacher(BaseCallback):
         self.weight, self.batch_size, self.seed = weight, batch_size, seed
         self.temperature = temperature
         read = Solved.load(Path(data))
-        self.data = read.select(~read.held_out)
+        self.data = read.select(read.split > 0)
         self._last: Tensor | None = None
 
     def _on_training_start(self) -> None:
         model: Any = self.model
         seat, points = seat_of(model)
-        rows, axes = points.shape
-        own, (_, most, dimension) = self.data.seat, self.data.points.shape
-        if (own, dimension) != (seat, axes) or most > rows:
+        (rows, axes), (_, most, dimension) = points.shape, self.data.points.shape
+        if dimension != axes or most > rows:
             raise ValueError(
-                f"data: got positions of {most} points in {dimension} axes for the {own}; expected "
-                f"at most {rows} in {axes} for the {seat}, as the policy has"
+                f"data: got positions of {most} points in {dimension} axes; expected at most "
+                f"{rows} in {axes}, as the policy has"
             )
+        self.data.asked(seat)  # which is refused if they were solved for the other one
         if self.extra_loss not in model.extra_losses:  # left by a call that ended with an error
             model.extra_losses.append(self.extra_loss)
 
@@ -88,7 +87,8 @@ class Teacher(BaseCallback):
 
     def extra_loss(self, model: Any) -> Tensor:
         """The weighted loss of the positions of this update."""
-        batch = self.data.drawn(self.batch_size, (self.seed, model.num_updates))
+        seat, _ = seat_of(model)
+        batch = self.data.drawn(self.batch_size, (self.seed, model.num_updates), seat)
         choice = model_losses(model, batch, self.temperature).choice
         self._last = choice.detach()
         return self.weight * choice
@@ -176,9 +176,9 @@ class Margins(RhoEvaluation):
 
 def _deeper(host: Any) -> dict[str, int | None]:
     """Moves above the least depth in the worst case, by singularity."""
-    starts = singularities()
-    moves, given_up = worst_case_moves(host, starts, GameSpec(3), MAX_DEPTH, 100_000)
-    least = torch.tensor([int(solve(points).lower_bound) for points in starts.point_lists()])
-    known = ~given_up & (moves <= MAX_DEPTH)
-    more = zip(singularity_names(), (moves - least).tolist(), known.tolist(), strict=True)
-    return {name: each if good else None for name, each, good in more}
+    found = strength(host, singularities(), GameSpec(3), MAX_DEPTH, 100_000)
+    more = zip(singularity_names(), (found.moves - found.least).tolist(), strict=True)
+    return {
+        name: each if known else None
+        for (name, each), known in zip(more, found.per_start > 0, strict=True)
+    }

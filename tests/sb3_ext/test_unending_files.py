@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import resgym
+from resgym.benchmark import Solved
 from resgym.cli import main as resgym_main
 from resgym.scoreboard import read_rows
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE
-from sb3_ext.teach.solved import Solved
 from sb3_ext.train.loading import load_policy
 
 
@@ -53,7 +53,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "config.yml": read_mapping,
     "model.zip": load_policy,
     "model.safetensors": load_policy,
-    "solved.safetensors": Solved.load,
+    "solved.npz": Solved.load,
     "card": card,
     "checkpoint": checkpoint,
 }

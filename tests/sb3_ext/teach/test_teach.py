@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ import torch
 import yaml
 
 import resgym
+from resgym.benchmark import Solved
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.runs.checkpoint import list_checkpoints, read_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
 from sb3_ext.teach.config import TeachConfig
-from sb3_ext.teach.solved import Solved
 from sb3_ext.train.loading import load_player
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.teach.labelled import config
@@ -63,7 +64,7 @@ def test_a_run_is_a_player_and_a_beginning(whole):
     init_from(other, whole / "out")
     assert same(weights(other), networks(whole))
     first, second = (
-        {tuple(row) for row in Solved.load(whole / f"out/solved-{n}.safetensors").points.flatten(1)}
+        {tuple(row) for row in Solved.load(whole / f"out/solved-{n}.npz").points.flatten(1)}
         for n in (0, 1)
     )
     assert len(first) > 50
@@ -137,19 +138,14 @@ def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypat
 
 
 def shuffled(data: Solved) -> Solved:
-    """The same moves, handed out to the positions in another order (of one set for an agent)."""
-    order, source = torch.arange(len(data)), torch.Generator().manual_seed(1)
-    groups = (data.coords.long() * torch.tensor([1, 2, 4])[: data.coords.shape[1]]).sum(1)
-    for group in groups.unique():
-        rows = (groups == group).nonzero()[:, 0]
-        order[rows] = rows[torch.randperm(len(rows), generator=source)]
-    fields = (data.points, data.count, data.coords, data.held_out)
-    return Solved(*fields, data.optimal[order], data.value[order])
+    """The same costs, given to the positions in another order."""
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
+    return replace(data, costs=data.costs[order], after=data.after[order])
 
 
 def test_small_trees_may_be_taught_in_place_of_short_games(tmp_path):
     assert run(tmp_path, "--stop", "max_updates=2", objective="nodes", value_weight=0.0) == 0
-    data = Solved.load(tmp_path / "out/solved-0.safetensors")
+    data = Solved.load(tmp_path / "out/solved-0.npz")
     row = int(data.value.argmax())
     points = data.points[row, : data.count[row]].tolist()
     assert int(data.value[row]) == resgym.solve(points, "nodes").value

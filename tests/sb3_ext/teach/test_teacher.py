@@ -10,6 +10,7 @@ import torch
 from stable_baselines3.common.callbacks import CallbackList
 
 import resgym
+from resgym.benchmark.solved import joined, solve
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
@@ -17,32 +18,36 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
-from sb3_ext.teach.fit import losses
-from sb3_ext.teach.solved import joined
+from sb3_ext.teach.fit import losses, observation
 from sb3_ext.train.config_files import read_sections
+from tests.resgym.benchmark.recursion import small
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.teach.labelled import make, small
+from tests.sb3_ext.teach.labelled import make
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("solved")
-    for seat in ("host", "agent"):
-        small(seat).save(folder / f"{seat}.safetensors")
-    return {seat: str(folder / f"{seat}.safetensors") for seat in ("host", "agent")}
+    small().save(folder / "agent.npz")
+    solve("depth", 2000, False, small()).save(folder / "host.npz")
+    return {seat: str(folder / f"{seat}.npz") for seat in ("host", "agent")}
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_the_teacher_adds_its_loss(seat, files):
     """Its loss is that of the positions under all names of the axes, if it sees enough of them."""
     taught = Teacher(files[seat], 0.5, batch_size=10_000, temperature=0.3)
-    model, data = make(seat), small(seat)
-    data = data.select(~data.held_out)
+    model, data = make(seat), small()
+    data = data.select(data.split > 0)
     data = joined([data.renamed(torch.full((len(data),), order)) for order in range(6)])
-    values = model.q_net(data.observed(5)).detach()
-    expected = 0.5 * float(losses(values, data, 0.9, 0.3).choice)
-    assert float(taught.extra_loss(model).detach()) == pytest.approx(expected, rel=0.05)
+    expected = []
+    for action in range(4 if seat == "agent" else 1):
+        batch = data.asked(seat, torch.full((len(data),), action))
+        values = model.q_net(observation(batch, 5)).detach()
+        expected.append(0.5 * float(losses(values, batch, 0.9, 0.3).choice))
+    found = float(taught.extra_loss(model).detach())
+    assert found == pytest.approx(sum(expected) / len(expected), rel=0.05)
 
 
 def test_resuming_with_a_teacher_is_exact(tmp_path, files):
@@ -67,8 +72,10 @@ def test_resuming_with_a_teacher_is_exact(tmp_path, files):
 
 
 def test_what_does_not_fit_is_refused(files):
-    with pytest.raises(ValueError, match=r"data: got .* for the agent; expected .* for the host"):
-        make().learn(80, Teacher(files["agent"]))
+    with pytest.raises(ValueError, match="data: got positions solved for hosts"):
+        make("agent").learn(80, Teacher(files["host"]))
+    with pytest.raises(ValueError, match="expected at most 3 in 3"):
+        make(max_num_points=3).learn(80, Teacher(files["host"]))
     with pytest.raises(ValueError, match="data: nowhere"):
         Teacher("nowhere/at/all")
 

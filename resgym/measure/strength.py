@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from resgym import GameSpec, GameState, Player, solve
-from resgym.game.spec import Role
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
 from resgym.measure.rho import rho_bounds, rho_of_games
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.players import Player
+from resgym.solver.solve import solve
 
 
 class Strength(NamedTuple):
@@ -41,11 +43,6 @@ class Strength(NamedTuple):
         pair = (self.least, self.moves) if self.role == "host" else (self.moves, self.least)
         share = pair[0] / pair[1].clamp(min=1).double()
         return torch.where(self.open | (self.moves > self.limit), 0.0, share)
-
-    @property
-    def value(self) -> float:
-        """The mean of `per_start`."""
-        return float(self.per_start.mean())
 
     def summary(self) -> dict[str, Any]:
         """Plain data: rho of a perfect opponent, and how far it is from the optimum.
@@ -87,6 +84,7 @@ def strength(
     limit: int = 200,
     positions: int = 20_000,
     spread: Callable[..., Iterable[Any]] = map,
+    least: Tensor | None = None,
 ) -> Strength:
     """Return the worst case of a deterministic player, by search.
 
@@ -97,6 +95,7 @@ def strength(
         limit: games are cut after this many moves.
         positions: looked at for a start, after which a search is given up.
         spread: `map`, or the like in other processes.
+        least: int64 [N], the least depths if they are known; otherwise the solver finds them.
 
     Raises:
         ValueError: the solver does not know the rules of the game.
@@ -107,15 +106,19 @@ def strength(
             "False, the solver's rules"
         )
     rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
-    search = partial(_searched, player, spec, limit, positions)
+    search = partial(_searched, player, spec, limit, positions, least is None)
     parts = zip(*spread(search, [starts.select(each) for each in rows]), strict=True)
-    return Strength(player.role, limit, *map(torch.cat, parts))
+    found = map(torch.cat, parts)
+    known = () if least is None else (least, torch.ones_like(starts.finished()))
+    return Strength(player.role, limit, *found, *known)
 
 
 def _searched(
-    player: Player, spec: GameSpec, limit: int, positions: int, starts: GameState
+    player: Player, spec: GameSpec, limit: int, positions: int, solving: bool, starts: GameState
 ) -> tuple[Tensor, ...]:
+    moves = worst_case_moves(player, starts, spec, limit, positions)
+    if not solving:
+        return moves
     solved = [solve(points, max_positions=positions) for points in starts.point_lists()]
     least = torch.tensor([int(each.lower_bound) for each in solved])
-    proved = torch.tensor([each.proved for each in solved])
-    return (*worst_case_moves(player, starts, spec, limit, positions), least, proved)
+    return (*moves, least, torch.tensor([each.proved for each in solved]))

@@ -6,7 +6,7 @@ import pytest
 
 from resgym import GameSpec, make_agent, make_host
 from resgym.measure.rho import rho_starts
-from sb3_ext.attack.strength import strength
+from resgym.measure.strength import strength
 from tests.reference import players as reference
 from tests.reference.search import least_depth, shortest_game, tree_of
 
@@ -21,7 +21,7 @@ def test_longest_games_are_those_of_the_reference(host):
     depths = [least_depth(each) for each in starts.point_lists()]
     assert (found.moves.tolist(), found.least.tolist()) == (lengths, depths)
     shares = [depth / length for depth, length in zip(depths, lengths, strict=True)]
-    assert found.value == pytest.approx(sum(shares) / 12)
+    assert found.per_start.tolist() == pytest.approx(shares)
     summary = found.summary()
     assert summary["lowest"] == summary["highest"]
     assert summary["lowest"]["rho"] == pytest.approx(12 / sum(lengths))

@@ -1,0 +1,220 @@
+"""Positions with what the game costs after every move, as the solver proves it.
+
+Letters: N positions, P points, D axes, A host actions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.files import write_file
+from resgym.game.actions import coords_to_action, host_action_table
+from resgym.game.dominance import prune_dominated
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState
+from resgym.players import Player, ask_player
+from resgym.solver.labels import SOLVER_VERSION, Labeller
+from resgym.solver.search import Objective
+from resgym.trust import regular_file
+
+SPLITS = {"test": 0.05, "validation": 0.10, "train": 1.0}
+"""The parts of all positions, with the upper ends of their shares of the canonical forms."""
+
+_ROWS_AT_ONCE = 8192
+
+
+class Asked(NamedTuple):
+    """Solved positions as one seat is asked about them.
+
+    Attributes:
+        state: N positions.
+        coords: bool [N, D]: the host's sets, which an agent answers; None if the host is asked.
+        regret: int64 [N, A] of a host's sets or [N, D] of an agent's axes: what the move loses, 0
+            for best moves, -1 for axes outside the set.
+        value: int64 [N]: what the game costs if both seats play their best, an agent's move
+            counted.
+    """
+
+    state: GameState
+    coords: Tensor | None
+    regret: Tensor
+    value: Tensor
+
+    def chosen(self, player: Player) -> Tensor:
+        """int64 [N]: the regret of the moves that a player of this seat chooses."""
+        found = [self.regret[:0, 0]]
+        for rows in torch.arange(len(self.value)).split(_ROWS_AT_ONCE):
+            rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
+            coords = None if self.coords is None else self.coords[rows]
+            action = ask_player(player, self.state.select(rows), coords, rng)
+            found.append(self.regret[rows, action])
+        return torch.cat(found)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Positions with what the game costs after every move, under best play.
+
+    The cost is the least depth, or what another objective of the solver counts.
+
+    Attributes:
+        points: int64 [N, P, D]: alive points first, descending; absent rows -1.
+        count: int64 [N]: alive points, 2 or more.
+        split: int64 [N]: the part of all positions that this one is in, a place in `SPLITS`;
+            the same for all that differ by a shift, a factor or an order of axes or points.
+        costs: int64 [N, A]: the cost of the game after each of the host's sets, the move counted;
+            of sets that are not best perhaps a lower bound, above the least cost.
+        after: int64 [N, A, D]: the cost after a host's set and an agent's axis; -1 for axes outside
+            the set, or everywhere: then the positions were solved for hosts alone.
+    """
+
+    points: Tensor
+    count: Tensor
+    split: Tensor
+    costs: Tensor
+    after: Tensor
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(vars(self).values())
+
+    @property
+    def value(self) -> Tensor:
+        """int64 [N]: the cost of the game."""
+        return self.costs.amin(1)
+
+    @property
+    def state(self) -> GameState:
+        """The positions."""
+        return GameState(self.points, self.count)
+
+    def select(self, index: Tensor) -> Solved:
+        """The rows of an index, int64 [B] or bool [N]."""
+        return Solved(*(each[index] for each in self))
+
+    def asked(self, seat: str, action: Tensor | None = None) -> Asked:
+        """The positions as a seat is asked about them.
+
+        Args:
+            seat: ``host`` or ``agent``.
+            action: int64 [N], the host's sets that an agent is asked about; by default in turn.
+
+        Raises:
+            ValueError: an agent is asked, and the positions were solved for hosts alone.
+        """
+        if seat == "host":
+            return Asked(self.state, None, self.costs - self.value[:, None], self.value)
+        if len(self) and int(self.after.max()) < 0:
+            raise ValueError("data: got positions solved for hosts; expected the cost of all moves")
+        row, sets = torch.arange(len(self)), host_action_table(self.points.shape[2])
+        action = row % len(sets) if action is None else action
+        coords, after = sets[action], self.after[row, action]
+        regret = torch.where(coords, after.amax(1, keepdim=True) - after, -1)
+        return Asked(self.state, coords, regret, self.costs[row, action])
+
+    def drawn(self, rows: int, seed: Sequence[int], seat: str) -> Asked:
+        """This many rows with replacement, with random orders of the axes and, for agents, sets."""
+        if not len(self):
+            raise ValueError("data: got no position; expected some to learn from")
+        word = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        source = torch.Generator().manual_seed(int(word >> np.uint64(1)))
+        orders = len(axis_orders(self.points.shape[2])[0])
+        row, order, action = (
+            torch.randint(high, (rows,), generator=source)
+            for high in (len(self), orders, self.costs.shape[1])
+        )
+        return self.select(row).renamed(order).asked(seat, action)
+
+    def renamed(self, order: Tensor) -> Solved:
+        """The same positions under other names of the axes: `order` numbers `axis_orders`."""
+        orders, sets = (each[order] for each in axis_orders(self.points.shape[2]))
+        points = self.points.gather(2, orders[:, None].expand_as(self.points))
+        points, _ = prune_dominated(points.permute(2, 1, 0), self.count, points.shape[1])
+        row = torch.arange(len(self))[:, None]
+        after = self.after[row[..., None], sets[..., None], orders[:, None]]
+        return replace(self, points=points, costs=self.costs[row, sets], after=after)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The tensors as a file holds them, in the smallest signed types."""
+        found = {}
+        for name, each in vars(self).items():
+            largest = max(0, int(each.max())) if len(each) else 0
+            found[name] = each.numpy().astype(np.min_scalar_type(-1 - largest))
+        return found
+
+    def digest(self) -> str:
+        """SHA-256, equal for equal positions whatever file they came from."""
+        digest = hashlib.sha256()
+        for each in self.columns().values():
+            digest.update(f"{each.dtype.str} {each.shape}".encode() + each.tobytes())
+        return digest.hexdigest()
+
+    def save(self, file: Path) -> None:
+        """Write a file ``.npz``."""
+        columns: dict[str, Any] = {"solver": SOLVER_VERSION, **self.columns()}
+        np.savez_compressed(content := io.BytesIO(), **columns)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, content.getvalue())
+
+    @classmethod
+    def load(cls, file: Path) -> Solved:
+        """Read what `save` wrote; nothing in it is executed.
+
+        Raises:
+            ValueError: there is no such file, it is damaged, of another kind or of another version
+                of the solver; one line.
+        """
+        names = ["solver", *(field.name for field in fields(cls))]
+        try:
+            with regular_file(file, "data").open("rb") as raw:
+                opened = np.load(raw, allow_pickle=False)
+                solver, *found = (torch.from_numpy(opened[name].astype(int)) for name in names)
+            if int(solver) != SOLVER_VERSION:
+                raise ValueError(f"solver: got {int(solver)}; expected {SOLVER_VERSION}")
+        except Exception as error:  # whatever a damaged file makes of its readers
+            raise ValueError(f"data: {file}: {error!r:.300}") from error
+        return cls(*found)
+
+
+def joined(several: Sequence[Solved]) -> Solved:
+    """Several sets of positions, of the same number of rows, as one."""
+    return Solved(*map(torch.cat, zip(*several, strict=True)))
+
+
+def solve(objective: Objective, budget: int, exact: bool, drawn: Solved) -> Solved:
+    """Solve the positions, as far as the budget of expanded positions per position allows.
+
+    Which ones that are depends on all positions, because they share a table. What is not ``exact``
+    serves hosts alone.
+    """
+    points, count = drawn.points.numpy(), drawn.count.numpy()
+    labeller = Labeller(points.shape[2], points.shape[1], objective, budget=budget)
+    costs, after, good = map(torch.from_numpy, labeller.costs(points, count, exact))
+    return replace(drawn, costs=costs, after=after).select(good)
+
+
+@cache
+def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
+    """All orders of the axes, the identity first, and what each does to the host's actions.
+
+    Returns:
+        int64 [D!, D]: under order o the new axis j is the old axis ``axes[o, j]``; int64 [D!, A]:
+        the new host action k is the old action ``actions[o, k]``. Shared: do not write to them.
+    """
+    axes = torch.tensor(list(permutations(range(dimension))))
+    table = host_action_table(dimension)
+    # New axis j is in the new set where old axis order[j] is in the old one.
+    return axes, torch.stack([coords_to_action(table[:, order.argsort()]) for order in axes])

@@ -27,6 +27,7 @@ from resgym.render.scene import space_scene
 from resgym.render.shapes import picture_to_svg
 from resgym.terminal.hints import HINT_SECONDS, hint
 from resgym.terminal.match import Match, other_seat
+from resgym.terminal.score import score
 from resgym.trees.fan import Ray, chart_rays, path_rays
 from resgym.trees.growth import resolution_tree
 from resgym.web.models import list_models
@@ -244,6 +245,10 @@ def _hint(question: Question, models: Path | None) -> dict[str, Any]:
     return {"hint": hint(match.points, named, _names(question))}
 
 
+def _score(question: Question, models: Path | None) -> dict[str, Any]:
+    return score(*_replayed(question, models))
+
+
 def _tree(question: Question, models: Path | None) -> str | dict[str, Any]:
     """Return the tree of a host from the current position, as data or SVG text."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
@@ -280,4 +285,10 @@ def _names(question: Question) -> list[str]:
     return [variable_pretty(name) for name in _read(question.start)[0].variables]
 
 
-ANSWERS = {"game": _game, "hint": _hint, "tree": _tree, "picture.svg": _picture}
+ANSWERS = {
+    "game": _game,
+    "hint": _hint,
+    "picture.svg": _picture,
+    "score": _score,
+    "tree": _tree,
+}

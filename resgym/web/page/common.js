@@ -1,4 +1,4 @@
-// What all parts of the page share: elements, questions to the server, charts in words.
+// What all parts of the page share: elements, links, questions to the server, formulas.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -24,11 +24,15 @@ export function svgOf(text) {
   return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
 }
 
+// The link of a page: everything that is shown is in the part of the address behind #.
+export const linkTo = (fields) =>
+  `#${new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ""))}`;
+
 const LONGEST = 8000;
 const TRIES = 10; // of a server that is busy, or has just been started and not yet all in memory
 
 export async function ask(path, fields = {}) {
-  const query = new URLSearchParams(fields).toString();
+  const query = linkTo(fields).slice(1);
   if (query.length > LONGEST) throw new Error(`the request must have at most ${LONGEST} characters`);
   let response;
   for (let tries = 1; ; tries += 1) {
@@ -45,31 +49,63 @@ export async function ask(path, fields = {}) {
   return answer;
 }
 
-export function options(select, names, labels = (name) => name) {
-  const chosen = select.value;
-  select.replaceChildren(...names.map((name) => make("option", { value: name }, labels(name))));
-  if (names.includes(chosen)) select.value = chosen;
+export function problem(text) {
+  byId("problem").hidden = !text;
+  byId("problem").textContent = text;
+}
+
+// Offer names in a list; one that is still among them stays chosen.
+export function options(select, names, first) {
+  const chosen = names.includes(select.value) ? select.value : first;
+  select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
+  select.value = chosen;
+}
+
+export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+// Replace buttons; a keyboard that was on one of them continues on the first new one.
+export function replaceButtons(box, buttons) {
+  const focused = box.contains(document.activeElement);
+  box.replaceChildren(...buttons);
+  if (focused) box.querySelector("button:enabled, a")?.focus();
+}
+
+export const numberKey = (index) => (index < 10 ? make("kbd", {}, String((index + 1) % 10)) : "");
+
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const LOWERED = "₀₁₂₃₄₅₆₇₈₉";
+
+// A polynomial with true superscripts, from the server's text: x²y₁ + z.
+export function formula(text) {
+  const span = make("span", { class: "formula" });
+  for (const [part] of text.matchAll(/[⁰¹²³⁴⁵⁶⁷⁸⁹]+|[₀-₉]+|[A-Za-z]+|[^⁰¹²³⁴⁵⁶⁷⁸⁹₀-₉A-Za-z]+/g)) {
+    const digits = (row) => [...part].map((digit) => row.indexOf(digit)).join("");
+    if (RAISED.includes(part[0])) span.append(make("sup", {}, digits(RAISED)));
+    else if (LOWERED.includes(part[0])) span.append(make("sub", {}, digits(LOWERED)));
+    else span.append(/[A-Za-z]/.test(part[0]) ? make("i", {}, part) : part);
+  }
+  return span;
 }
 
 // An equation with what the exceptional divisors take out of it.
 export function equation({ factor, rest }) {
-  if (!factor) return [rest];
-  const taken = make("span", { class: "factor" }, factor);
-  return rest === "1" ? [taken] : [taken, rest.includes("+") ? ` · (${rest})` : ` · ${rest}`];
+  if (!factor) return [formula(rest)];
+  const taken = make("span", { class: "factor" }, formula(factor));
+  return rest === "1" ? [taken] : [taken, formula(rest.includes("+") ? ` · (${rest})` : ` · ${rest}`)];
 }
 
 // A chart's coordinates, equation and divisors, as the server tells them.
 export function chartFacts(facts) {
   const rows = facts.divisors.map((divisor) => make("tr", { class: divisor.exceptional ? "exceptional" : "" },
     ...[
-      `${divisor.name} = 0`, divisor.exceptional ? "exceptional" : "coordinate", `(${divisor.ray.join(", ")})`,
+      formula(`${divisor.name} = 0`), divisor.exceptional ? "exceptional" : "coordinate", `(${divisor.ray.join(", ")})`,
       divisor.multiplicity, divisor.log_discrepancy, divisor.pole ?? "–",
     ].map((text) => make("td", {}, text))));
-  const head = ["divisor", "", "ray", "N", "ν", "−ν/N"].map((text) => make("th", { scope: "col" }, text));
+  const head = ["divisor", "kind", "ray", "N", "ν", "−ν/N"].map((text) => make("th", { scope: "col" }, text));
   return [
     make("h3", {}, "Equation"), make("p", { class: "equation" }, ...equation(facts)),
     make("h3", {}, "Old coordinates in new ones"),
-    make("p", { class: "formulas" }, ...facts.coordinates.map((text) => make("span", {}, text))),
+    make("p", { class: "formulas" }, ...facts.coordinates.map(formula)),
     make("h3", {}, "Divisors"),
     make("div", { class: "scroll" }, make("table", { class: "divisors" },
       make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 
+from resgym.game.plain import canonical, moved, prune, search_actions
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
 from resgym.polynomials.parse import parse
+from resgym.solver.solve import solve
 from resgym.web import answers
 from resgym.web.questions import MAX_MOVES, read_question
 
@@ -115,6 +118,37 @@ def test_hints():
     assert "at most 7 moves" in answer("hint", start="E8", seat="host")["hint"]
     with pytest.raises(ValueError, match="the game is over"):
         answer("hint", start="x*y+x", seat="host")
+
+
+def test_a_perfect_game_costs_nothing():
+    """A person who takes the best set each time, against the optimal agent, ends E6 at par."""
+    fields = {"start": "E6", "seat": "host", "opponent": "optimal"}
+    game = answer(**fields)
+    while not game["ending"]:
+        sets = {choice["text"]: choice["code"] for choice in game["choices"]}
+        best = answer("hint", **fields)["hint"].partition(" is best")[0]
+        game = answer(**fields, named=sets[best])
+        fields["moves"] = game["moves"]
+    found = answer("score", **fields)
+    assert (found["par"], found["left"], found["lost"]) == (6, 0, [0, 0])
+    assert found["costs"] == [[0, 0]] * 6
+    # In the agent's seat the host's set of the current move belongs to the question.
+    assert answer("score", start="E6", opponent="zeillinger")["left"] == 7
+
+
+def test_the_puzzles_rise_in_proved_depth():
+    """Thirty different starts, in each of which a wrong first set costs something."""
+    path = Path(answers.__file__).with_name("page") / "puzzles.json"
+    puzzles = json.loads(path.read_text(encoding="utf-8"))
+    starts = [parse(puzzle["start"]) for puzzle in puzzles]
+    assert len({canonical(prune(start)) for start in starts}) == len(puzzles) == 30
+    depths = [puzzle["depth"] for puzzle in puzzles]
+    assert depths == sorted(depths)
+    for puzzle, start in zip(puzzles, starts, strict=True):
+        assert solve(start).value == puzzle["depth"]
+        assert puzzle["text"] == start.pretty()
+        after = (moved(start, axes, i) for axes in search_actions(start.dimension) for i in axes)
+        assert any(solve(points).value >= puzzle["depth"] for points in after)
 
 
 def test_pictures():

@@ -10,7 +10,15 @@ import pytest
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-SIZES = {"wide": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+LOOKS = {
+    "wide": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "phone": {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"},
+}
+FOCUSED = """() => {
+  const at = document.activeElement, outline = getComputedStyle(at);
+  const visible = outline.outlineStyle !== "none" && parseFloat(outline.outlineWidth) > 0;
+  return [at.matches("SELECTOR"), visible];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -24,58 +32,144 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(params=sorted(SIZES))
+@pytest.fixture(params=sorted(LOOKS))
 def page(browser, served, request):
-    """A page of one size; whatever it writes to the console is an error."""
-    opened = browser.new_page(viewport=SIZES[request.param], reduced_motion="reduce")
+    """The start page in one look; a line in its console or a word off the screen is an error."""
+    opened = browser.new_page(**LOOKS[request.param], reduced_motion="reduce")
     said = []
     opened.on("console", lambda message: said.append(message.text))
     opened.on("pageerror", lambda error: said.append(str(error)))
-    opened.goto(f"{served.address}#start=E8&seat=host&opponent=greedy_points")
+    opened.on("request", lambda asked: asked.url.startswith(served.address) or said.append(asked))
+    opened.goto(served.address)
     opened.wait_for_selector("html[data-ready]")
     yield opened
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
     opened.close()
     # A refusal is a line of the console too.
-    assert [text for text in said if not text.startswith("Failed to load resource")] == []
+    assert [text for text in said if not str(text).startswith("Failed to load resource")] == []
 
 
-def test_a_game_by_keys(page):
-    page.keyboard.press("4")
-    page.locator("#history .move").wait_for()
-    assert "host {x, y, z}" in page.inner_text("#history .move")
-    assert "moves=012." in page.url
-    page.keyboard.press("h")
-    page.locator("#advice", has_text="is best").wait_for()
+def take(page, selector: str) -> None:
+    """Press Enter on an element that the Tab key reaches; its focus must be visible."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        reached, visible = page.evaluate(FOCUSED.replace("SELECTOR", selector))
+        if reached:
+            assert visible, selector
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"the Tab key does not reach {selector}")
+
+
+def play_by_hints(page) -> int:
+    """Take the hinted set until the game is over; return the number of moves."""
+    for number in range(20):
+        page.keyboard.press("h")
+        page.locator("#advice", has_text="is best").wait_for()
+        best = page.inner_text("#advice").partition(" is best")[0]
+        page.locator("#choices .choice", has_text=best).first.click()
+        page.locator(f"#history .move >> nth={number}").wait_for()
+        if "over" in page.inner_text("#status"):
+            return number + 1
+    raise AssertionError("the game does not end")
+
+
+def test_six_steps_by_keyboard_alone(page):
+    take(page, "#home .door[href*=learn]")
+    for number, taken in enumerate(
+        ["#step-next", ".choice", ".choice", "#step-next", "#step-next"]
+    ):
+        page.locator("#step-title", has_text=f"{number + 1}. ").wait_for()
+        take(page, taken)
+    page.locator("#lesson", has_text="Be the host again").wait_for()
+    for answer in ("1 more move", "The game is over"):
+        # {y, z} is the best set of both moves.
+        page.locator("#learn-choices .choice", has_text="{y, z}").wait_for()
+        page.keyboard.press("3")
+        page.locator("#lesson", has_text=answer).wait_for()
+    take(page, "#step-next")
+    page.locator("#par", has_text="Par 6").wait_for()
+
+
+def test_a_perfect_game_is_praised_and_a_mistake_is_counted(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6: 0 moves so far, 6 more").wait_for()
+    page.keyboard.press("1")
+    page.locator("#verdict", has_text="it cost 1 move").wait_for()
     page.keyboard.press("u")
     page.locator("#undo:disabled").wait_for()
-    page.go_back()
-    page.locator("#history .move").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert play_by_hints(page) == 6
+    page.locator("#verdict", has_text="Perfect game! 6 moves").wait_for()
+    # The focus is where the next choice is.
+    assert page.evaluate("document.activeElement.closest('#choices') !== null")
 
 
-def test_the_link_is_the_game(page, served):
-    page.select_option("#seat", "agent")
-    page.select_option("#opponent", "zeillinger")
-    page.fill("#start", "x^13+x^6*y^4+y^9")
-    page.click("#setup button.primary")
-    page.locator("#status", has_text="The host named {x, y}").wait_for()
-    page.click("#choices .choice >> nth=1")
-    page.locator("#history .move").wait_for()
-    shown = page.inner_text("#history")
-    other = page.context.browser.new_page()
-    other.goto(page.url)
-    other.locator("#history .move").wait_for()
-    assert other.inner_text("#history") == shown
-    other.close()
+def test_a_game_without_progress_says_so(page, served):
+    moves = ",".join(["02.0"] * 4)
+    page.goto(f"{served.address}#start=E6&seat=host&opponent=choose_first&moves={moves}")
+    page.locator("#verdict", has_text="No progress for 3 moves").wait_for()
+    page.keyboard.press("1")
+    page.locator("#verdict").wait_for()
 
 
-def test_the_tree_unfolds_and_leads_to_a_chart(page):
-    page.keyboard.press("t")
-    page.locator("#tree details[open]").first.wait_for()
-    page.locator("#tree .leaf").first.click()
-    assert "Chart" in page.inner_text("#tree-chart")
+def test_solved_puzzles_are_remembered(page):
+    take(page, "#home .door[href*=puzzles]")
+    take(page, "#puzzle-list a")
+    page.locator("#play-title", has_text="Puzzle 1 of 30").wait_for()
+    play_by_hints(page)
+    page.locator("#choices", has_text="Next puzzle").wait_for()
+    page.locator("#verdict.good").wait_for()
+    page.reload()
+    page.locator("header nav a", has_text="Puzzles").click()
+    page.locator("#puzzle-list li >> nth=0", has_text="solved").wait_for()
+    assert page.inner_text("#puzzle-count") == "1 of 30 solved."
+
+
+def test_a_walk_through_the_tree(page):
+    take(page, "#home .door[href*=explore]")
+    page.locator("#node-title", has_text="Chart 1 of").wait_for()
+    page.locator("#children .choice").first.wait_for()
+    for depth in range(1, 20):
+        page.keyboard.press("1")
+        page.locator(f"#path a >> nth={depth}").wait_for()
+        if not page.locator("#children .choice").count():
+            break
+    assert "resolved" in page.inner_text("#node-title")
+    page.keyboard.press("u")
+    page.locator("#children .choice").first.wait_for()
     with page.expect_download() as saved:
         page.click("#tree-json")
     assert json.loads(saved.value.path().read_text())["complete"]
-    page.click("#tree-chart button")
-    page.locator("#status", has_text="the game is over").wait_for()
+    take(page, "#play-here")
+    page.locator("#status", has_text="Choose two or more axes").wait_for()
+
+
+def test_the_link_is_the_game(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par").wait_for()
+    page.keyboard.press("/")
+    page.select_option("#seat", "agent")
+    page.select_option("#opponent", "zeillinger")
+    page.keyboard.press("Escape")
+    page.fill("#start", "x^13+x^6*y^4+y^9")
+    page.keyboard.press("Enter")
+    page.locator("#status", has_text="The host chose {x, y}").wait_for()
+    page.click("#choices .choice >> nth=1")
+    page.locator("#history .badge").wait_for()
+    shown = page.inner_text("#history")
+    other = page.context.browser.new_page()
+    other.goto(page.url)
+    other.locator("#history .badge").wait_for()
+    assert other.inner_text("#history") == shown
+    other.close()
+    page.go_back()
+    page.wait_for_url(lambda url: "moves" not in url)
+
+
+def test_a_refusal_is_shown(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par").wait_for()
+    page.keyboard.press("/")
+    page.fill("#start", "x^2+")
+    page.keyboard.press("Enter")
+    page.locator("#problem:not([hidden])").wait_for()

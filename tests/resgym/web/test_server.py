@@ -32,6 +32,7 @@ def test_a_game_a_hint_and_a_tree(served):
     status, game = served.ask("game", start="E8", seat="host", opponent="greedy_points", named="01")
     assert (status, len(game["history"])) == (200, 1)
     assert served.ask("hint", start="E8", seat="host")[1]["hint"].startswith("{x, y, z} is best")
+    assert served.ask("score", start="E8", seat="host")[1]["par"] == 7
     assert served.ask("tree", start="E8")[1]["num_nodes"] > 50
     assert served.get("/api/picture.svg?start=x^2+y^3")[1].startswith("<svg")
 
@@ -106,6 +107,10 @@ HOSTILE = [
     "/api/game?start=E8&moves=" + "01.0," * 400,
     "/api/hint?start=random(dim=10,points=200,max=900)",
     "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
+    "/api/score?start=random(dim=10,points=200,max=900)",
+    "/api/score?start=random(dim=7,points=30,max=60)&seat=both&moves=01.0,23.2&named=03",
+    "/api/score?start=E8&moves=" + "01.0," * 199 + "01.0",
+    "/api/score?page=learn&start=E6",
     "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
     "/api/game?start=random(dim=9,points=1024,max=5)",
     "/api/game?start=E8&opponent=models/../../secret.txt",

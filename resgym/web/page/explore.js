@@ -1,0 +1,97 @@
+// A resolution tree: one walks from chart to chart, the whole tree stands beside it.
+import { board } from "./board.js";
+import { ask, byId, chartFacts, counted, equation, formula, linkTo, make, numberKey, options, problem, replaceButtons } from "./common.js";
+
+const ENDS = { resolved: "resolved", depth: "cut: too deep", size: "cut: too many charts", overflow: "cut: exponents too large" };
+let tree = null;
+let question = null;
+let asked = 0;
+
+const chartOf = (number) => tree.charts[number - 1];
+const linkOf = (chart) => linkTo({ page: "explore", ...question, chart });
+
+export async function openTree(fields) {
+  const number = ++asked;
+  const wanted = { start: fields.start ?? "E6", host: fields.host ?? "optimal", moves: fields.moves ?? "" };
+  if (linkTo(wanted) !== linkTo(question ?? {})) {
+    byId("forest").hidden = true;
+    byId("tree-totals").textContent = "Growing …";
+    const grown = await ask("tree", wanted).catch((error) => {
+      byId("tree-totals").textContent = "";
+      question = null;
+      throw error;
+    });
+    if (number !== asked) return;
+    [tree, question] = [grown, wanted];
+    showTree();
+  }
+  await showChart(chartOf(Number(fields.chart)) ?? tree.charts[0], number);
+}
+
+function showTree() {
+  byId("root").value = question.start;
+  byId("tree-host").value = question.host;
+  const threshold = tree.log_canonical_threshold ? `; log canonical threshold of this monomial ideal ${tree.log_canonical_threshold}` : "";
+  const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
+  const from = question.moves ? `After ${question.moves}: ` : "";
+  byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}${threshold}.`;
+  for (const [id, form] of [["tree-svg", "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
+    byId(id).href = `api/tree?${linkTo({ ...question, form }).slice(1)}`;
+  }
+  byId("tree-growing").hidden = ![2, 3].includes(tree.variables.length);
+  byId("tree").replaceChildren(branch(chartOf(1)));
+  byId("forest").hidden = false;
+}
+
+// A chart and all below it, folded: a link to each.
+function branch(chart) {
+  const link = make("a", { href: linkOf(chart.chart) },
+    ...(chart.parent ? [make("b", {}, tree.names[chart.axis]), " "] : []), ...equation(chart));
+  link.dataset.chart = chart.chart;
+  if (!chart.children.length) return make("div", { class: "leaf" }, link, " ", ending(chart));
+  return make("details", { open: chart.depth < 2 }, make("summary", {}, link), ...chart.children.map((each) => branch(chartOf(each))));
+}
+
+const ending = (chart) => make("span", { class: `badge ${chart.ending === "resolved" ? "good" : "bad"}` }, ENDS[chart.ending] ?? chart.ending);
+
+async function showChart(chart, number) {
+  const path = [];
+  for (let each = chart; each; each = chartOf(each.parent)) path.unshift(each);
+  const moves = [...(question.moves ? [question.moves] : []),
+    ...path.slice(1).map((each) => `${chartOf(each.parent).axes.join("")}.${each.axis}`)].join(",");
+  byId("node-title").replaceChildren(`Chart ${chart.chart} of ${tree.num_nodes} `, chart.children.length ? "" : ending(chart));
+  byId("path").replaceChildren(...path.flatMap((each) => [each.parent ? " › " : "",
+    make("a", { href: linkOf(each.chart), ...(each === chart && { "aria-current": "true" }) }, each.parent ? tree.names[each.axis] : "start")]));
+  byId("node-equation").replaceChildren(...equation(chart));
+  const axes = (chart.axes ?? []).map((axis) => tree.names[axis]).join(", ");
+  byId("node-move").textContent = chart.children.length ? `The host blows up {${axes}}. Choose a chart:` : "";
+  replaceButtons(byId("children"), chart.children.map((each, index) =>
+    make("a", { class: "button choice", href: linkOf(each) }, numberKey(index), `${tree.names[chartOf(each).axis]}:`, make("span", {}, ...equation(chartOf(each))))));
+  byId("parent").disabled = !chart.parent;
+  byId("parent").onclick = () => { location.hash = linkOf(chart.parent); };
+  byId("play-here").href = linkTo({ start: question.start, seat: "host", opponent: "optimal", moves });
+  byId("node-facts").replaceChildren(...chartFacts(chart));
+  mark(chart);
+  const game = await ask("game", { start: question.start, seat: "both", moves });
+  if (number === asked) byId("node-board").replaceChildren(...board(game, chart.axes ?? []));
+}
+
+// Show a chart in the whole tree.
+function mark(chart) {
+  byId("tree").querySelector("[aria-current]")?.removeAttribute("aria-current");
+  const link = byId("tree").querySelector(`[data-chart="${chart.chart}"]`);
+  link.setAttribute("aria-current", "true");
+  for (let each = link.closest("details"); each; each = each.parentElement.closest("details")) each.open = true;
+  const box = byId("tree");
+  box.scrollTop += link.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
+}
+
+export function setUpTree(known) {
+  options(byId("tree-host"), known.hosts, "optimal");
+  byId("plant").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const link = linkTo({ page: "explore", ...Object.fromEntries(new FormData(event.target)) });
+    if (link === location.hash) openTree(Object.fromEntries(new FormData(event.target))).catch((error) => problem(error.message));
+    else location.hash = link;
+  });
+}

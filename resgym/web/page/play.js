@@ -1,0 +1,214 @@
+// A game: what the link says, the server's answer to it, and the person's next choice.
+import { board } from "./board.js";
+import { ask, byId, chartFacts, counted, formula, linkTo, make, numberKey, options, problem, replaceButtons } from "./common.js";
+import { markSolved, puzzleAt } from "./puzzles.js";
+
+const FIELDS = ["start", "seat", "opponent", "seed", "moves", "named"];
+const FIRST = { start: "E6", seat: "host", opponent: "optimal" };
+const ENDS = {
+  resolved: "One monomial is left: the game is over.",
+  cut: "Cut: the game has as many moves as may be played.",
+  overflow: "Stopped: an exponent would pass 2^59.",
+};
+const STALLED = 2; // moves without progress that are worth a word
+let known = null;
+let game = null;
+let puzzle = null;
+let asked = 0;
+let marked = new Set();
+
+export const fieldsOf = (state) => Object.fromEntries(FIELDS.filter((name) => state[name]).map((name) => [name, state[name]]));
+const here = (change = {}) => fieldsOf({ ...game, ...change });
+const linkOf = (fields) => linkTo({ ...fields, puzzle: puzzle?.number });
+const goTo = (change) => { location.hash = linkOf(here(change)); };
+export const withMove = (moves, axes, axis) => [...(moves ? [moves] : []), `${axes}.${axis}`].join(",");
+const movesUpTo = (count) => game.moves.split(",").slice(0, count).join(",");
+const mine = () => (game.seat === "agent" ? 1 : 0);
+
+export async function openGame(fields) {
+  const number = ++asked;
+  const wanted = fields.start ? fieldsOf(fields) : FIRST;
+  const answer = await ask("game", wanted);
+  const found = fields.puzzle ? await puzzleAt(fields.puzzle, wanted.start) : null;
+  if (number !== asked) return;
+  game = answer;
+  puzzle = found;
+  // The opponent's answer is part of the link from now on.
+  history.replaceState(null, "", linkOf(here()));
+  render();
+  const score = await ask("score", here({ named: game.seat === "host" ? "" : game.named })).catch((error) => ({ error: error.message }));
+  if (number === asked) judge(score);
+}
+
+function render() {
+  marked = new Set();
+  byId("new-game").hidden = Boolean(puzzle);
+  byId("play-title").textContent = puzzle ? `Puzzle ${puzzle.number} of ${puzzle.count}` : "Play";
+  byId("start").value = game.start;
+  byId("seat").value = game.seat;
+  byId("seed").value = game.seed;
+  showOpponents();
+  byId("opponent").value = game.opponent;
+  byId("notices").hidden = !game.notices.length;
+  byId("notices").textContent = game.notices.join("; ");
+  byId("board").replaceChildren(...board(game));
+  byId("save-picture").hidden = !(game.scene || game.picture);
+  byId("save-game").href = `api/game?${linkTo(here()).slice(1)}`;
+  byId("tree-link").href = linkTo({ page: "explore", start: game.start, moves: game.moves });
+  byId("advice").hidden = byId("verdict").hidden = true;
+  byId("undo").disabled = !game.history.length && !(game.seat === "both" && game.named);
+  byId("hint").disabled = !game.to_play;
+  byId("status").replaceChildren(...statusText());
+  byId("par").textContent = "The solver counts …";
+  showChoices();
+  showHistory([]);
+  byId("chart").replaceChildren(...chartFacts(game.chart));
+}
+
+function statusText() {
+  if (game.ending) return [make("b", {}, ENDS[game.ending])];
+  const named = [...game.named].map((axis) => game.variables[axis]).join(", ");
+  if (game.to_play === "host") return [make("b", {}, "Choose two or more axes to blow up.")];
+  return [make("b", {}, "The host chose ", make("span", { class: "named" }, `{${named}}`), ". Choose one of these axes.")];
+}
+
+// What the server has proved about the moves so far.
+function judge(score) {
+  if (score.error) score = { par: null, left: null, costs: [], lost: [null, null], stalled: 0 };
+  const played = game.history.length;
+  const left = game.ending ? "" : score.left === null ? "" : `, ${score.left} more with best play`;
+  const par = score.par === null ? `Par is not proved in ${known.hint_seconds} s` : `Par ${score.par}`;
+  byId("par").replaceChildren(make("b", {}, par), `: ${counted(played, "move")} so far${left}.`);
+  showHistory(score.costs);
+  if (played) showVerdict(score);
+  if (puzzle && game.ending === "resolved" && score.lost[0] === 0) markSolved(puzzle);
+  if (game.ending) showChoices(firstMistake(score.costs));
+}
+
+const firstMistake = (costs) => costs.findIndex((cost) => (game.seat === "both" ? cost[0] || cost[1] : cost[mine()]));
+
+function showVerdict({ par, costs, lost, stalled }) {
+  const played = counted(costs.length || game.history.length, "move");
+  const lines = [];
+  if (game.ending) {
+    lines.push(game.seat === "both"
+      ? `${played}. The host's choices cost ${shown(lost[0])}, the agent's ${shown(lost[1])}.`
+      : verdictOf(played, par, lost[mine()]));
+  } else if (game.seat !== "both") {
+    lines.push(`Your last move: ${words(costs.at(-1)?.[mine()], mine())}.`);
+  }
+  if (stalled >= STALLED && !game.ending) lines.push(`No progress for ${counted(stalled, "move")}: the end is no nearer than before.`);
+  const good = game.ending ? game.ending === "resolved" && lost[mine()] === 0 : costs.at(-1)?.[mine()] === 0 && lines.length === 1;
+  byId("verdict").hidden = !lines.length;
+  byId("verdict").className = good ? "note good" : "note";
+  byId("verdict").replaceChildren(...lines.map((line) => make("span", {}, line)));
+}
+
+const shown = (cost) => (cost === null ? "an unproved number of moves" : counted(cost, "move"));
+
+function verdictOf(played, par, lost) {
+  if (lost === null || par === null) return `Finished in ${played}. The solver had not enough time to judge it.`;
+  if (game.ending !== "resolved") return `Unfinished after ${played}; par is ${par}.`;
+  if (lost) return `Finished in ${played}, par is ${par}. Your choices cost ${counted(lost, "move")}.`;
+  const helped = game.history.length === par ? "" : ` The ${game.seat === "host" ? "agent" : "host"} made it easier than best play.`;
+  return `Perfect game! ${played}, par is ${par}: every choice of yours was optimal.${helped}`;
+}
+
+function words(cost, seat) {
+  if (cost === null || cost === undefined) return "not judged in time";
+  if (cost === 0) return "optimal";
+  return seat ? `it gave away ${counted(cost, "move")}` : `it cost ${counted(cost, "move")}`;
+}
+
+function showHistory(costs) {
+  const back = (count) => make("button", { class: "plain", title: "Back to this position", onclick: () => goTo({ moves: movesUpTo(count), named: "" }) },
+    formula(count ? game.history[count - 1].position : game.first));
+  const badges = (index) => [0, 1].filter((seat) => costs[index] && (game.seat === "both" || seat === mine())).map((seat) => {
+    const cost = costs[index][seat];
+    const name = game.seat === "both" ? `${["host", "agent"][seat]} ` : "";
+    const text = cost === null ? "?" : cost === 0 ? "optimal" : `${seat ? "−" : "+"}${counted(cost, "move")}`;
+    return make("span", { class: `badge ${cost === 0 ? "good" : cost ? "bad" : ""}`, title: words(cost, seat) }, name + text);
+  });
+  byId("history").replaceChildren(
+    make("li", {}, back(0)),
+    ...game.history.map(({ move }, index) => make("li", {}, make("span", { class: "move" }, move, " ", ...badges(index)), back(index + 1))));
+  byId("history").scrollTop = byId("history").scrollHeight;
+}
+
+function choose(code) {
+  if (game.to_play === "agent") goTo({ moves: withMove(game.moves, game.named, code), named: "" });
+  else goTo({ named: code });
+}
+
+function showChoices(mistake = -1) {
+  const toMark = game.to_play === "host" && !game.choices.length;
+  const buttons = toMark
+    ? game.variables.map((name, axis) => make("button", { class: "choice", "aria-pressed": "false", onclick: () => mark(axis) }, numberKey(axis), name))
+    : game.choices.map(({ code, text }, index) => make("button", { class: "choice", onclick: () => choose(code) }, numberKey(index), text));
+  if (toMark) buttons.push(make("button", { id: "name", class: "primary", disabled: true, onclick: nameMarked }, "Blow up"));
+  if (game.ending) {
+    if (puzzle) {
+      const next = puzzle.next ? { start: puzzle.next, seat: "host", opponent: "optimal", puzzle: puzzle.number + 1 } : { page: "puzzles" };
+      buttons.push(make("a", { class: "button primary", href: linkTo(next) }, puzzle.next ? "Next puzzle" : "All puzzles"));
+    }
+    if (mistake >= 0) buttons.push(make("button", { onclick: () => goTo({ moves: movesUpTo(mistake), named: "" }) }, `Try again from move ${mistake + 1}`));
+    buttons.push(make("button", { onclick: () => goTo({ moves: "", named: "" }) }, "Play it again"));
+  }
+  replaceButtons(byId("choices"), buttons);
+}
+
+function mark(axis) {
+  if (!marked.delete(axis)) marked.add(axis);
+  byId("choices").querySelectorAll(".choice").forEach((button, each) => button.setAttribute("aria-pressed", marked.has(each)));
+  byId("name").disabled = marked.size < 2;
+}
+
+const nameMarked = () => choose([...marked].sort((one, other) => one - other).join(""));
+
+function undo() {
+  if (game.seat === "both" && game.named) return goTo({ named: "" });
+  return goTo({ moves: movesUpTo(-1), named: "" });
+}
+
+async function hint() {
+  const number = asked;
+  byId("advice").hidden = false;
+  byId("advice").textContent = `The solver has ${known.hint_seconds} s …`;
+  const text = await ask("hint", here()).then((answer) => answer.hint, (error) => error.message);
+  if (number === asked) byId("advice").textContent = `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
+async function copyLink() {
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  byId("advice").hidden = false;
+  byId("advice").textContent = copied ? "The link of this position is in your clipboard." : `Link: ${location.href}`;
+}
+
+function showOpponents() {
+  const seat = byId("seat").value;
+  byId("opponent-field").hidden = seat === "both";
+  options(byId("opponent"), seat === "agent" ? known.hosts : known.agents, "optimal");
+}
+
+function savePicture(event) {
+  const text = game.picture ?? new XMLSerializer().serializeToString(byId("board").querySelector("svg"));
+  event.target.href = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}
+
+export function setUpGame(options_) {
+  known = options_;
+  byId("new-game").open = innerWidth > 820;
+  byId("setup").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const fields = Object.fromEntries(new FormData(event.target));
+    if (fields.seat === "both") delete fields.opponent;
+    const link = linkTo(fields);
+    if (link === location.hash) openGame(fields).catch((error) => problem(error.message));
+    else location.hash = link;
+  });
+  byId("seat").addEventListener("change", showOpponents);
+  byId("undo").addEventListener("click", undo);
+  byId("hint").addEventListener("click", hint);
+  byId("link").addEventListener("click", copyLink);
+  byId("save-picture").addEventListener("click", savePicture);
+}

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
-from sb3_ext.networks.policy_scores import action_values
+from sb3_ext.networks.mlp import action_values
 
 
 class ParallelStep(NamedTuple):

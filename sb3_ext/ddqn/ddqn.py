@@ -39,7 +39,7 @@ from sb3_ext.ddqn.collector import (
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
 from sb3_ext.ddqn.policies import NAMES, QPolicy, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
-from sb3_ext.networks.policy_scores import in_mode
+from sb3_ext.networks.mlp import in_mode
 from sb3_ext.runs.ranks import Ranks
 from sb3_ext.schedules.schedules import set_learning_rate
 

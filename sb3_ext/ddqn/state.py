@@ -22,7 +22,7 @@ from sb3_ext.adapter.sb3_private import OBSERVATIONS
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
-from sb3_ext.networks.policy_scores import action_values
+from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
 from sb3_ext.schedules.schedules import Schedule, bind_schedules, parse_schedule

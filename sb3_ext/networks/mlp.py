@@ -1,4 +1,4 @@
-"""The ``net_arch`` language: fully connected networks written as a list.
+"""Networks, how they are called, and the ``net_arch`` language that writes them as a list.
 
 [256, 256]                                  two layers of 256 units
 [128, b, 64, ln]                            with BatchNorm, with LayerNorm
@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice, pairwise
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import islice, pairwise, zip_longest
+from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import check_count, shown
@@ -37,6 +40,43 @@ class Mlp(nn.Sequential):
     """Layers in a row, with the width that they end in."""
 
     output_dim: int
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From [N, I] to [N, O].
+
+        Without gradients a linear layer and its ReLU are one operation where that is faster, with
+        the same numbers up to rounding.
+        """
+        plain = x.dtype is torch.float32 and x.is_cpu and not torch.is_autocast_enabled("cpu")
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or not plain or not fused():
+            return super().forward(x)  # type: ignore[no-any-return]
+        done = False
+        for layer, following in zip_longest(self, list(self)[1:]):
+            if type(layer) is nn.Linear and type(following) is nn.ReLU:
+                x, done = fused()(x, layer.weight, layer.bias, "relu", [], ""), True
+            elif done:  # this ReLU
+                done = False
+            else:
+                x = layer(x)
+        return x
+
+
+@cache
+def fused() -> Any:
+    """The operator of oneDNN for a linear layer with ReLU, on AMD's processors; else None.
+
+    PyTorch multiplies with MKL, which keeps to 256-bit instructions there. For 1,024 rows and 256
+    units oneDNN takes 0.87 of its time, for 40,000 rows and 96 units 0.81.
+    """
+    try:
+        if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+            return None
+        operator = torch.ops.mkldnn._linear_pointwise.default
+        some = torch.zeros(2, 2)
+        operator(some, some, some[0], "relu", [], "")
+    except (AttributeError, OSError, RuntimeError, TypeError):  # no Linux, or another PyTorch
+        return None
+    return operator
 
 
 class ResidualBlock(nn.Module):
@@ -163,3 +203,29 @@ def _is_layer(item: Any) -> bool:
     if isinstance(item, str):
         return re.fullmatch(r"b|ln|r[1-9][0-9]{0,8}", item) is not None
     return type(item) is int and item >= 1
+
+
+@contextmanager
+def in_mode(policy: Any, training: bool) -> Iterator[None]:
+    """Puts a policy into training or evaluation mode, and back even after an error."""
+    before = policy.training
+    if before != training:  # setting it visits every module, which costs as much as a small network
+        policy.set_training_mode(training)
+    try:
+        yield
+    finally:
+        if policy.training != before:
+            policy.set_training_mode(before)
+
+
+def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Tensor:
+    """Values of the actions, float32 [N, A]; the network may calculate with bfloat16 numbers.
+
+    Not with a cache of the weights in bfloat16, which a captured update would keep.
+    """
+    if not bfloat16:
+        return network(observation).float()  # type: ignore[no-any-return]
+    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+    kind = first.device.type
+    with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
+        return network(observation).float()  # type: ignore[no-any-return]

@@ -1,39 +1,13 @@
-"""The modes of policies, and the action scores of SB3's and sb3-contrib's policies."""
+"""The action scores of SB3's and sb3-contrib's policies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-
-@contextmanager
-def in_mode(policy: Any, training: bool) -> Iterator[None]:
-    """Puts a policy into training or evaluation mode, and back even after an error."""
-    before = policy.training
-    if before != training:  # setting it visits every module, which costs as much as a small network
-        policy.set_training_mode(training)
-    try:
-        yield
-    finally:
-        if policy.training != before:
-            policy.set_training_mode(before)
-
-
-def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Tensor:
-    """Values of the actions, float32 [N, A]; the network may calculate with bfloat16 numbers.
-
-    Not with a cache of the weights in bfloat16, which a captured update would keep.
-    """
-    if not bfloat16:
-        return network(observation).float()  # type: ignore[no-any-return]
-    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
-    kind = first.device.type
-    with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
-        return network(observation).float()  # type: ignore[no-any-return]
+from sb3_ext.networks.mlp import in_mode
 
 
 def seat_of(policy: Any) -> tuple[Any, Any]:

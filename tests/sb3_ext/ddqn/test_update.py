@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sb3_ext.checkpoints.model_state import training_state
-from sb3_ext.networks.policy_scores import in_mode
+from sb3_ext.networks.mlp import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch

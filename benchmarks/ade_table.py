@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     host = args.model or str(train(args.updates, args.seed, args.save))
     rows = table(host, args.names, args.max_depth, args.max_nodes)
-    print(markdown_table(HEADINGS, rows))
+    print(markdown_table([HEADINGS, *rows]))
 
 
 if __name__ == "__main__":

@@ -97,25 +97,22 @@ def _parse_start(args: argparse.Namespace) -> Any:
 
 
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
-    """Write a tree to ``--out`` if given; print a result and the tree's outline."""
+    """Write a tree to ``--out`` if given, and print a result; else print the outline too."""
     if args.out is not None and tree is not None:
-        forms = {
-            ".dot": tree.to_dot,
-            ".html": tree.to_html,
-            ".json": lambda: tree.to_json(indent=2),
-            ".sage": lambda: tree.fan().to_sage(),
-            ".svg": tree.to_growing_svg if args.layout == "growing" else tree.to_svg,
-            ".txt": tree.to_text,
-        }
+        svg = tree.to_growing_svg if args.layout == "growing" else tree.to_svg
+        sage, data = lambda: tree.fan().to_sage(), lambda: tree.to_json(indent=2)
+        forms = {".html": tree.to_html, ".svg": svg, ".tex": tree.to_latex, ".dot": tree.to_dot}
+        forms |= {".txt": tree.to_text, ".json": data, ".sage": sage}
         write_file(args.out, forms[args.out.suffix.lower()]())
-        print(f"written to {args.out}", file=sys.stderr)
-    _print(result, args.json, heading if tree is None else f"{heading}\n{tree.to_text()}")
+        print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)
+    if args.json or args.out is None or tree is None:
+        _print(result, args.json, heading if tree is None else f"{heading}\n{tree.to_text()}")
     if args.out is not None and tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
-def _tree(args: argparse.Namespace, resolution_tree: Callable[..., Any]) -> None:
-    tree = resolution_tree(_parse_start(args), **_options(args, resolution_tree))
+def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
+    tree = grow(_parse_start(args), **_options(args, grow)).compare(*args.compare)
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
     heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
     _show(args, tree, tree, heading)
@@ -141,11 +138,12 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
         solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
         raise
-    _show(args, solution, solution.tree, str(solution))
+    tree = solution.tree and solution.tree.compare(*args.compare)
+    _show(args, solution, tree, str(solution))
 
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
-    from resgym.polynomials.monomials import variable_pretty
+    from resgym.game.formulas import variable_pretty
     from resgym.render.positions import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import random_position
@@ -198,10 +196,12 @@ class _Command(NamedTuple):
 
 _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
-_TREE = " --rule --unit --weights --layout --out"
-_LAYOUT: dict[str, Any] = {"choices": ("outline", "growing"), "default": "outline"}
-_FILES = {"--layout": _LAYOUT, "--out": _file(".dot", ".html", ".json", ".sage", ".svg", ".txt")}
+_TREE = " --rule --unit --weights --compare --layout --out"
 _SEVERAL: dict[str, Any] = {"nargs": "+"}
+_OUT = "write to this file: .html (a page), .svg, .tex (LaTeX), .dot, .sage (a fan), .json, .txt"
+_FILES: dict[str, dict[str, Any]] = {"--compare": _SEVERAL | {"default": ()}}
+_FILES["--layout"] = {"choices": ("outline", "growing"), "default": "outline"}
+_FILES["--out"] = _file(".dot", ".html", ".json", ".sage", ".svg", ".tex", ".txt") | {"help": _OUT}
 _COMMANDS = {
     "rho": _Command(
         "measure games finished per move", _measure, "measure.rho:rho", f"host agent {_PAIRS}"
@@ -224,7 +224,7 @@ _COMMANDS = {
         "id --steps --seed --starts",
     ),
     "tree": _Command(
-        "grow the resolution tree of a host",
+        "grow the resolution tree of a host; write it as a page, a picture or LaTeX",
         _tree,
         "trees.growth:resolution_tree",
         f"start --host --max-depth --max-nodes --smooth-stop --reposition --seed{_TREE}",
@@ -301,6 +301,7 @@ _HELP = {
     "reposition": "follow the strict transform",
     "objective": "minimise the longest branch, the nodes or the leaves: depth, nodes or leaves",
     "time_limit": "stop after this many seconds",
+    "compare": "mark where these hosts would choose another set",
     "layout": "of .svg: one line per chart, or animated beside a game",
     "steps": "steps to play",
     "batch_sizes": "games at once",
@@ -347,7 +348,8 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="resgym",
         description="Play, measure and solve Hironaka's polyhedral game; grow resolution trees.",
-        epilog="begin with: resgym play E8; resgym solve E8; resgym tree E8 --host taught",
+        epilog="Begin with: resgym play E8; resgym solve E8; resgym tree E8 --out e8.html. "
+        "Notebooks show trees, solutions, positions and tables; to_latex() is for papers.",
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)

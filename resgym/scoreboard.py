@@ -26,7 +26,7 @@ from resgym.measure.optimum import answers_alike, optimum
 from resgym.measure.rho import RhoResult, rho_bounds, rho_starts
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import player_name, resolve_player
-from resgym.tables import markdown_table, percent, spread
+from resgym.tables import Rows, Table, markdown_table, percent, spread
 from resgym.trust import regular_file
 
 POINTS = (5, 20)
@@ -109,6 +109,15 @@ class Row:
         return self.host, *worst, *self.choose_first.cells()[:2], self.random.cells()[0]
 
 
+class Scoreboard(Table, list[Row]):
+    """Rows that show themselves as one table."""
+
+    def table_rows(self) -> Rows:
+        """See `Table`; the second column has the points of a start."""
+        rows = [(str(row.points), row.cells()) for row in self]
+        return [(host, points, *cells) for points, (host, *cells) in (("points", HEADINGS), *rows)]
+
+
 @lru_cache
 def _starts(points: int, number: int) -> tuple[GameState, str]:
     """Return the starts and their digest."""
@@ -168,7 +177,7 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
     return Row(*about, cut, given_up, *figures)
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> Scoreboard:
     """Read the rows of a file.
 
     Raises:
@@ -179,7 +188,7 @@ def read_rows(path: Path) -> list[Row]:
         return Figure(**{key: part and tuple(map(float, part)) for key, part in plain.items()})
 
     try:
-        rows = []
+        rows = Scoreboard()
         for plain in json.loads(regular_file(path, "file").read_text(encoding="utf-8")):
             worst = plain["worst"] and figure(plain["worst"])
             others = {name: figure(plain[name]) for name in ("choose_first", "random")}
@@ -190,29 +199,29 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def shipped_rows() -> list[Row]:
+def shipped_rows() -> Scoreboard:
     """Return the rows of the shipped hosts."""
     files = [folder / "scoreboard.json" for folder in _FOLDERS]
-    return next((read_rows(file) for file in files if file.is_file()), [])
+    return next((read_rows(file) for file in files if file.is_file()), Scoreboard())
 
 
-def merged(rows: Iterable[Row]) -> list[Row]:
+def merged(rows: Iterable[Row]) -> Scoreboard:
     """Keep the last row of each host, points and starts; sort, best first."""
     latest = {(row.host, row.points, row.starts_sha256): row for row in rows}
-    return sorted(
-        latest.values(), key=lambda row: (row.points, -row.worst.rho[0] if row.worst else 1.0)
+    return Scoreboard(
+        sorted(latest.values(), key=lambda row: (row.points, -row.worst.rho[0] if row.worst else 1))
     )
 
 
 def table(rows: Iterable[Row]) -> str:
     """Rows as Markdown."""
-    return markdown_table(HEADINGS, (row.cells() for row in rows))
+    return markdown_table([HEADINGS, *(row.cells() for row in rows)])
 
 
 def run(args: argparse.Namespace) -> None:
     """Measure a host if asked to, then show the rows."""
     file = output_file(args.file, (".json",), "file")
-    own = read_rows(file) if file.is_file() else []
+    own = read_rows(file) if file.is_file() else Scoreboard()
     if args.action and (len(args.action) != 2 or args.action[0] != "add"):
         raise ValueError(f"action must be 'add MODEL', got {' '.join(args.action)!r}")
     if args.action:  # what cannot play is told before the work

@@ -21,9 +21,11 @@ from torch import Tensor
 
 from resgym.game.actions import action_axes
 from resgym.game.dominance import prune_dominated
+from resgym.game.formulas import AXIS_NAMES, position_pretty
 from resgym.game.newton import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, rule_of
+from resgym.tables import Rows, Table
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
 _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
@@ -50,7 +52,7 @@ def stamps(*tensors: Tensor) -> list[int]:
 
 
 @dataclass(frozen=True)
-class GameState:
+class GameState(Table):
     """Point sets of N games. They are never changed in place: a move makes a new state.
 
     Attributes:
@@ -115,6 +117,15 @@ class GameState:
             [tuple(point) for point in game[:count]]
             for game, count in zip(self.points.tolist(), counts, strict=True)
         ]
+
+    def table_rows(self) -> Rows:
+        """See `Table`: a row for each of the first 20 games."""
+        names = AXIS_NAMES[: self.points.shape[2]]
+        rows = [
+            (str(number), str(len(points)), position_pretty(points, names))
+            for number, points in enumerate(self.select(slice(20)).point_lists())
+        ]
+        return [(f"of {self.num_games}", "points", "position"), *rows]
 
 
 def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:

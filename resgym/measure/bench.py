@@ -13,10 +13,11 @@ import torch
 from resgym.envs import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
+from resgym.tables import Rows, Table
 
 
 @dataclass(frozen=True)
-class BenchResult:
+class BenchResult(Table):
     """Rates by batch size.
 
     Attributes:
@@ -35,13 +36,15 @@ class BenchResult:
         }
         return {"settings": self.settings, "moves_per_second": rates}
 
+    def table_rows(self) -> Rows:
+        """See `Table`: moves per second."""
+        rates = self.to_dict()["moves_per_second"].items()
+        rows = [[size, *(f"{rate:,.0f}" for rate in each.values())] for size, each in rates]
+        return [["games", "moves/s (median)", "min", "max"], *rows]
+
     def __str__(self) -> str:
-        lines = [", ".join(f"{key}={value}" for key, value in self.settings.items())]
-        lines.append(f"{'games':>7}  {'moves/s (median)':>17}  {'min':>12}  {'max':>12}")
-        for size, rate in self.to_dict()["moves_per_second"].items():
-            median, low, high = rate.values()
-            lines.append(f"{size:>7}  {median:>17,.0f}  {low:>12,.0f}  {high:>12,.0f}")
-        return "\n".join(lines)
+        settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{settings}\n{super().__str__()}"
 
 
 def _moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:

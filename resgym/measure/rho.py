@@ -17,7 +17,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from resgym.tables import percent, text_table
+from resgym.tables import Rows, Table, percent
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -26,7 +26,7 @@ _SEED_WORD = 0x72686F  # separates evaluation starts from those of environments 
 
 
 @dataclass(frozen=True)
-class RhoResult:
+class RhoResult(Table):
     """The result of one pairing.
 
     Attributes:
@@ -247,7 +247,7 @@ def rho_bounds(
 
 
 @dataclass(frozen=True)
-class CrossPlay:
+class CrossPlay(Table):
     """A table of pairings.
 
     Attributes:
@@ -267,14 +267,15 @@ class CrossPlay:
             for host, row in self.results.items()
         }
 
-    def __str__(self) -> str:
+    def table_rows(self) -> Rows:
+        """See `Table`: rho, and its share of the optimum if known."""
         rows = [["host", *self.agents]]
         for host in self.hosts:
             results = [self.results[host][agent] for agent in self.agents]
             shares = [f" ({percent(each.share)})" if each.share else "" for each in results]
             cells = [f"{each.rho:.4f}{share}" for each, share in zip(results, shares, strict=True)]
             rows.append([host, *cells])
-        return text_table(rows)
+        return rows
 
 
 def _named(

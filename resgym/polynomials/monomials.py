@@ -1,20 +1,22 @@
-"""Exponents of monomials: the list that parsing returns, its checks, and monomials as text."""
+"""Exponents of monomials: the list that parsing returns, and its checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from reprlib import repr as brief
 from typing import Any
 
+from resgym.game.formulas import (
+    latex,
+    monomial_text,
+    position_pretty,
+    variable_pretty,
+)
+from resgym.game.formulas import monomial_pretty as monomial_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
 
 Point = tuple[int, ...]
-
-_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
-_RAISED = str.maketrans("0123456789", _SUPERSCRIPTS)
-_LOWERED = str.maketrans("0123456789", _SUBSCRIPTS)
-PLAIN_DIGITS = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
 
 
 class Exponents(list[Point]):
@@ -53,32 +55,22 @@ class Exponents(list[Point]):
         mark = " (exponents only)" if self.exponents_only else ""
         return position_pretty(self, self.variables) + mark
 
+    def to_latex(self) -> str:
+        """Return the sum of the monomials for LaTeX: ``$x^{2} + y^{3}$``."""
+        return latex(position_pretty(self, self.variables))
 
-def monomial_text(point: Point, variables: Sequence[str]) -> str:
-    """Format a monomial as input: ``x^2*y``; ``1`` for the constant."""
-    powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
-    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
+    def _repr_svg_(self) -> str | None:
+        from resgym.render.positions import PICTURE_DIMENSIONS, picture_of
+        from resgym.render.shapes import picture_to_svg
 
+        if self.dimension not in PICTURE_DIMENSIONS:
+            return None
+        return picture_to_svg(
+            picture_of(self, (), 0, None, [*map(variable_pretty, self.variables)])
+        )
 
-def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
-    """Format a monomial for reading: ``x²y``; ``1`` for the constant."""
-    factors = [
-        variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
-        for name, power in zip(variables, point, strict=True)
-        if power
-    ]
-    return "".join(factors) or "1"
-
-
-def position_pretty(points: Iterable[Point], variables: Sequence[str]) -> str:
-    """Join the monomials of a position with `` + ``."""
-    return " + ".join(monomial_pretty(point, variables) for point in points)
-
-
-def variable_pretty(name: str) -> str:
-    """Lower the index of a variable's name: ``x_1`` becomes ``x₁``."""
-    letter, mark, index = name.partition("_")
-    return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.pretty())}</p>{self._repr_svg_() or ''}"
 
 
 def check_points(points: Any) -> list[Point]:

@@ -21,8 +21,8 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from resgym.game.formulas import PLAIN_DIGITS
 from resgym.game.spec import MAX_COORDINATE
-from resgym.polynomials.monomials import PLAIN_DIGITS
 
 Monomial = dict[str, int]
 """Variables with their exponents above 0."""

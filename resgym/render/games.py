@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
-from resgym.render.positions import AXIS_NAMES, format_move, format_position, picture_of
+from resgym.game.formulas import AXIS_NAMES
+from resgym.render.positions import format_move, format_position, picture_of
 from resgym.render.shapes import Picture, picture_to_rgb, require_matplotlib
 
 if TYPE_CHECKING:

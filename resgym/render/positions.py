@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from resgym.game.formulas import AXIS_NAMES, format_axes, monomial_pretty, monomial_text
 from resgym.game.spec import check_choice
-from resgym.polynomials.monomials import monomial_pretty, monomial_text
 from resgym.render.diagram import (
     CHOSEN,
     INK,
@@ -25,7 +25,6 @@ from resgym.render.shapes import (
     text_width,
 )
 
-AXIS_NAMES = "xyzwvutsrq"
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")
 
@@ -43,11 +42,6 @@ _NUMBER = 32.0
 def counted(number: float | None, one: str, many: str | None = None) -> str:
     """Format a number: ``1 move``, ``3 moves``; ``many`` is an irregular plural."""
     return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> str:
-    """Format axes: ``{x, z}`` for the axes 0 and 2."""
-    return "{" + ", ".join(names[axis] for axis in axes) + "}"
 
 
 def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:

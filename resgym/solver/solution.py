@@ -13,6 +13,7 @@ from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import Objective
+from resgym.tables import Table
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 TREE_LIMIT = 100_000
@@ -43,7 +44,7 @@ def check_objective(objective: object) -> None:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(Table):
     """The result of a solver.
 
     Attributes:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from resgym.game.formulas import monomial_text
 from resgym.players.ordered import WeightedPosition
-from resgym.polynomials.monomials import monomial_text
 
 Ending = Literal["resolved", "below_one", "no_contribution", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
@@ -30,6 +30,7 @@ class Chart:
         axes: the host's set; None where the branch ends.
         children: numbers of the charts after it, one per axis of ``axes``.
         ending: why the branch ends here; None if it continues.
+        others: names of other hosts and their sets here; see `ResolutionTree.compare`.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Chart:
     axes: tuple[int, ...] | None = None
     children: tuple[int, ...] = ()
     ending: Ending | None = None
+    others: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def is_cut(self) -> bool:
@@ -130,6 +132,11 @@ class ChartTree:
             "axes": None if chart.axes is None else list(chart.axes),
             "children": list(chart.children),
             "ending": chart.ending,
+            **(
+                {"others": {name: list(axes) for name, axes in chart.others}}
+                if chart.others
+                else {}
+            ),
             **weighted,
         }
 

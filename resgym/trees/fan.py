@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
+from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
 from resgym.trees.text import totals_text
 
@@ -44,6 +45,15 @@ class Divisor(NamedTuple):
     charts: tuple[int, ...]
 
 
+class Divisors(Table, tuple[Divisor, ...]):
+    """The exceptional divisors of a tree."""
+
+    def table_rows(self) -> Rows:
+        """See `Table`."""
+        rows = [[*map(str, each[:4])] for each in self]
+        return [("ray", "multiplicity", "log discrepancy", "pole"), *rows]
+
+
 def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:
     """Return the rays of the chart that moves, each a set and one of its axes, lead to."""
     rays: Cone = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
@@ -67,7 +77,7 @@ def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
     return found
 
 
-def tree_divisors(tree: ChartTree) -> tuple[Divisor, ...]:
+def tree_divisors(tree: ChartTree) -> Divisors:
     """Return the exceptional divisors of a tree, each once, in the order of its charts."""
     made: dict[Ray, list[int]] = {}
     rays = chart_rays(tree)
@@ -80,7 +90,7 @@ def tree_divisors(tree: ChartTree) -> tuple[Divisor, ...]:
         order, total = _order(ray, tree.root.points), sum(ray)
         pole = Fraction(-total, order) if order else None
         divisors.append(Divisor(ray, order, total, pole, tuple(charts)))
-    return tuple(divisors)
+    return Divisors(divisors)
 
 
 def _order(ray: Ray, points: Sequence[tuple[int, ...]]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,9 +15,9 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
-from resgym.trees.html import tree_to_html
+from resgym.trees.html import tree_part, tree_to_html
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
-from resgym.trees.text import tree_to_dot, tree_to_text
+from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
 
 if TYPE_CHECKING:
     from resgym.game.rng import RowRandom
@@ -32,7 +33,9 @@ Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
 
 
 class ResolutionTree(ChartTree):
-    """A `ChartTree` with methods for its toric geometry and its files."""
+    """A `ChartTree` with methods for its toric geometry and its files; notebooks show it folded."""
+
+    spec = GameSpec()
 
     divisors = tree_divisors
     fan = tree_fan
@@ -43,6 +46,26 @@ class ResolutionTree(ChartTree):
     to_svg = tree_to_svg
     to_growing_svg = tree_to_growing_svg
     to_html = tree_to_html
+    to_latex = tree_to_latex
+
+    def _repr_html_(self) -> str:
+        return tree_part(self, mark=f"{id(self)}-")
+
+    def compare(self, *hosts: Any) -> ResolutionTree:
+        """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
+        charts = list(self)
+        going = [index for index, chart in enumerate(charts) if chart.axes]
+        position = Exponents(self.root.points, self.variables)
+        for host in hosts:
+            name, choose = _choice(host, position, self.spec, 0)
+            for begin in range(0, len(going), BATCH_ROWS):
+                batch = going[begin : begin + BATCH_ROWS]
+                for index, axes in zip(batch, choose([charts[i] for i in batch]), strict=True):
+                    others = (*charts[index].others, (name, axes))
+                    charts[index] = replace(charts[index], others=others)
+        tree = copy(self)
+        tree.charts = tuple(charts)
+        return tree
 
 
 def resolution_tree(
@@ -83,25 +106,7 @@ def resolution_tree(
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
     spec = GameSpec(position.dimension, reposition=reposition, rule=rule, unit=unit)
-    plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and rule == "basic" else None
-    if plain is not None:
-        name = host
-
-        def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-            return [plain(chart.points) for chart in charts]
-
-    else:
-        # Here, because it needs torch.
-        from resgym.game.rng import Stream
-        from resgym.players.seats import Seat
-
-        seat = Seat(host, "host", position, spec)
-        name = seat.name
-
-        def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-            points = [chart.points for chart in charts]
-            return seat.host_sets(points, _random(seed, charts, Stream.HOST))
-
+    name, choose = _choice(host, position, spec, seed)
     return grow_tree(
         position,
         choose,
@@ -111,6 +116,24 @@ def resolution_tree(
         smooth_stop=smooth_stop,
         title=f"host {name}: {position.pretty()}",
     )
+
+
+def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[str, Choose]:
+    """Return the name of a host and its sets."""
+    plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and spec.rule == "basic" else None
+    if plain is not None:
+        return host, lambda charts: [plain(chart.points) for chart in charts]
+    # Here, because it needs torch.
+    from resgym.game.rng import Stream
+    from resgym.players.seats import Seat
+
+    seat = Seat(host, "host", position, spec)
+
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        points = [chart.points for chart in charts]
+        return seat.host_sets(points, _random(seed, charts, Stream.HOST))
+
+    return seat.name, choose
 
 
 def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
@@ -179,4 +202,6 @@ def grow_tree(
                     children = tuple(child.number for child in new)
                     charts[number - 1] = replace(chart, axes=chosen, children=children)
                     charts += new
-    return ResolutionTree(charts, points.variables, title)
+    tree = ResolutionTree(charts, points.variables, title)
+    tree.spec = rule.spec
+    return tree

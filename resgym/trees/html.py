@@ -1,4 +1,4 @@
-"""A tree as a page that needs no other file: an outline that folds."""
+"""A tree as HTML: an outline that folds, for notebooks and as a page that needs no other file."""
 
 from __future__ import annotations
 
@@ -7,39 +7,80 @@ from html import escape
 from resgym.trees.data import ChartTree
 from resgym.trees.text import outline, totals_text
 
-OPEN_LEVELS = 3
+SMALL = 60
+"""Charts that are open in the beginning, at most."""
 
+# Colours are translucent, so that they fit light and dark pages.
 _STYLE = """
-body { font-family: system-ui, sans-serif; color: #1c2733; margin: 2rem auto; max-width: 78rem;
-       padding: 0 1rem; }
-main { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 0.85rem;
-       line-height: 1.7; }
-main details, main p { margin: 0 0 0 1.4rem; border-left: 1px solid #d7dde3;
-       padding-left: 0.5rem; }
-summary { cursor: pointer; }
-.resolved, .below_one { background: #e3f3e6; }
-.smooth { background: #ddf1f5; }
-.depth, .size, .overflow { background: #fbe5e1; }
+.charts { font-size: 0.95em; line-height: 1.7; overflow-x: auto; }
+.charts details, .charts p { margin: 0 0 0 1.2em; border-left: 1px solid #8886;
+  padding-left: 0.5em; min-width: 16em; }
+.charts summary { cursor: pointer; }
+.charts i, .charts mark { display: inline-block; margin-left: 0.7em; }
+.charts i { opacity: 0.75; }
+.charts mark { background: #fb06; color: inherit; }
+.charts :target { outline: 2px solid #c80; }
+.charts .resolved, .charts .below_one { background: #2a53; }
+.charts .smooth { background: #0ac3; }
+.charts .depth, .charts .size, .charts .overflow { background: #e533; }
+@media (max-width: 40em) { .charts details, .charts p { margin-left: 0; } }
 """
+_PAGE = """
+:root { color-scheme: light dark; font-family: system-ui, sans-serif; }
+body { margin: 1rem auto; max-width: 78rem; padding: 0 1rem; }
+h1 { font-size: 1.2rem; overflow-wrap: anywhere; }
+form { position: sticky; top: 0; background: Canvas; padding: 0.5rem 0; display: flex;
+  flex-wrap: wrap; gap: 0 1.5rem; }
+label { display: flex; gap: 0.5rem; }
+"""
+# What is deeper than the slider allows is closed.
+_OPEN = (
+    "for (const d of document.querySelectorAll('details')) "
+    "d.open = !d.matches('details '.repeat(+this.value + 1))"
+)
+_ZOOM = "document.querySelector('.charts').style.fontSize = this.value + 'em'"
+
+
+def _open_levels(tree: ChartTree) -> int:
+    return tree.depth if tree.num_nodes <= SMALL else max(tree.charts[SMALL].depth - 1, 1)
+
+
+def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
+    """HTML for a part of a page; ``mark`` begins the names of its links."""
+    levels = _open_levels(tree)
+    parts = [f'<div class="charts"><style>{_STYLE}</style>{escape(totals_text(tree))}']
+    opened = 0  # charts above, whose part has not ended yet
+    for line in outline(tree, max_charts):
+        chart, note = line.chart, escape(" ".join(line.note))
+        parts += ["</details>"] * (opened - chart.depth)
+        opened = chart.depth
+        if line.like:
+            note = f'<a href="#{mark}{line.like}">{note}</a>'
+        text = escape(" ".join(line.parts)) + (f" <i>{note}</i>" if note else "")
+        if line.others:
+            text += f" <mark>{escape(' '.join(line.others))}</mark>"
+        if chart.children and not line.hidden:
+            opened += 1
+            state = " open" if chart.depth < levels else ""
+            parts.append(f'<details id="{mark}{chart.number}"{state}><summary>{text}</summary>')
+        else:
+            parts.append(f'<p><span class="{chart.ending or ""}">{text}</span></p>')
+    return "\n".join([*parts, *["</details>"] * opened, "</div>"])
 
 
 def tree_to_html(tree: ChartTree, max_charts: int = 20_000) -> str:
     """HTML text of a page, with this many charts at most; browsers get slow beyond."""
     title = escape(tree.title or "Resolution tree")
-    parts = [
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><p>{totals_text(tree)}</p><main>",
-    ]
-    opened = 0  # charts above, whose part has not ended yet
-    for chart, hidden, line in outline(tree, max_charts):
-        parts += ["</details>"] * (opened - chart.depth)
-        opened = chart.depth
-        if chart.children and not hidden:
-            opened += 1
-            state = " open" if chart.depth < OPEN_LEVELS else ""
-            parts.append(f"<details{state}><summary>{escape(line)}</summary>")
-        else:
-            parts.append(f'<p><span class="{chart.ending or ""}">{escape(line)}</span></p>')
-    return "\n".join([*parts, *["</details>"] * opened, "</main></body></html>", ""])
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{_PAGE}</style></head><body>
+<h1>{title}</h1><form>
+<label>moves shown <input type="range" max="{tree.depth}" value="{_open_levels(tree)}"
+oninput="{_OPEN}"></label>
+<label>size <input type="range" min="0.4" max="2" step="0.05" value="0.95"
+oninput="{_ZOOM}"></label>
+</form>
+{tree_part(tree, max_charts)}
+</body></html>
+"""

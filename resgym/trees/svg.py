@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from resgym.polynomials.monomials import variable_pretty
+from resgym.game.formulas import variable_pretty
 from resgym.render.diagram import FAINT, INK, MUTED
 from resgym.render.positions import HEIGHT, WIDTH, picture_of
 from resgym.render.shapes import (
@@ -23,7 +23,7 @@ from resgym.trees.text import outline, totals_text
 
 MARGIN, HEADER, ROW, INDENT, SIZE = 16.0, 56.0, 24.0, 22.0, 12.0
 LONGEST = 90
-"""Characters of a line."""
+"""Characters of the title."""
 
 SECONDS = 2.0
 """Seconds for each move; the whole tree stays three times as long."""
@@ -38,11 +38,12 @@ _FILLS = {
 Row = tuple[Chart, list[Shape]]
 
 
-def _rows(tree: ChartTree, max_charts: int, top: float) -> tuple[list[Row], float]:
+def _rows(tree: ChartTree, max_charts: int, top: float, once: bool) -> tuple[list[Row], float]:
     """The shapes of each chart that is shown, and how far to the right they reach."""
     rows, right = list[Row](), 0.0
     middles: dict[int, float] = {}
-    for chart, hidden, line in outline(tree, max_charts):
+    for line in outline(tree, max_charts, once):
+        chart, text = line.chart, str(line)
         left, middle = MARGIN + INDENT * chart.depth, top + ROW * (len(rows) + 0.5)
         middles[chart.number] = middle
         shapes: list[Shape] = []
@@ -50,11 +51,11 @@ def _rows(tree: ChartTree, max_charts: int, top: float) -> tuple[list[Row], floa
             corner = (left - INDENT + 8, middle)
             above = (corner[0], middles[chart.parent] + 10)
             shapes = [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
-        line = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-        end, low, high = left + text_width(line, SIZE) + 12, middle - 10, middle + 10
-        fill = FAINT if hidden else _FILLS.get(chart.ending or "", "#f4f6f8")
+        end, low, high = left + text_width(text, SIZE) + 12, middle - 10, middle + 10
+        fill = _FILLS.get(chart.ending or "", "#fff0b3" if line.others else "#f4f6f8")
+        fill = FAINT if line.hidden else fill
         box = Polygon(((left, low), (end, low), (end, high), (left, high)), fill)
-        shapes += [box, Text((left + 6, middle + 4), line, INK, SIZE)]
+        shapes += [box, Text((left + 6, middle + 4), text, INK, SIZE)]
         rows.append((chart, shapes))
         right = max(right, end)
     return rows, right + MARGIN
@@ -62,7 +63,7 @@ def _rows(tree: ChartTree, max_charts: int, top: float) -> tuple[list[Row], floa
 
 def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
     """A tree as an SVG picture; subtrees are folded so that this many charts are shown at most."""
-    rows, right = _rows(tree, max_charts, HEADER)
+    rows, right = _rows(tree, max_charts, HEADER, once=True)
     totals, title = totals_text(tree), tree.title[:LONGEST]
     shapes = [
         Text((MARGIN, 24), title, INK, 14, bold=True),
@@ -82,7 +83,7 @@ def tree_to_growing_svg(tree: ChartTree, max_charts: int = 100) -> str:
     Raises:
         ValueError: ``max_charts`` is below 1, or the tree has neither 2 nor 3 axes.
     """
-    rows, right = _rows(tree, max_charts, MARGIN)
+    rows, right = _rows(tree, max_charts, MARGIN, once=False)
     names = [variable_pretty(name) for name in tree.variables]
     line = [tree.charts[-1]]
     while (parent := line[0].parent) is not None:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import resgym
+from resgym.cli import main
 from tests.resgym.commands import run
 
 
@@ -25,15 +26,50 @@ def test_tree_as_text_and_json(capsys):
 
 @pytest.mark.parametrize(
     ("suffix", "begins"),
-    [("svg", "<svg"), ("html", "<!doctype html"), ("dot", "digraph"), ("json", "{"), ("txt", "")],
+    [
+        *(("svg", "<svg"), ("html", "<!doctype html"), ("dot", "digraph"), ("json", "{")),
+        *(("txt", ""), ("tex", "\\begin{forest}"), ("sage", "rays = ")),
+    ],
 )
 def test_tree_files(capsys, tmp_path, suffix, begins):
     path = tmp_path / f"tree.{suffix}"
-    code, _, err = run(capsys, "tree", "A3", "--host", "all_coord", "--out", str(path))
-    assert code == 0
-    assert "written to" in err
+    said = run(capsys, "tree", "A3", "--host", "all_coord", "--out", str(path))
+    assert said == (0, f"depth 2, 7 nodes, 5 leaves, written to {path}\n", "")
     assert path.read_text().startswith(begins)
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_written_tree_leaves_the_data_alone(capsys, tmp_path):
+    path = tmp_path / "tree.tex"
+    code, out, err = run(capsys, "solve", "A3", "--out", str(path), "--json")
+    assert json.loads(out)["value"] == 2
+    assert (code, err.endswith(f", written to {path}\n"), err.count("\n")) == (0, True, 1)
+
+
+@pytest.mark.parametrize("command", ["tree", "solve"])
+def test_other_hosts_are_compared(capsys, command):
+    options = ["D4", "--compare", "zeillinger", "all_coord"]
+    code, out, _ = run(capsys, command, *options)
+    tree = resgym.solve("D4").tree if command == "solve" else resgym.resolution_tree("D4")
+    assert code == 0
+    assert tree.compare("zeillinger", "all_coord").to_text() in out
+    assert "≠ all_coord {x, y, z}" in out
+    code, out, _ = run(capsys, command, *options, "--json")
+    assert code == 0
+    if command == "tree":
+        assert json.loads(out)["charts"][0]["others"]["all_coord"] == [0, 1, 2]
+    code, _, err = run(capsys, command, "D4", "--compare", "zeilinger")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "did you mean 'zeillinger'" in err
+
+
+@pytest.mark.parametrize("words", ["--help", "tree --help"])
+def test_the_help_names_pages_and_latex(capsys, words):
+    with pytest.raises(SystemExit):
+        main(words.split())
+    text = " ".join(capsys.readouterr().out.split())
+    assert ".html" in text
+    assert "to_latex()" in text or ".tex (LaTeX)" in text
 
 
 @pytest.mark.parametrize("command", ["tree", "solve"])

@@ -1,4 +1,4 @@
-"""Pictures and pages of trees: every chart is there, large trees fold."""
+"""Pictures, pages and LaTeX of trees: every chart is there, large trees fold, equal parts once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 
 from resgym.polynomials.singularities import random_family
 from resgym.trees.growth import resolution_tree
+from resgym.trees.text import outline
+from tests.reference import players
+from tests.resgym.latex import check_latex
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -47,7 +50,7 @@ def test_large_trees_fold(limit):
     tree = resolution_tree("E8", "all_coord", max_depth=9)
     for form in (tree.to_svg, tree.to_html, tree.to_text):
         text = form(limit)
-        folded = sum(map(int, re.findall(r"\+ (\d+) charts folded", text)))
+        folded = sum(map(int, re.findall(r"\+ (\d+) charts (?:folded|as below)", text)))
         shown = len(re.findall(r"\[\d+\] ", text))
         assert shown <= limit
         assert shown + folded == tree.num_nodes > 500
@@ -66,11 +69,16 @@ class Page(HTMLParser):
         super().__init__()
         self.stack: list[str] = []
         self.deepest = self.folding = 0
+        self.names: list[str] = []
+        self.links: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        assert not {"src", "href"} & dict(attrs).keys()
-        if tag != "meta":
+        found = dict(attrs)
+        assert "src" not in found
+        self.names += [found["id"]] if "id" in found else []
+        self.links += [found["href"]] if "href" in found else []
+        if tag not in ("meta", "input"):
             self.stack.append(tag)
         self.folding += tag == "details"
         self.deepest = max(self.deepest, self.stack.count("details"))
@@ -84,11 +92,90 @@ def test_the_page_folds_and_needs_nothing_else(name):
     tree = TREES[name]
     text = tree.to_html()
     page = Page(text)
+    lines = list(outline(tree, 1000))
     assert page.stack == []
-    assert page.folding == sum(bool(chart.children) for chart in tree)
-    assert page.deepest == tree.depth
+    assert page.names == [str(x.chart.number) for x in lines if x.chart.children and not x.hidden]
+    assert page.links == [f"#{line.like}" for line in lines if line.like]
+    assert len(page.names) == page.folding
+    assert page.deepest == max(x.chart.depth + (not x.hidden) for x in lines if x.chart.children)
     assert "http" not in text
-    assert all(f"[{chart.number}]" in text for chart in tree)
+    assert all(f"[{line.chart.number}]" in text for line in lines)
+
+
+def shape(tree, chart):
+    """Sets, ends and positions below a chart, without what all monomials have in common."""
+    least = [min(column) for column in zip(*chart.points, strict=True)]
+    points = {tuple(p - m for p, m in zip(point, least, strict=True)) for point in chart.points}
+    return points, chart.axes, chart.ending, [shape(tree, tree[n]) for n in chart.children]
+
+
+@pytest.mark.parametrize("name", ["E8", "cut", "ten axes"])
+def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
+    tree = TREES[name]
+    lines = {line.chart.number: line for line in outline(tree, 1000)}
+    for line in lines.values():
+        if line.like:
+            assert shape(tree, line.chart) == shape(tree, tree[line.like])
+            assert line.like < line.chart.number
+            assert not lines[line.like].hidden
+            assert f"(+ {line.hidden} charts as below [{line.like}])" in str(line)
+    opened = [shape(tree, x.chart) for x in lines.values() if x.chart.children and not x.hidden]
+    assert all(opened.count(each) == 1 for each in opened)
+    assert any(line.like for line in lines.values()) == (name == "E8" or name == "cut")
+    assert all(line.hidden == 0 for line in outline(tree, 1000, once=False))
+
+
+def test_notebooks_show_a_tree_with_links_of_its_own():
+    tree, other = TREES["E8"], resolution_tree("E8")
+    page, second = Page(tree._repr_html_()), Page(other._repr_html_())
+    assert {link[1:] for link in page.links} <= set(page.names)
+    assert page.links
+    assert not set(page.names) & set(second.names)
+    assert page.folding == Page(tree.to_html()).folding
+
+
+def test_long_positions_keep_the_hosts_set():
+    tree = resolution_tree(random_family("random(points=20,max=9,dim=4)"), max_depth=1)
+    for form in (tree.to_svg, tree.to_text, tree.to_html):
+        assert f"… ({len(tree.root.points)} monomials)" in form()
+        assert "blow up {" in form()
+    assert max(map(len, tree.to_text().splitlines()[2:])) < 130
+
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_latex_is_balanced_and_has_a_node_for_each_chart_shown(tree):
+    text = tree.to_latex()
+    check_latex(text)
+    for line in outline(tree, 50):
+        assert text.count(f"[{line.chart.number}] $") == 1
+    body = re.sub(r"\{[^{}]*\}", "", text.partition("]}")[2])
+    assert text.startswith("\\begin{forest}")
+    assert body.count("[{") <= 50
+
+
+def test_a_comparison_marks_the_charts_where_hosts_differ():
+    tree = TREES["E8"]
+    same = tree.compare("zeillinger_lex")
+    assert "; other sets: zeillinger_lex 0 of 45" in same.to_text()
+    assert "≠" not in same.to_text() + same.to_svg() + same.to_html() + same.to_dot()
+    found = tree.compare("zeillinger_lex", "spivakovsky")
+    assert "others" not in tree.to_dict()["charts"][0]
+    assert found.depth == tree.depth
+    differing = 0
+    for chart, plain in zip(found, found.to_dict()["charts"], strict=True):
+        assert plain.get("others", {}).keys() == (
+            {"zeillinger_lex", "spivakovsky"} if chart.axes else set()
+        )
+        if chart.axes:
+            points = sorted(chart.points, reverse=True)
+            assert plain["others"]["spivakovsky"] == list(players.HOSTS["spivakovsky"](points))
+            differing += plain["others"]["spivakovsky"] != plain["axes"]
+    assert 0 < differing < 45
+    assert f"; other sets: zeillinger_lex 0, spivakovsky {differing} of 45" in found.to_svg()
+    assert found.to_dot().count("≠ spivakovsky {") == differing
+    assert "<mark>≠ spivakovsky {" in found.to_html()
+    with pytest.raises(ValueError, match="'nobody'"):
+        tree.compare("nobody")
 
 
 def test_a_growing_tree_shows_each_chart_once_and_each_position_of_the_longest_branch():
@@ -110,7 +197,7 @@ def test_a_growing_tree_shows_each_chart_once_and_each_position_of_the_longest_b
         TREES["ten axes"].to_growing_svg()
 
 
-@pytest.mark.parametrize("form", ["to_svg", "to_html", "to_text", "to_growing_svg"])
+@pytest.mark.parametrize("form", ["to_svg", "to_html", "to_text", "to_latex", "to_growing_svg"])
 def test_bad_limits(form):
     with pytest.raises(ValueError, match="max_charts must be at least 1, got 0"):
         getattr(TREES["A1"], form)(max_charts=0)

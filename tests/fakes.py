@@ -1,9 +1,7 @@
 """Small environments that tests drive instead of real games.
 
-`ToyVectorEnv` is the smallest environment with everything a learner can get wrong: legal moves
-that change every step, rows that end at different times, ends by termination and by truncation,
-and box or dictionary observations. The rule is one line: press the button that the observation
-names. A correct learner solves it in seconds.
+`ToyVectorEnv` has everything a learner can get wrong: legal moves that change every step, rows that
+end at different times, ends by termination and by truncation, and box or dictionary observations.
 """
 
 from __future__ import annotations
@@ -51,15 +49,7 @@ class ToyVectorEnv(VectorEnv):
     Row i after `reset(seed=s)` is the same game as row 0 after `reset(seed=s + i)`, whatever the
     number of rows and the device.
 
-    Args:
-        num_envs: Number of rows N.
-        dict_obs: Dictionary observations instead of a box.
-        horizon: Longest episode, in steps.
-        device: Where the tensors live.
-        num_actions: Number of buttons A.
-        illegal: `"penalty"` scores an illegal press -1; `"error"` raises `ValueError`, for tests
-            that a learner never presses one.
-        render_mode: None or `"rgb_array"`.
+    With `illegal="error"` an illegal press raises `ValueError` in place of the penalty.
     """
 
     def __init__(
@@ -96,10 +86,8 @@ class ToyVectorEnv(VectorEnv):
         self._return = torch.zeros(num_envs, dtype=torch.float32, device=self.device)
         self.reset_calls: list[tuple[Any, Any]] = []
 
-    def reset(
-        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Start a new episode in every row; `options={"length": k}` fixes its number of steps."""
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Observation, dict[str, Any]]:
+        """`options={"length": k}` fixes the number of steps."""
         self.reset_calls.append((seed, options))
         if seed is not None:
             row_seeds = [seed + row for row in range(self.num_envs)] if np.isscalar(seed) else seed
@@ -114,10 +102,7 @@ class ToyVectorEnv(VectorEnv):
             self._length = torch.full_like(self._length, options["length"])
         return self._observe(), {}
 
-    def step(
-        self, actions: Tensor | np.ndarray
-    ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Press one button per row; finished rows are reset within the same step."""
+    def step(self, actions: Tensor | np.ndarray) -> tuple[Any, ...]:
         action = torch.as_tensor(actions, device=self.device).long()
         if action.shape != (self.num_envs,):
             raise ValueError(f"actions: got shape {tuple(action.shape)}, need ({self.num_envs},)")
@@ -161,12 +146,10 @@ class ToyVectorEnv(VectorEnv):
         return tuple(np.full((16, 16, 3), value, dtype=np.uint8) for value in grey)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything that the next steps depend on, as plain tensors."""
         names = ("_seed", "_episode", "_step", "_length", "_return")
         return {name[1:]: getattr(self, name).clone() for name in names}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Continue from `state_dict()` of an environment with as many rows."""
         for name, value in state.items():
             setattr(self, "_" + name, value.clone().to(self.device))
 
@@ -205,10 +188,7 @@ class ToyEnv(gymnasium.Env):
         self.action_space = self._rows.single_action_space
         self._started = False
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode; the next one of the same seed unless a new seed is given."""
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         running = int(self._rows._step[0]) > 0
         if not self._started or seed is not None or options or running:
@@ -219,18 +199,15 @@ class ToyEnv(gymnasium.Env):
         return _first_row(observation), {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Press one button."""
         observation, reward, terminated, truncated, info = self._rows.step(np.array([action]))
         ended = bool(terminated[0] | truncated[0])
         seen = info["final_obs"] if ended else observation
         return _first_row(seen), float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
 
     def action_masks(self) -> np.ndarray:
-        """Legal buttons, `[A]` bool."""
         return self._rows.action_masks()[0].numpy()
 
     def render(self) -> np.ndarray | None:
-        """The picture of the one row."""
         frames = self._rows.render()
         return None if frames is None else frames[0]
 

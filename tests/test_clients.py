@@ -1,7 +1,5 @@
 """The programs of docs/clients.md run, each where its library is installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

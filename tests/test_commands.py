@@ -1,7 +1,5 @@
 """The doors of the commands: versions, tables, and what a shell's tab key shows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ from tests.resgym.commands import run
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def python(*arguments: str) -> str:
+def python(*arguments):
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -24,12 +22,6 @@ def python(*arguments: str) -> str:
 def test_the_version_is_printed(capsys):
     assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
     assert python("-m", "resgym", "--version") == f"resgym {resgym.__version__}\n"
-
-
-@pytest.mark.parametrize("package", ["resgym", "resgym.game", "resgym.players"])
-def test_tab_completion_shows_public_names_alone(package):
-    module = sys.modules[package]
-    assert dir(module) == sorted(module.__all__)
 
 
 @pytest.mark.parametrize("name", ["ddqn/axes4", "ddqn/axes4.yml"])

@@ -1,7 +1,5 @@
 """Every example runs, is short, and does what it says at a small size."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path
@@ -11,40 +9,44 @@ import gymnasium
 import pytest
 import torch
 
-import resgym
-
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def load(name: str) -> SimpleNamespace:
+def load(name):
     return SimpleNamespace(**runpy.run_path(str(EXAMPLES / f"{name}.py")))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_examples_are_short_and_tested(path: Path) -> None:
+def test_examples_are_short_and_tested(path):
     assert len(path.read_text().splitlines()) < 120
     assert f'load("{path.stem}")' in Path(__file__).read_text()
 
 
-def test_play_one_game(capsys: pytest.CaptureFixture[str]) -> None:
+def test_play_one_game(capsys):
     moves = load("play_one_game").main(seed=3)
     assert 1 <= moves <= 200
     assert f"after {moves} moves" in capsys.readouterr().out
 
 
-def test_train_host_beats_an_untrained_one() -> None:
+@pytest.mark.learning
+@pytest.mark.long
+def test_train_host_beats_an_untrained_one():
     # all_coord, which untrained networks resemble, has 0.0006; the random host 0.0405.
     assert load("train_host").main(timesteps=80_000) > 0.06
 
 
+def test_train_host_runs():
+    assert 0 <= load("train_host").main(timesteps=4_000) < 1
+
+
 @pytest.mark.learning
-def test_maskable_ppo_learns_to_keep_the_host_busy() -> None:
+def test_maskable_ppo_learns_to_keep_the_host_busy():
     # Recorded: 0.0522 trained, 0.0798 untrained (choose_first has 0.079). Lower is better.
     assert load("maskable_ppo").main(timesteps=16_384) < 0.065
     assert load("maskable_ppo").main(timesteps=0) > 0.07
 
 
-def test_custom_reward_is_what_the_environment_pays() -> None:
+def test_custom_reward_is_what_the_environment_pays():
     example = load("custom_reward")
     games = gymnasium.make_vec(
         "resgym/HironakaHost-v0", num_envs=64, opponent="random", reward=example.points_minus_time
@@ -63,14 +65,14 @@ def test_custom_reward_is_what_the_environment_pays() -> None:
     assert 0.0 < example.main(steps=40) + 0.5 < 2.0
 
 
-def test_custom_opponent_joins_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_custom_opponent_joins_the_table(capsys):
     results = load("custom_opponent").main(games=200)
     assert "tallest_axis" in capsys.readouterr().out
     assert results["zeillinger"] > results["random"] > 0
 
 
 @pytest.mark.learning
-def test_two_player_saves_players_that_learned(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_player_saves_players_that_learned(capsys):
     rho = load("two_player").main(steps=400, games=300)
     found = {
         pair: (float(before), float(after))
@@ -88,7 +90,7 @@ def test_two_player_saves_players_that_learned(capsys: pytest.CaptureFixture[str
     assert after < 0.125 < before
 
 
-def test_custom_algorithm_learns_with_its_bonus() -> None:
+def test_custom_algorithm_learns_with_its_bonus():
     trainer = load("custom_algorithm").main(steps=20, games=30)
     for learner in trainer.roles.values():
         model = learner.model
@@ -104,13 +106,13 @@ def test_custom_algorithm_learns_with_its_bonus() -> None:
         assert bool((target < plain).any())
 
 
-def test_alternating_roles_take_turns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alternating_roles_take_turns(capsys):
     ends = load("alternating").main(phases=4, max_steps=10, games=40)
     assert [role for role, _ in ends] == ["host", "agent"] * 2
     assert "phase 4, agent: rho " in capsys.readouterr().out
 
 
-def test_text_players_learn_what_the_solver_says(tmp_path: Path) -> None:
+def test_text_players_learn_what_the_solver_says(tmp_path):
     run = load("text_players").main
     # Recorded: 0.360, 0.442, 0.541; a random host, which plays where nothing was learned, has 0.31.
     rho = run(tmp_path)
@@ -122,26 +124,7 @@ def test_text_players_learn_what_the_solver_says(tmp_path: Path) -> None:
     assert run(tmp_path) == [0.5, rho[1], rho[2]]
 
 
-@pytest.mark.parametrize("role", ["host", "agent"])
-def test_text_players_are_asked_again_and_play_legally(role: str) -> None:
-    heard: list[list[dict[str, str]]] = []
-
-    def ask(chats: list[list[dict[str, str]]]) -> list[str]:
-        heard.extend(map(list, chats))
-        return ["maybe all?" if len(chat) == 2 else "answer: {x, y, z}" for chat in chats]
-
-    make = {"host": resgym.make_host, "agent": resgym.make_agent}[role]
-    player = load("text_players").TextPlayer(role, ask, make("random"))
-    seats = {"host": "zeillinger", "agent": "random"} | {role: player}
-    assert resgym.rho(**seats, games=5, seed=0, max_num_points=4).games == 5
-    asked = [chat[1]["content"] for chat in heard if len(chat) == 2]
-    assert all(("the host named" in text) == (role == "agent") for text in asked)
-    again = [chat[3]["content"] for chat in heard if len(chat) == 4]
-    assert len(again) == len(asked) > 0
-    assert all(text.startswith("Answer one of ") for text in again)
-
-
-def test_nondegeneracy_finds_the_faces_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nondegeneracy_finds_the_faces_by_hand(capsys):
     pytest.importorskip("sympy", reason="needs the extra math")
     none, square, cusp = load("nondegeneracy").main().values()
     assert none == ()
@@ -150,5 +133,5 @@ def test_nondegeneracy_finds_the_faces_by_hand(capsys: pytest.CaptureFixture[str
     assert "x**2 + y**3 + z**5: non-degenerate" in capsys.readouterr().out
 
 
-def test_own_environment_is_learned() -> None:
+def test_own_environment_is_learned():
     assert load("own_environment").main(timesteps=20_000) == 1

@@ -1,7 +1,5 @@
 """CONTRIBUTING.md shows code that runs and files that exist; versions and issue forms agree."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -31,10 +29,13 @@ def test_the_callback_logs():
     assert 0 < values[0] < values[-1] <= 240
 
 
-def test_named_files_and_make_targets_exist():
+def test_named_files_functions_and_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"`make ([a-z-]+)`", PAGE))
-    assert {"check", "test", "test-long", "test-lowest"} <= targets
+    pages = ("README.md", "docs/players.md", "docs/commands.md")
+    text = PAGE + "".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    assert [n for n in re.findall(r"`resgym\.(\w+)`", text) if not hasattr(resgym, n)] == []
+    targets = set(re.findall(r"(?:^|`)make ([a-z-]+)", text, flags=re.MULTILINE))
+    assert {"bench", "check", "test", "test-long", "test-lowest", "train"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     paths = re.findall(r"`((?:resgym|sb3_ext|tests|docs|examples)/[\w./]*)`", PAGE)

@@ -1,7 +1,5 @@
 """The tutorials, the pages of the environments and the how-tos run as they are written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

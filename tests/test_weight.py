@@ -4,10 +4,7 @@
 is new keeps within the limits.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +44,7 @@ NOT_YET = {
 }
 
 
-def functions(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+def functions(node, within=""):
     """All functions in a tree by their names, such as ``Class.method``."""
     for child in ast.iter_child_nodes(node):
         name = within
@@ -58,7 +55,7 @@ def functions(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.Functi
         yield from functions(child, name)
 
 
-def is_large(function: ast.FunctionDef) -> bool:
+def is_large(function):
     lines = function.end_lineno - function.lineno + 1
     if (text := docstring_of(function)) is not None:
         lines -= text.end_lineno - text.lineno + 1
@@ -68,7 +65,7 @@ def is_large(function: ast.FunctionDef) -> bool:
     return lines > MOST_LINES or parameters > MOST_PARAMETERS
 
 
-def large(root: Path) -> set[str]:
+def large(root):
     found = set()
     for path in (path for folder in ("resgym", "sb3_ext") for path in files(folder, root)):
         source, place = path.read_text(encoding="utf-8"), path.relative_to(root).as_posix()

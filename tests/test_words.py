@@ -1,7 +1,5 @@
 """Texts keep clear of the phrases that made earlier ones hard to read; see CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize
@@ -29,7 +27,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 CODE = [*ROOT.glob("resgym/**/*.py"), *ROOT.glob("sb3_ext/**/*.py"), *ROOT.glob("examples/*.py")]
 
 
-def words(path: Path) -> str:
+def words(path):
     """A page, or the comments and strings of a module, with single blanks."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -40,7 +38,7 @@ def words(path: Path) -> str:
 
 
 @pytest.mark.parametrize(("phrase", "instead"), PHRASES.items())
-def test_no_page_docstring_or_message_has_the_phrase(phrase: str, instead: str) -> None:
+def test_no_page_docstring_or_message_has_the_phrase(phrase, instead):
     found = []
     for path in (*PAGES, *CODE):
         for match in re.finditer(phrase, text := words(path), re.IGNORECASE):

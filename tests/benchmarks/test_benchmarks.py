@@ -2,12 +2,7 @@
 
 import importlib.util
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -67,31 +62,14 @@ def test_a_rate_is_moves_over_seconds(cpu_time, monkeypatch):
 
 def test_what_cannot_be_made_is_named_and_the_rest_is_measured():
     missing = Mock(side_effect=ImportError("JAX is not installed\nmore"))
-    makers = [("peer", missing), ("there", lambda: Clock([0.0]))]
+    there = Clock([0.0])
+    makers = [("peer", missing), ("there", lambda: there)]
     found, absent, _ = measure.side_by_side(makers, 1, 1e-6, lambda _: None)
     assert [*found] == ["there"]
     assert absent == {"peer": "JAX is not installed"}
-
-
-def test_peers_whose_package_is_missing_say_how_to_get_it(capsys, monkeypatch, tmp_path):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name in ("jax", "sbx") else find(name)
-    )
-    size = ["--dimensions", "3", "--points", "5", "--games", "256", *SHORT]
-    arguments = [*size, "--subjects", "JAX", "SBX", "--json", str(tmp_path / "results.json")]
-    assert run.main(["--rates", "environment", "training", *arguments]) == 0
-    absent = [line for line in capsys.readouterr().out.splitlines() if "not measured" in line]
-    expected = [("JAX step", "jax"), ("JAX rollout", "jax"), ("SBX DQN on resgym", "sbx-rl")]
-    for line, (subject, package) in zip(absent, expected, strict=True):
-        assert line.split("not measured")[0].strip() == subject
-        assert line.endswith(f"is not installed (pip install {package})")
-
-
-def test_subjects_are_closed_after_an_error():
-    there, broken = Clock([0.0]), Mock(side_effect=RuntimeError("out of memory"))
+    broken = Mock(side_effect=RuntimeError("out of memory"))
     with pytest.raises(RuntimeError, match="out of memory"):
-        measure.side_by_side([("a", lambda: there), ("b", broken)], 1, 1e-6, lambda _: None)
+        measure.side_by_side([makers[1], ("b", broken)], 1, 1e-6, lambda _: None)
     assert there.closed
 
 
@@ -106,14 +84,6 @@ def test_every_environment_makes_the_moves_that_are_counted():
         subject.steps(7)
         assert subject.env.step.call_count == 7, name
         subject.close()
-
-
-def test_sync_vector_env_resets_within_its_steps():
-    """Otherwise some of its steps would be resets, and no moves."""
-    makers = dict(environment.makers(3, 6, 2, "cpu", (1,)))
-    subject = makers["SyncVectorEnv, 1"]()
-    assert "same" in str(subject.env.metadata["autoreset_mode"]).lower()
-    subject.close()
 
 
 def test_learning_makes_an_update_per_parallel_step():
@@ -148,28 +118,6 @@ def test_the_plain_loop_stores_what_moves_led_to():
     going_on = ~ended[:-1]
     assert torch.equal(loop.next_states[:19][going_on], loop.states[1:20][going_on])
     loop.env.close()
-
-
-def test_a_policy_is_asked_for_every_move():
-    subject = training.WithPolicy(4, "cpu", torch.get_num_threads(), environment.sizes(3, 6))
-    called = Mock(return_value=None)
-    subject.model.q_net.register_forward_hook(called)
-    subject.steps(5)
-    assert called.call_count == 5
-    subject.close()
-
-
-def test_training_says_what_is_neither_environment_nor_updates():
-    maker = dict(training.training_makers(3, 5, 64, "cpu", (1,)))["DDQN torch, 1"]
-    subject = maker()
-    assert subject.figures == {}
-    subject.steps(6)
-    for _ in range(3):
-        subject.steps(2)
-    ((_, six), (_, two)) = subject.shares.items()
-    assert (len(six), len(two)) == (1, 3)
-    assert 0 < min(two) <= subject.figures["collection_share"] == sorted(two)[1] <= max(two) < 1
-    subject.close()
 
 
 def small(*more):
@@ -247,41 +195,11 @@ def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
         assert file.read_bytes() == before
 
 
-def test_an_interrupted_run_keeps_what_it_has(tmp_path):
-    file = tmp_path / "results.json"
-    arguments = ["--rates", "environment", "--subjects", "torch", "--json", str(file)]
-    # Long enough for every size that the signal finds one of them at work.
-    longer = ["--games", "2", "3", "4", "--repeats", "100", "--seconds", "0.01"]
-    command = [sys.executable, "-m", "benchmarks.run", *small(*arguments), *longer]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    try:
-        limit = time.monotonic() + 60
-        while not file.exists() and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert "stopped: " in errors
-    # A wrapper of Gymnasium's that the signal finds half made is ignored, with a notice at the end.
-    assert "Traceback" not in errors.partition("Exception ignored in")[0]
-    assert results.read(file)["cases"]
-
-
 @pytest.mark.parametrize(
     ("option", "given"),
-    [
-        *(("--games", "0"), ("--games", "many"), ("--dimensions", "11"), ("--points", "1")),
-        *(("--seconds", "0"), ("--seconds", "nan"), ("--repeats", "-1"), ("--threads", "0")),
-        *(("--noise", "-0.1"), ("--noise", "much")),
-        *(("--rates", "everything"), ("--devices", "abacus"), ("--subjects", "abacus")),
-        ("--json", "."),
-    ],
-)
+    [("--games", "many"), ("--points", "1"), ("--seconds", "nan"), ("--noise", "-0.1"),
+     ("--rates", "everything"), ("--subjects", "abacus"), ("--json", ".")],
+)  # fmt: skip
 def test_bad_arguments(option, given, capsys):
     try:
         code = run.main([option, given])
@@ -290,7 +208,7 @@ def test_bad_arguments(option, given, capsys):
     assert code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert ("results" if option == "--json" else option) in line
-    assert (given if option in ("--json", "--subjects") else f"'{given}'") in line
+    assert given in line
 
 
 @pytest.mark.parametrize(
@@ -304,38 +222,6 @@ def test_bad_results(text, message, tmp_path, capsys):
     assert report.main([str(file), "--print"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
-
-
-def test_a_list_measures_nothing(capsys):
-    assert run.main(["--list", "--devices", "cpu"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any("d = 10, P = 50, 65,536 games" in line for line in lines)
-    assert any(line.startswith("training") and "SB3 DQN" in line for line in lines)
-
-
-def test_three_digits():
-    shown = {0.5: "0.5", 7.0: "7.00", 999.4: "999", 1_234.0: "1.23 k", 99_960.0: "100 k"}
-    shown |= {999_700.0: "1.00 M", 45_600_000.0: "45.6 M", 3.2e9: "3.20 G"}
-    assert {rate: report.short(rate) for rate in shown} == shown
-
-
-def test_the_ratio_is_to_the_fastest_peer_and_only_with_the_hardest_one():
-    def table(rate, **medians):
-        size = {"rate": rate, "dimension": 3, "points": 5, "games": 256, "device": "cpu"}
-        cases = [
-            results.case({**size, "subject": name, "threads": 1}, [median])
-            for name, median in medians.items()
-        ]
-        return report.table({"cases": cases}, rate)
-
-    found = {"resgym numba": 90.0, "resgym torch": 10.0, "SyncVectorEnv": 2.0}
-    assert "fastest peer" not in "".join(table("environment", **found))
-    lines = table("environment", **found, **{"JAX rollout": 100.0, "JAX step": 45.0})
-    assert lines[2].endswith("| best / resgym torch | own / fastest peer |")
-    assert lines[4].endswith("| 10.0 | 0.9 |")  # a peer may win, and it shows
-    found = {"DDQN numba": 80.0, "DDQN torch": 40.0, "SB3 DQN, DummyVecEnv": 4.0}
-    lines = table("training", **found, **{"plain DQN on resgym": 32.0, "SBX DQN on resgym": 8.0})
-    assert lines[4].endswith("| 20.0 | 2.5 |")
 
 
 def test_the_page_shows_the_results_that_are_kept():

@@ -1,7 +1,5 @@
 """First answers: what is run where, and what is said of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -25,7 +23,3 @@ def test_cold_runs_begin_with_an_empty_folder(monkeypatch, capsys, taken, code):
     assert [filled for folder, filled in folders if folder == warm] == [False] + [True] * 7
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].split()[:3] == ["make_vec", *([">", "9.00"] if code else ["1.00", "1.0"])]
-
-
-def test_one_process():
-    assert 0 < cold.seconds(["-c", "pass"], ".") < 600

@@ -11,6 +11,7 @@ Slow and obvious on purpose, and independent of the package: tests play the tens
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from tests.reference.polyhedron import newton_vertices
 
@@ -92,6 +93,7 @@ def move(
     return canonical(shifted(points, axes, axis), polytope, reposition)
 
 
+@cache
 def host_actions(dimension: int) -> list[Axes]:
     """The set of every host action: the numbers below 2^d with two bits or more, in order."""
     sets = (

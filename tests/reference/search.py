@@ -77,24 +77,9 @@ class Exhaustive:
         return self._move + self._total(values)
 
 
-def resolves_within(points: Position, moves: int) -> bool:
-    """Whether some host ends the game within so many moves whatever the agent does."""
-    if is_finished(points):
-        return True
-    if moves == 0:
-        return False
-    return any(
-        all(resolves_within(move(points, axes, axis), moves - 1) for axis in axes)
-        for axes in host_actions(len(points[0]))
-    )
-
-
 def least_depth(points: Position) -> int:
     """Moves on the longest branch of the shallowest tree."""
-    moves = 0
-    while not resolves_within(points, moves):
-        moves += 1
-    return moves
+    return Exhaustive(0, 1, max).value(points)
 
 
 def tree_of(points: Position, host: Host) -> tuple[int, int]:
@@ -106,21 +91,14 @@ def tree_of(points: Position, host: Host) -> tuple[int, int]:
     return 1 + max(depth for depth, _ in below), 1 + sum(nodes for _, nodes in below)
 
 
-def ends_within(points: Position, agent: Agent, moves: int) -> bool:
-    """Whether some sequence of sets ends the game against this agent within so many moves."""
-    if is_finished(points):
-        return True
-    if moves == 0:
-        return False
-    return any(
-        ends_within(move(points, axes, agent(points, axes)), agent, moves - 1)
-        for axes in host_actions(len(points[0]))
-    )
-
-
 def shortest_game(points: Position, agent: Agent) -> int:
-    """Moves of the shortest game against an agent."""
-    moves = 0
-    while not ends_within(points, agent, moves):
+    """Moves of the shortest game against an agent, by trying every set."""
+    level, moves = {tuple(points)}, 0
+    while not any(is_finished([*each]) for each in level):
+        level = {
+            _after(each, axes, agent([*each], axes))
+            for each in level
+            for axes in host_actions(len(each[0]))
+        }
         moves += 1
     return moves

@@ -1,7 +1,5 @@
 """The reference against cases worked out by hand, and against facts of the game."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

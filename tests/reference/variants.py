@@ -1,4 +1,4 @@
-"""The other rules in plain Python integers: this page is their specification.
+"""All rules with one interface; of the other two this page is the specification.
 
 A reference has positions of its own kind. Slow and obvious on purpose, and independent of the
 package.
@@ -6,6 +6,7 @@ package.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -13,11 +14,37 @@ from tests.reference import rule
 from tests.reference.rule import MAX_COORDINATE, Axes, Point
 
 
+@cache
 def subsets(dimension: int, least: int) -> list[Axes]:
     """The sets of axes by the number whose bit j is axis j."""
     sizes = range(least, dimension + 1)
     sets = [axes for size in sizes for axes in combinations(range(dimension), size)]
     return sorted(sets, key=lambda axes: sum(2**axis for axis in axes))
+
+
+class Basic:
+    """The default rule, as `rule.py` has it."""
+
+    def __init__(self, polytope: str = "dominance", reposition: bool = False) -> None:
+        self.options = polytope, reposition
+
+    def start(self, points: list[Point]) -> tuple[Point, ...]:
+        return tuple(rule.canonical(points, *self.options))
+
+    def rows(self, position: tuple[Point, ...]) -> list[Point]:
+        return [*position]
+
+    def is_finished(self, position: tuple[Point, ...]) -> bool:
+        return rule.is_finished([*position])
+
+    def sets(self, position: tuple[Point, ...]) -> list[Axes]:
+        return [] if self.is_finished(position) else rule.host_actions(len(position[0]))
+
+    def answers(self, position: tuple[Point, ...], axes: Axes) -> Axes:
+        return axes
+
+    def moved(self, position: tuple[Point, ...], axes: Axes, axis: int) -> tuple[Point, ...]:
+        return self.start(rule.shifted([*position], axes, axis))
 
 
 class Polyhedra:
@@ -27,8 +54,6 @@ class Polyhedra:
     more. The agent chooses an axis of it, where every point gets this sum less 1. The host has won
     when the coordinates of some point add up to less than 1.
     """
-
-    name = "polyhedra"
 
     def __init__(self, unit: int, polytope: str = "dominance") -> None:
         self.unit, self.polytope = unit, polytope
@@ -77,8 +102,6 @@ class Thom:
     any more the position makes no contribution, and the game is over.
     """
 
-    name = "thom"
-
     def __init__(self, polytope: str = "dominance", reposition: bool = False) -> None:
         self.options = polytope, reposition
 
@@ -116,11 +139,14 @@ class Thom:
         )
 
 
-def overflows(reference: Polyhedra | Thom, position: object, axes: Axes, axis: int) -> bool:
+Reference = Basic | Polyhedra | Thom
+
+
+def overflows(reference: Reference, position: object, axes: Axes, axis: int) -> bool:
     """Whether a legal move would pass the bound."""
     taken = reference.unit if isinstance(reference, Polyhedra) else 0
     return any(sum(p[k] for k in axes) - taken > MAX_COORDINATE for p in reference.rows(position))
 
 
-def is_legal(reference: Polyhedra | Thom, position: object, axes: Axes, axis: int) -> bool:
+def is_legal(reference: Reference, position: object, axes: Axes, axis: int) -> bool:
     return axes in reference.sets(position) and axis in reference.answers(position, axes)

@@ -87,230 +87,105 @@ class Countdown(VectorEnv):
         return {"episode": episode, "_episode": ended.copy()}
 
 
-def _stepping(change) -> type[Countdown]:
-    """A class whose steps return ``change(env, result, idle)``; idle rows have only restarted."""
-
-    class Changed(Countdown):
-        def step(self, actions):
-            idle = self.ended.copy()
-            return change(self, super().step(actions), idle)
-
-    return Changed
+def _broken(**methods: Any) -> type[Countdown]:
+    """The class with other methods."""
+    return type("Broken", (Countdown,), methods)
 
 
-def _changed(position: int, change) -> type[Countdown]:
-    """A class whose step returns one of its five results changed."""
-    return _stepping(
-        lambda env, result, idle: (
-            *result[:position], change(env, result[position]), *result[position + 1 :]
-        )
-    )  # fmt: skip
+def _stepping(change: Any) -> type[Countdown]:
+    """Steps that are changed in place: the list of the five results, and the rows that restart."""
+
+    def step(env: Countdown, actions: Any) -> tuple[Any, ...]:
+        idle = env.ended.copy()
+        results = list(Countdown.step(env, actions))
+        change(results, idle)
+        return tuple(results)
+
+    return _broken(step=step)
 
 
-def _with_info(change) -> type[Countdown]:
-    """A class whose info dictionary is changed in place; ``change`` gets (info, observation)."""
-
-    def changed(env, result, idle):
-        change(result[4], result[0])
-        return result
-
-    return _stepping(changed)
+def _at_ends(change: Any) -> type[Countdown]:
+    """Steps whose info is changed in place where an episode has ended."""
+    return _stepping(lambda results, _: change(results[4]) if "final_obs" in results[4] else None)
 
 
-def _if_final(change):
-    return _with_info(lambda info, seen: change(info, seen) if "final_obs" in info else None)
+def _drawing(words: Any) -> type[Countdown]:
+    """Random numbers from other words of an environment and a row."""
+    return _broken(generator=lambda env, row: np.random.default_rng(words(env, row)))
 
 
-def _resetting(change) -> type[Countdown]:
-    """A class whose reset is ``change(reset, seed, options)``, where ``reset`` is the right one."""
-
-    class Changed(Countdown):
-        def reset(self, *, seed=None, options=None):
-            return change(super().reset, seed, options)
-
-    return Changed
-
-
-def _made(change) -> type[Countdown]:
-    """A class whose objects are changed when they are made."""
-
-    class Changed(Countdown):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            change(self)
-
-    return Changed
-
-
-def _drawing(words) -> type[Countdown]:
-    """A class whose random numbers come from other words: ``words(env, row)``."""
-    return type(
-        "Changed",
-        (Countdown,),
-        {"generator": lambda env, row: np.random.default_rng(words(env, row))},
-    )
-
-
-def _masking(masks) -> type[Countdown]:
-    return type("Changed", (Countdown,), {"action_masks": lambda env: masks(env.num_envs)})
-
-
-class NeverRestarts(Countdown):
-    """Ended rows go on from where they are, forgetting only their clock."""
-
-    def start(self, rows):
-        fresh = rows & (self.episode < 0)
-        super().start(fresh)
-        self.steps[rows] = self.total[rows] = 0
-        self.ended[rows] = False
-
-
-class RestartsEverything(Countdown):
-    def start(self, rows):
-        super().start(np.ones_like(rows) if rows.any() else rows)
-
-
-class StepsEndedRows(Countdown):
-    def step(self, actions):
-        self.ended[:] = False
-        return super().step(actions)
-
-
-class OneBuffer(Countdown):
-    """Observations are views of one array that every step writes to."""
-
-    def observe(self):
-        if not hasattr(self, "buffer"):
-            self.buffer = np.zeros((self.num_envs, 1), dtype=np.float32)
-        self.buffer[:] = super().observe()["left"]
-        return {"left": self.buffer, "noise": self.noise[:, None].copy()}
-
-
-class NeverEnds(Countdown):
-    LIMIT = 10**9
-
-    def start(self, rows):
-        super().start(rows)
-        self.left[rows] = 10**9
-
-    def observe(self):
-        return {"left": np.zeros((self.num_envs, 1), np.float32), "noise": self.noise[:, None] + 0}
-
-
-def _adds_to_options(reset, seed, options):
-    result = reset(seed=seed, options=options)
+def _reset_with_a_key(env: Countdown, *, seed: Any = None, options: Any = None) -> Any:
+    result = Countdown.reset(env, seed=seed, options=options)
     if options is not None:
         options["seen"] = True
     return result
 
 
-def _alias(info, observation):
-    info["final_obs"] = {"left": observation["left"], "noise": info["final_obs"]["noise"]}
-
-
-def _sparse(info, observation):
-    rows = info["_final_obs"]
-    info["final_obs"] = {name: array[rows] for name, array in info["final_obs"].items()}
-
-
-def _set(*path_and_value):
-    *path, key, value = path_and_value
-
-    def change(info, observation):
-        target = info
-        for name in path:
-            target = target[name]
-        target[key] = value(info) if callable(value) else value
-
-    return change
+def _step_ended_rows(env: Countdown, actions: Any) -> Any:
+    env.ended[:] = False
+    return Countdown.step(env, actions)
 
 
 SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
+ALL_RESTART = _broken(
+    start=lambda env, rows: Countdown.start(env, np.ones_like(rows) if rows.any() else rows)
+)
 
-# In each mode what is broken: the environment, and what the check must say.
-_BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
-    SAME: {
-        "reward [N, 1]": (_changed(1, lambda env, x: x[:, None]), "reward must be"),
-        "observation outside": (
-            _changed(0, lambda env, x: {**x, "left": x["left"] + 1}),
-            "the observation of step 0 is outside",
-        ),
-        "four values": (
-            _stepping(lambda env, result, idle: (*result[:3], result[4])),
-            "step must return 5 values, got 4",
-        ),
-        "no mode": (
-            _made(lambda env: env.metadata.clear()),
-            r"metadata\['autoreset_mode'\] must be an AutoresetMode, got None",
-        ),
-        "one row too many": (lambda n, mode: Countdown(n + 1, mode), "num_envs is 6, asked for 5"),
-        "unbatched space": (
-            _made(lambda env: setattr(env, "action_space", spaces.MultiDiscrete([2]))),
-            "action_space is not num_envs",
-        ),
-        "seed ignored": (
-            _drawing(lambda env, row: [row, env.episode[row]]),
-            "the seed has no effect",
-        ),
-        "unseeded": (_drawing(lambda env, row: next(_FRESH)), "two runs with seed 0 differ"),
-        "all rows restart": (RestartsEverything, "rows that did not end differ|depend on num_envs"),
-        "no restart": (NeverRestarts, "they do not restart"),
-        "options get a key": (_resetting(_adds_to_options), "reset changed the caller's options"),
-        "never ends": (NeverEnds, "no episode ended within 40 steps"),
-        "info with strings": (_with_info(_set("why", "end")), "must hold numbers or booleans"),
-        "no final_obs": (_with_info(lambda info, _: info.pop("final_obs", 0)), "'final_obs'"),
-        "wrong _final_obs": (
-            _if_final(_set("_final_obs", lambda info: ~info["_final_obs"])),
-            r"info\['_final_obs'\] must mark",
-        ),
-        "final_obs of the ended rows only": (_if_final(_sparse), "is outside"),
-        "final_obs shares memory": (_if_final(_alias), "shares memory|two runs|do not restart"),
-        "final_obs outside": (
-            _if_final(lambda info, _: info["final_obs"]["left"].__iadd__(2)),
-            r"info\['final_obs'\] is outside",
-        ),
-        "returns wrong": (
-            _if_final(lambda info, _: info["episode"]["r"].__iadd__(1)),
-            r"info\['episode'\]\['r'\] must be",
-        ),
-        "lengths missing": (
-            _if_final(lambda info, _: info["episode"].pop("l")),
-            r"info\['episode'\]\['l'\] must be",
-        ),
-        "masks as numbers": (
-            _masking(lambda n: np.ones((n, 2), dtype=np.int8)),
-            r"action_masks must be bool \[5, 2\], got int8",
-        ),
-    },
-    NEXT: {
-        "truncated scalar": (_changed(3, lambda env, x: x.any()), "truncated must be bool"),
-        "rows depend on num_envs": (
-            _drawing(lambda env, row: [env.seeds[row], env.episode[row], env.num_envs]),
-            "rows depend on num_envs",
-        ),
-        "all rows restart next": (RestartsEverything, "must be"),
-        "one observation buffer": (OneBuffer, "was overwritten"),
-        "reward while restarting": (
-            _stepping(lambda env, r, idle: (r[0], r[1] + idle.astype(np.float32), *r[2:])),
-            "restarted row must have reward 0",
-        ),
-    },
-    DISABLED: {
-        "mask ignored": (
-            _resetting(lambda reset, seed, options: reset(seed=seed)),
-            "changed rows outside the mask",
-        ),
-        "ended rows are stepped": (StepsEndedRows, "stepping an ended row must be an error"),
-        "no mask of the statistics": (
-            _with_info(lambda info, _: info.pop("_episode", 0)),
-            r"info\['_episode'\] must mark",
-        ),
-    },
-}
-
-# What is broken: the environment, the mode it is broken in, and what the check must say.
-BROKEN: dict[str, tuple[Any, AutoresetMode, str]] = {
-    what: (make, mode, message)
-    for mode, cases in _BROKEN_IN.items()
-    for what, (make, message) in cases.items()
-}
+# What is broken: the mode it is broken in, the environment, and what the check must say.
+BROKEN: dict[str, tuple[AutoresetMode, Any, str]] = {
+    "reward [N, 1]": (SAME, _stepping(lambda r, _: r.insert(1, r.pop(1)[:, None])), "reward must"),
+    "observation outside": (
+        SAME, _stepping(lambda r, _: r[0]["left"].__iadd__(1)), "observation of step 0 is outside",
+    ),
+    "one row too many": (SAME, lambda n, mode: Countdown(n + 1, mode), "num_envs is 6, asked for"),
+    "seed ignored": (SAME, _drawing(lambda env, row: [row, env.episode[row]]), "has no effect"),
+    "unseeded": (SAME, _drawing(lambda env, row: next(_FRESH)), "two runs with seed 0 differ"),
+    "all rows restart": (SAME, ALL_RESTART, "rows that did not end differ|depend on num_envs"),
+    "options get a key": (SAME, _broken(reset=_reset_with_a_key), "changed the caller's options"),
+    "info with strings": (
+        SAME, _stepping(lambda r, _: r[4].update(why="end")), "must hold numbers or booleans",
+    ),
+    "no final_obs": (SAME, _at_ends(lambda info: info.pop("final_obs")), "'final_obs'"),
+    "wrong _final_obs": (
+        SAME, _at_ends(lambda info: info.update(_final_obs=~info["_final_obs"])), "must mark",
+    ),
+    "final_obs outside": (
+        SAME, _at_ends(lambda info: info["final_obs"]["left"].__iadd__(2)),
+        r"info\['final_obs'\] is outside",
+    ),
+    "returns wrong": (
+        SAME, _at_ends(lambda info: info["episode"]["r"].__iadd__(1)),
+        r"info\['episode'\]\['r'\] must be",
+    ),
+    "lengths missing": (
+        SAME, _at_ends(lambda info: info["episode"].pop("l")),
+        r"info\['episode'\]\['l'\] must be",
+    ),
+    "masks as numbers": (
+        SAME, _broken(action_masks=lambda env: np.ones((env.num_envs, 2), dtype=np.int8)),
+        r"action_masks must be bool \[5, 2\], got int8",
+    ),
+    "truncated scalar": (
+        NEXT, _stepping(lambda r, _: r.insert(3, r.pop(3).any())), "truncated must be bool",
+    ),
+    "rows depend on num_envs": (
+        NEXT, _drawing(lambda env, row: [env.seeds[row], env.episode[row], env.num_envs]),
+        "rows depend on num_envs",
+    ),
+    "all rows restart next": (NEXT, ALL_RESTART, "must be"),
+    "reward while restarting": (
+        NEXT, _stepping(lambda r, idle: r[1].__iadd__(idle.astype(np.float32))),
+        "restarted row must have reward 0",
+    ),
+    "mask ignored": (
+        DISABLED, _broken(reset=lambda env, seed=None, options=None: Countdown.reset(env)),
+        "changed rows outside the mask",
+    ),
+    "ended rows are stepped": (
+        DISABLED, _broken(step=_step_ended_rows), "stepping an ended row must be an error",
+    ),
+    "no mask of the statistics": (
+        DISABLED, _stepping(lambda r, _: r[4].pop("_episode", 0)),
+        r"info\['_episode'\] must mark",
+    ),
+}  # fmt: skip

@@ -1,7 +1,5 @@
 """The command line: results as text and JSON, errors in one line with exit code 2."""
 
-from __future__ import annotations
-
 import io
 import json
 
@@ -25,7 +23,6 @@ def test_rho_as_json(capsys):
     ("words", "told"),
     [
         (["rho", "random", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40 games"),
-        (["cross-play", "--agents", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40"),
         (["check", "resgym/HironakaHost-v0", "--steps", "40"], "SAME_STEP: 40 steps"),
         (["bench", "--batch-sizes", "1", "--seconds", "0.01"], "1 games at once: 5 times 0.01 s"),
     ],
@@ -74,48 +71,27 @@ def test_bench(capsys):
 RHO = ["rho", "random", "random"]
 BAD = [
     (["rho", "nobody", "random"], "resgym rho: host must be one of [", "got 'nobody'"),
-    (["rho", "random", "nobody"], "resgym rho: agent must be one of [", "got 'nobody'"),
     (["rho", "./no/host.zip", "random"], "resgym rho: host: there is no", "no/host.zip"),
-    (["rho", "random", "zeillinger"], "zeillinger", "choose_first"),
     (["rho", "random", "./no/such/model.zip"], "no/such/model.zip", "saved model"),
     ([], "command", "required"),
     (["fly"], "'fly'", "rho"),
     ([*RHO, "--games", "0"], "games", "got 0"),
-    ([*RHO, "--games", "10000000000000"], "games", "1000000000"),
     ([*RHO, "--games", "1.5"], "games", "'1.5'"),
-    ([*RHO, "--dimension", "11"], "dimension", "between 2 and 10, got 11"),
-    ([*RHO, "--max-num-points", "1"], "max_num_points", "got 1"),
-    ([*RHO, "--max-value", "0"], "max_value", "got 0"),
-    ([*RHO, "--max-moves", "0"], "max_moves", "got 0"),
-    ([*RHO, "--seed", "-1"], "seed", "got -1"),
     ([*RHO, "--device", "cuda:55"], "device", "'cuda:55'"),
     ([*RHO, "--co\nlor", "red"], "--co lor", "unrecognized"),
-    ([*RHO, "--rule", "chess"], "rule", "'chess'"),
     ([*RHO, "--unit", "3"], "unit", "must be 1 with rule 'basic', got 3"),
     ([*RHO, "--starts", ""], "starts", "must be a file"),
     (["rho", "zeillinger", "random", "--rule", "polyhedra"], "'zeillinger'", "'polyhedra'"),
     (["cross-play", "--hosts", "random", "nobody"], "cross-play: hosts must be", "zeillinger"),
-    (["cross-play", "--agents", "random", "--games", "0"], "games", "got 0"),
-    (
-        ["check", "resgym/Nothing-v0"],
-        "id: got 'resgym/Nothing-v0'; expected a registered",
-        "Nothing",
-    ),
     (["check", "no_such_module:Nothing-v0"], "id: got 'no_such_module:", "expected a registered"),
     (["check", "resgym/HironakaHost-v0", "--steps", "0"], "steps", "got 0"),
-    (["check", "resgym/HironakaHost-v0", "--seed", "-1"], "seed", "got -1"),
     (["check", "CartPole-v1"], "id: got 'CartPole-v1'; expected", "takes autoreset_mode"),
     (["bench", "--batch-sizes", "0"], "batch_sizes", "got 0"),
-    (["bench", "--batch-sizes", "1000000000000"], "num_envs", "at most"),
-    (["bench", "--backend", "abacus"], "backend", "'abacus'"),
     (["tree", "E6", "--host", "nobody"], "resgym tree: host must be", "zeillinger"),
-    (["tree", "A999999999999999999"], "A_n with n >= 1", "n < 2^59"),
     (["solve", "5"], "solve", "constant"),
     (["solve", "E8", "--time-limit", "-1"], "time_limit", "got -1"),
-    (["solve", "x^2"], "solve", "variable"),
     (["play", "E8", "--opponent", "nobody"], "nobody", "zeillinger"),
     (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json"),
-    (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in"),
 ]
 
 

@@ -1,21 +1,12 @@
 """The PettingZoo environment: PettingZoo's own tests, and games equal to Gymnasium's."""
 
-from types import SimpleNamespace
-
 import gymnasium
 import numpy as np
 import pytest
 
 pytest.importorskip("pettingzoo", reason="needs the extra pettingzoo")
 
-from pettingzoo.test import (
-    api_test,
-    max_cycles_test,
-    parallel_api_test,
-    parallel_seed_test,
-    render_test,
-    seed_test,
-)
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 
 from resgym import hironaka_v0
 from resgym.hironaka_v0 import AGENT, HOST
@@ -41,39 +32,14 @@ def test_its_pictures():
 
 
 def test_its_limit():
-    """From a start that no four moves resolve, the limit ends every game."""
-    long_game = {"points": polygon(depth=5)}
-
-    class LongGame(hironaka_v0.raw_env):
-        def __init__(self, **kwargs):
-            super().__init__(dimension=2, max_num_points=40, **kwargs)
-
-        def reset(self, seed=None, options=None):
-            super().reset(seed, long_game)
-
-    module = SimpleNamespace(
-        env=LongGame,
-        parallel_env=lambda **kwargs: hironaka_v0.aec_to_parallel(
-            LongGame(simultaneous=True, **kwargs)
-        ),
-    )
-    max_cycles_test(module)
-
-
-def polygon(depth):
-    """Vertices of a polygon with an edge in each Stern-Brocot interval of a depth.
-
-    A move replaces the edge (a, -b) by (a - b, -b) or (a, a - b), and resolves it where that is no
-    edge any more: one interval each survives ``depth`` moves, whichever they are.
-    """
-    edges = [(1, 1)]
-    for _ in range(depth):
-        edges = [edge for a, b in edges for edge in ((a + b, b), (a, a + b))]
-    edges.sort(key=lambda edge: edge[0] / edge[1])
-    points = [(0, sum(b for _, b in edges))]
-    for a, b in edges:
-        points.append((points[-1][0] + a, points[-1][1] - b))
-    return points
+    """(k, 1, 0) and (k, 0, 1) for ever: the limit ends the game."""
+    game = hironaka_v0.env(max_cycles=3)
+    game.reset(options={"points": [(0, 1, 0), (0, 0, 1)]})
+    for move in range(6):
+        assert not any(game.truncations.values())
+        game.step(3 if move % 2 == 0 else 0)
+    assert game.truncations == {HOST: True, AGENT: True}
+    assert game.terminations == {HOST: False, AGENT: False}
 
 
 def test_games_are_those_of_gymnasium():

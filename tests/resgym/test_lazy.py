@@ -1,36 +1,10 @@
 """Packages open at once: what they gather comes when it is asked for, and nothing gets lost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
-
-LIGHT = """
-import sys
-import gymnasium
-import resgym
-from resgym.cli import main
-
-assert "resgym/HironakaHost-v0" in gymnasium.registry
-for words in ("--help", "solve --help", "solve E8"):
-    try:
-        assert main(words.split()) == 0
-    except SystemExit as stop:
-        assert not stop.code
-assert "torch" not in sys.modules
-resgym.state_from_points
-assert "torch" in sys.modules
-"""
-
-
-def test_help_and_a_small_solution_need_no_torch():
-    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "scoreboard" in done.stdout
-    assert "depth 7 (proved" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["resgym", "resgym.envs", "resgym.game", "resgym.players"])
@@ -40,7 +14,8 @@ def test_every_name_is_found_where_it_is_at_home(name):
         found = getattr(package, public)
         home = sys.modules.get(getattr(found, "__module__", ""), package)
         assert getattr(home, public, found) is found
-    assert set(package.__all__) <= set(dir(package))
+    if name != "resgym.envs":  # what a shell's tab key shows
+        assert dir(package) == sorted(package.__all__)
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
         getattr(package, "nothing")  # noqa: B009
 

@@ -1,7 +1,5 @@
 """Solved positions: as the reference solves them, renamed, asked, and in files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,10 +4,6 @@ It is played on the CPU by saying that nothing may be looked at, and on "meta" t
 no data, so that a look raises. On a machine with CUDA the same runs are played there too.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 
@@ -41,16 +37,16 @@ CASES = [(env_id, opponent) for env_id in IDS for opponent in OPPONENTS[env_id]]
 
 
 @pytest.fixture(autouse=True)
-def nothing_may_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_may_be_looked_at(monkeypatch):
     monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
 
 
-def build(env_id: str, opponent: Any, num_envs: int = 4, **arguments: Any):
+def build(env_id, opponent, num_envs=4, **arguments):
     options = {} if opponent is None else {"opponent": opponent}
     return make_vec(env_id, num_envs, backend="torch", **options, **SHORT, **arguments)
 
 
-def played(env: Any, steps: int = 40) -> list:
+def played(env, steps=40):
     """Everything that a run gives; fields that are empty without an end are left out then."""
     observation, _ = env.reset(seed=13)
     seen = []

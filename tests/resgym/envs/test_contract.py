@@ -22,28 +22,14 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("output", ["torch", "numpy"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", IDS)
-def test_vector_contract(env_id, mode, output):
-    check_vector_env(
-        lambda n: make_vec(env_id, n, autoreset_mode=mode, output=output, **SHORT), steps=40
-    )
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("num_envs", [7])
-@pytest.mark.parametrize("env_id", IDS)
-def test_vector_contract_of_other_sizes(env_id, num_envs, size):
-    check_vector_env(
-        lambda n: make_vec(env_id, n, **SIZES[size]), num_envs=num_envs, steps=40, seed=5
-    )
-
-
 @every_backend
+@pytest.mark.parametrize(
+    ("mode", "output", "size"), [*zip(MODES, ["torch", "numpy", "torch"], SIZES, strict=True)]
+)
 @pytest.mark.parametrize("env_id", IDS)
-def test_vector_contract_of_every_backend(env_id, backend):
-    check_vector_env(lambda n: make_vec(env_id, n, backend=backend), steps=40, num_envs=3)
+def test_vector_contract(env_id, mode, output, size, backend):
+    options = {"autoreset_mode": mode, "output": output, "backend": backend, **SIZES[size]}
+    check_vector_env(lambda n: make_vec(env_id, n, **options), num_envs=7, steps=40, seed=5)
 
 
 @pytest.mark.parametrize("size", [{}, *SIZES.values()], ids=["default", *SIZES])
@@ -62,23 +48,6 @@ def test_single_environments_pass_the_checkers(env_id, size):
             check_env(env.unwrapped, skip_render_check=True)
             env_checker.check_env(env.unwrapped)
     env.close()
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_sampled_actions_are_legal(env_id):
-    """The loop of every tutorial runs, though an illegal action is an error."""
-    env = gymnasium.make(env_id, **SHORT)
-    env.action_space.seed(0)
-    assert env.action_space.sample() in env.action_space  # before any reset
-    env.reset(seed=0)
-    drawn = set()
-    for _ in range(300):
-        action = env.action_space.sample()
-        drawn.add(int(action))
-        *_, terminated, truncated, _ = env.step(action)
-        if terminated or truncated:
-            env.reset()
-    assert drawn == set(range(int(env.action_space.n)))
 
 
 def test_the_sampled_space_is_a_plain_one_elsewhere():

@@ -1,7 +1,5 @@
 """What the environments play is the game: every step replayed by the plain-Python rule."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -14,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("on_every_backend")
 PLAIN = {"scale_observation": False, "max_num_points": 8, "max_value": 9}
 
 
-def axes_of(coords) -> tuple[int, ...]:
+def axes_of(coords):
     return tuple(axis for axis, chosen in enumerate(coords) if chosen)
 
 

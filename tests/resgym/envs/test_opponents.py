@@ -1,7 +1,5 @@
 """Who answers: one player, one per row, replaced while playing."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -27,7 +25,7 @@ MANY = {
 }
 
 
-def trace(env, steps: int = 30, seed: int = 21) -> list[list[tuple]]:
+def trace(env, steps=30, seed=21):
     """Per row: everything seen. Actions depend on row and time, and on what is legal."""
     observation, _ = env.reset(seed=seed)
     rows = [[row_bytes(observation, row)] for row in range(env.num_envs)]
@@ -107,18 +105,11 @@ def test_a_refused_opponent_leaves_the_old_one():
         (7, None, TypeError, "opponent must be a name"),
         (make_host("random"), None, ValueError, "opponent must play the agent"),
         ([], None, ValueError, "opponent must be at least one player, got none"),
-        ({}, None, ValueError, "opponent must be at least one player, got none"),
-        ([], [0, 0, 0], ValueError, "opponent must be at least one player, got none"),
         (["random", "nobody"], None, ValueError, "opponent .*'nobody'"),
-        ({"random": 1, "nobody": 1}, None, ValueError, "opponent .*'nobody'"),
         ({"random": 0}, None, ValueError, "the weight of 'random' must be a number above 0"),
-        ({"random": float("nan")}, None, ValueError, "the weight of 'random' must be a number"),
-        ({"random": "1"}, None, ValueError, "the weight of 'random' must be a number"),
         ({"random": 1}, [0, 0, 0], ValueError, "assignment must be in"),
-        (["random", 5, "random"], None, TypeError, "opponent must be a name"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
         (["random"], [0, 1, 0], ValueError, "assignment must be in"),
-        (["random"], [0, -1, 0], ValueError, "assignment must be in"),
         (["random"], [0.0, 0.0, 0.0], TypeError, "assignment must be integers"),
     ]
     for opponent, assignment, kind, message in cases:
@@ -149,39 +140,3 @@ def test_an_opponent_is_never_asked_to_choose_from_nothing(mode, invalid_action)
             env.reset(options={"reset_mask": terminated | truncated})
     assert len(asked) == 30
     assert min(asked) >= 2
-
-
-@pytest.mark.parametrize("env_id", [HOST, AGENT])
-def test_an_opponent_that_fails_leaves_no_trace(env_id):
-    fail = []
-    name = "choose_last" if env_id == HOST else "zeillinger"
-    player = (make_agent if env_id == HOST else make_host)(name)
-
-    def moody(state, coords, rng):
-        if fail:
-            raise fail.pop()
-        return player.act(state, coords, rng)
-
-    expected = trace(make_vec(env_id, 3, opponent=name, **SHORT))
-    env = make_vec(env_id, 3, opponent=moody, **SHORT)
-    assert trace(env) == expected
-    observation, _ = env.reset(seed=21)
-    rows = [[row_bytes(observation, row)] for row in range(3)]
-    for time in range(30):
-        actions = act_random(env, time)
-        for error in (RuntimeError("no answer"), KeyboardInterrupt()):
-            fail.append(error)
-            with pytest.raises(type(error)):
-                env.step(actions)
-        observation, *rest, _ = env.step(actions)
-        for row, seen in enumerate(rows):
-            seen.append(
-                (row_bytes(observation, row), int(actions[row]), *(x[row].item() for x in rest))
-            )
-    assert rows == expected
-    if env_id == AGENT:
-        fail.append(RuntimeError("no answer"))
-        before = [field.tolist() for field in env.games[:-1]]  # all but the rule
-        with pytest.raises(RuntimeError, match="no answer"):
-            env.reset(seed=1)
-        assert [field.tolist() for field in env.games[:-1]] == before

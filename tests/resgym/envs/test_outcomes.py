@@ -1,21 +1,10 @@
 """Every line of the table in resgym.game.episode.Backend.step: one situation, one outcome."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
-from tests.resgym.envs.helpers import (
-    AGENT,
-    BOTH,
-    HOST,
-    IDS,
-    MODES,
-    array,
-    make_vec,
-    row_bytes,
-)
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, make_vec, row_bytes
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
@@ -27,17 +16,17 @@ PLANE = {"dimension": 2, "max_num_points": 4}
 ENDLESS = [(0, 1, 0), (0, 0, 1)]
 
 
-def cusp_env(env_id: str, num_envs: int = 3, **arguments):
+def cusp_env(env_id, num_envs=3, **arguments):
     env = make_vec(env_id, num_envs, **{**PLANE, **arguments})
     env.reset(seed=0, options={"points": CUSP})
     return env
 
 
-def values(*tensors) -> list[list]:
+def values(*tensors):
     return [array(tensor).tolist() for tensor in tensors]
 
 
-def state_of(env) -> tuple:
+def state_of(env):
     """Everything that the next steps depend on."""
     return tuple(tensor.tolist() for tensor in env.games[:-1])  # all but the rule
 

@@ -1,9 +1,5 @@
 """What environments say of themselves, so that learners can leave work out, against their play."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -24,7 +20,7 @@ from tests.resgym.envs.helpers import (
 
 
 @pytest.mark.parametrize(("env_id", "expected"), [(HOST, True), (AGENT, False), (BOTH, False)])
-def test_all_actions_are_legal_where_it_is_said(env_id: str, expected: bool) -> None:
+def test_all_actions_are_legal_where_it_is_said(env_id, expected):
     env = make_vec(env_id, 6, **SHORT)
     assert env.unwrapped.all_actions_legal is expected
     env.reset(seed=1)
@@ -36,9 +32,9 @@ def test_all_actions_are_legal_where_it_is_said(env_id: str, expected: bool) -> 
 
 
 @every_backend
-@pytest.mark.parametrize("opponent", [None, asked, ["random", asked]])
+@pytest.mark.parametrize("opponent", [None, ["random", asked]])
 @pytest.mark.parametrize("env_id", IDS)
-def test_final_observations_are_those_of_all_rows(env_id: str, opponent: Any, backend: str) -> None:
+def test_final_observations_are_those_of_all_rows(env_id, opponent, backend):
     """In the rows that go on they are the observation, bit by bit, and not in those that ended."""
     given = {} if opponent is None or env_id == BOTH else {"opponent": opponent}
     env = make_vec(env_id, 8, backend=backend, **SHORT, **given)

@@ -6,7 +6,6 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
@@ -49,17 +48,6 @@ def test_spaces(env_id, dimension):
     for space in (single.action_space, env.single_action_space):
         assert space == gymnasium.spaces.Discrete(size)
     assert env.action_space == gymnasium.spaces.MultiDiscrete([size] * 3)
-    observation, _ = env.reset(seed=0)
-    single_observation, _ = single.reset(seed=0)
-    assert single_observation in expected
-    as_numpy = (
-        observation.numpy()
-        if env_id == HOST
-        else {name: tensor.numpy() for name, tensor in observation.items()}
-    )
-    assert as_numpy in env.observation_space
-    env.step(torch.from_numpy(np.zeros(3, dtype=np.int64)) if env_id != AGENT else
-             observation["coords"].argmax(1))  # fmt: skip
 
 
 def test_defaults():

@@ -1,21 +1,10 @@
 """Resets: seeds, given positions, and some rows only."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
-from tests.resgym.envs.helpers import (
-    AGENT,
-    HOST,
-    IDS,
-    SHORT,
-    act_random,
-    alive,
-    array,
-    make_vec,
-)
+from tests.resgym.envs.helpers import AGENT, HOST, IDS, SHORT, act_random, alive, array, make_vec
 from tests.resgym.game.lockstep import reference_start
 from tests.resgym.game.splitmix import step_key
 
@@ -25,7 +14,7 @@ EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 CUSP = [(2, 0, 0), (0, 3, 0)]
 
 
-def first_points(env, **arguments) -> list:
+def first_points(env, **arguments):
     env.reset(**arguments)
     return env.games.point_lists()
 

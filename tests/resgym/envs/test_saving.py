@@ -1,20 +1,16 @@
 """Environments go on exactly where their state was taken, and stages make starts smaller."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 
 from tests.resgym.envs.helpers import IDS, MODES, make_vec, same
 
 
-def make(env_id: str, **keywords: Any) -> Any:
+def make(env_id, **keywords):
     return make_vec(env_id, **{"num_envs": 5, "max_num_points": 6, "max_value": 9, **keywords})
 
 
-def play(env: Any, steps: int) -> list[Any]:
+def play(env, steps):
     """Observations, rewards and ends of steps with the last legal action of every row."""
     seen = []
     for _ in range(steps):
@@ -27,7 +23,7 @@ def play(env: Any, steps: int) -> list[Any]:
 
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
-def test_another_environment_goes_on_exactly(env_id: str, mode: str) -> None:
+def test_another_environment_goes_on_exactly(env_id, mode):
     settings = {"autoreset_mode": mode, "max_episode_steps": 7}
     env = make(env_id, **settings)
     env.reset(seed=3)
@@ -52,7 +48,7 @@ def test_another_environment_goes_on_exactly(env_id: str, mode: str) -> None:
         ({"polytope": "newton"}, "game: the saved games have"),
     ],
 )
-def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str) -> None:
+def test_another_game_is_refused_and_nothing_changes(changed, message):
     env, other = make(IDS[0]), make(IDS[0], **changed)
     env.reset(seed=1)
     other.reset(seed=2)
@@ -62,7 +58,7 @@ def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str)
     assert same(before, other.state_dict())
 
 
-def test_malformed_states() -> None:
+def test_malformed_states():
     env = make(IDS[0])
     env.reset(seed=1)
     with pytest.raises(ValueError, match="state must have game, stage, fields, started"):
@@ -77,22 +73,22 @@ def test_malformed_states() -> None:
         env.load_state_dict(state)
 
 
-def _with(name: str, row: int, value: Any) -> Any:
+def _with(name, row, value):
     """A change of one row of a saved field."""
 
-    def change(state: Any) -> None:
+    def change(state):
         fields = state["fields"]
         fields[name][row] = torch.as_tensor(value, dtype=fields[name].dtype)
 
     return change
 
 
-def _swap(state: Any) -> None:
+def _swap(state):
     points = state["fields"]["points"]
     points[0, [0, 1]] = points[0, [1, 0]]
 
 
-def _both(first: Any, second: Any) -> Any:
+def _both(first, second):
     return lambda state: (first(state), second(state))
 
 
@@ -101,7 +97,6 @@ ONE_POINT = _both(_with("counts", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] 
 
 IMPOSSIBLE = {
     "more points than there is room": (IDS[0], _with("counts", 2, 10**6)),
-    "no point": (IDS[0], _with("counts", 1, 0)),
     "a negative coordinate": (
         IDS[0], _with("points", 1, [[-3, 0, 0]] * 6),
     ),
@@ -110,25 +105,21 @@ IMPOSSIBLE = {
         _both(_with("counts", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
     ),
     "points out of order": (IDS[0], _swap),
-    "points where there are none": (IDS[0], _with("counts", 4, 1)),
     "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0])),
     "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1])),
     "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0])),
     "a game that is over": (IDS[0], ONE_POINT),
     "an end that restarts at once": (IDS[0], _with("ended", 0, True)),
     "negative length": (IDS[0], _with("lengths", 0, -1)),
-    "negative half-moves": (IDS[0], _with("half_moves", 0, -1)),
     "negative seed": (IDS[0], _with("seed", 0, -1)),
-    "negative episode": (IDS[0], _with("episode", 0, -2)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_values_that_no_game_can_have(case: str, backend: str) -> None:
+def test_values_that_no_game_can_have(case):
     """They would be read as they are by compiled code."""
     env_id, change = IMPOSSIBLE[case]
-    env = make(env_id, backend=backend)
+    env = make(env_id)
     env.reset(seed=1)
     before, state = env.state_dict(), env.state_dict()
     change(state)
@@ -142,12 +133,12 @@ def test_values_that_no_game_can_have(case: str, backend: str) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("variant", [{}, {"polytope": "newton"}, {"reposition": True}])
-def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: Any) -> None:
+def test_every_state_on_the_way_can_be_loaded(env_id, mode):
     """Also after illegal actions, ends by the limit, and before the first reset."""
-    settings = {"autoreset_mode": mode, "max_episode_steps": 5, "invalid_action": "noop", **variant}
+    settings = {"autoreset_mode": mode, "max_episode_steps": 5, "invalid_action": "noop"}
+    settings |= {"polytope": "newton"} if mode == "NEXT_STEP" else {"reposition": mode == MODES[2]}
     env, other = make(env_id, **settings), make(env_id, **settings)
-    for time in range(25):
+    for time in range(12):
         state = env.state_dict()
         other.load_state_dict(state)
         assert same(other.state_dict(), state)
@@ -160,7 +151,7 @@ def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: A
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
+def test_stage_limits_the_next_starts_and_survives(env_id):
     env = make(env_id, num_envs=200, max_episode_steps=3)
     env.reset(seed=0)
     assert int(env.games.counts.max()) > 3

@@ -1,10 +1,6 @@
 """Players and rewards that write to what they are handed: an error or no effect, never a crash."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import gymnasium
 import pytest
@@ -13,19 +9,12 @@ import torch
 import resgym  # noqa: F401  registers the environments
 from resgym.players import CallablePlayer
 
-WRITES: dict[str, Callable[[Any], Any]] = {
+WRITES = {
     "a huge count": lambda state: state.count.fill_(2**40),
     "a negative count": lambda state: state.count.fill_(-(2**40)),
     "large coordinates": lambda state: state.points.fill_(2**62),
 }
-RESHAPES: dict[str, Callable[[Any], Any]] = {
-    "fewer games": lambda state: state.count.resize_(1),
-    "no points": lambda state: state.points.resize_(0),
-    "another memory": lambda state: state.count.set_(torch.zeros(1, dtype=torch.int64)),
-    "other data": lambda state: setattr(state.count, "data", torch.zeros(1, dtype=torch.int64)),
-    "data": lambda state: state.count.data.fill_(2**40),
-}
-UNSEEN: dict[str, Callable[[Any], Any]] = {
+UNSEEN = {
     "a huge count": lambda state: state.count.numpy().fill(2**40),
     "a negative count": lambda state: state.count.numpy().fill(-(2**40)),
     "large coordinates": lambda state: state.points.numpy().fill(2**62),
@@ -33,32 +22,32 @@ UNSEEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def player_that(write: Callable[[Any], Any], role: str) -> CallablePlayer:
-    def act(state: Any, coords: Any, rng: Any) -> Any:
+def player_that(write, role):
+    def act(state, coords, rng):
         answer = torch.zeros(state.num_games, dtype=torch.int64)
         if coords is not None:
             answer = coords.to(torch.uint8).argmax(1)
         write(state)
         return answer
 
-    return CallablePlayer(act, role)  # type: ignore[arg-type]
+    return CallablePlayer(act, role)
 
 
-def steps(env: Any, number: int = 6) -> None:
+def steps(env, number=6):
     env.reset(seed=0)
     for _ in range(number):
         mask = torch.as_tensor(env.unwrapped.action_masks())
         env.step(mask.to(torch.uint8).argmax(1))
 
 
-def games(seat: str, **keywords: Any) -> Any:
+def games(seat, **keywords):
     return gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs=64, **keywords)
 
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("seat", ["Host", "Agent"])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_player_that_writes_is_one_error(name: str, seat: str, backend: str) -> None:
+def test_a_player_that_writes_is_one_error(name, seat, backend):
     player = player_that(WRITES[name], "agent" if seat == "Host" else "host")
     env = games(seat, opponent=player, backend=backend)
     with pytest.raises(ValueError, match="must not write to its arguments") as error:
@@ -68,8 +57,8 @@ def test_a_player_that_writes_is_one_error(name: str, seat: str, backend: str) -
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("name", UNSEEN)
-def test_a_reward_that_writes_crashes_nothing(name: str, backend: str) -> None:
-    def reward(move: Any) -> Any:
+def test_a_reward_that_writes_crashes_nothing(name, backend):
+    def reward(move):
         UNSEEN[name](move.after)
         return torch.zeros(len(move.axis))
 

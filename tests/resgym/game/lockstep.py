@@ -1,18 +1,19 @@
-"""Plays the tensor rule and the plain-Python rule side by side and compares every position."""
+"""Plays the tensor rules and those in plain Python side by side and compares every position."""
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import Backend
-from tests.reference import rule
+from tests.reference import rule, variants
 from tests.resgym.game import splitmix
 
 MEMBERS = 8  # kinds of start below
@@ -49,61 +50,58 @@ def random_points(source: random.Random, spec: GameSpec, kind: int) -> rule.Posi
     return [point(spec.max_value) for _ in range(count)]
 
 
-@dataclass
-class Tally:
-    """What a comparison went through, so that a test can tell that it met the hard cases."""
-
-    moves: int = 0
-    overflows: int = 0
-    illegal: int = 0
-    finished_asked: int = 0
-    endings: int = 0
-
-    def add(self, other: Tally) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-def random_move(source: random.Random, sets: list[rule.Axes], dimension: int) -> tuple:
-    """Axes and axis; one in twenty is illegal: a set too small, or an axis outside the set."""
-    if source.random() < 0.05:
-        size = source.randint(0, dimension - 1)
-        axes = tuple(sorted(source.sample(range(dimension), size)))
-        outside = [axis for axis in range(dimension) if axis not in axes]
-        return axes, source.choice(outside if size > 1 else range(dimension))
+def random_move(source: random.Random, reference: Any, position: Any, dimension: int) -> tuple:
+    """A set and an axis; one in ten is any set of any size with any axis, mostly illegal."""
+    sets = reference.sets(position)
+    if not sets or source.random() < 0.1:
+        axes = tuple(sorted(source.sample(range(dimension), source.randint(0, dimension))))
+        return axes, source.randrange(dimension)
     axes = source.choice(sets)
-    return axes, source.choice(axes)
+    return axes, source.choice(reference.answers(position, axes))
+
+
+def start_of(reference: Any, spec: GameSpec, source: random.Random, kind: int) -> Any:
+    points = random_points(source, spec, kind)
+    if not isinstance(reference, variants.Thom):
+        return reference.start(points)
+    weights = tuple(source.randint(0, 4) for _ in range(spec.dimension))
+    return reference.start(points, weights, source.choice(points))
+
+
+def state_of(spec: GameSpec, positions: Sequence[Any]) -> GameState:
+    """The positions as the package has them."""
+    if spec.rule != "thom":
+        return state_from_points([list(each) for each in positions], spec)
+    games = [[p for p in each.points if p != each.distinguished] for each in positions]
+    for game, each in zip(games, positions, strict=True):
+        # A point above all others stands for a distinguished one that was lost.
+        highest = tuple(min(max(column) + 1, 2**59) for column in zip(*each.points, strict=True))
+        game.append(each.distinguished or highest)
+    return state_from_points(games, spec, weights=[each.weights for each in positions])
 
 
 def play(
     backends: Sequence[Backend],
     spec: GameSpec,
+    reference: variants.Reference,
     source: random.Random,
     num_games: int,
     num_moves: int,
-) -> Tally:
+) -> Counter[str]:
     """Plays up to ``num_moves`` moves in each of ``num_games`` games; nothing may differ.
 
     The first backend's positions are compared with the reference, those of the others with the
-    first backend's, bit by bit.
-
-    A finished game is asked for one more move, which is compared but not counted, and leaves.
+    first backend's, bit by bit. A finished game is asked for one more move and leaves. Returns what
+    the games went through.
     """
-    sets = rule.host_actions(spec.dimension)
-    starts = [random_points(source, spec, index % MEMBERS) for index in range(num_games)]
-    options = (spec.polytope, spec.reposition)
-    positions = [rule.canonical(points, *options) for points in starts]
-    state = state_from_points(starts, spec)
-    assert_same(state, positions)
-    tally = Tally()
+    positions = [start_of(reference, spec, source, row % MEMBERS) for row in range(num_games)]
+    state = state_of(spec, positions)
+    tally: Counter[str] = Counter()
     for _ in range(num_moves):
-        going = [not rule.is_finished(points) for points in positions]
-        chosen = [random_move(source, sets, spec.dimension) for _ in positions]
-        coords = torch.zeros(len(positions), spec.dimension, dtype=torch.bool)
-        rows = [(row, axis) for row, (axes, _) in enumerate(chosen) for axis in axes]
-        if rows:
-            coords[tuple(torch.tensor(rows).t())] = True
-        axis = torch.tensor([each for _, each in chosen])
+        assert_matches(state, positions, reference)
+        moves = [random_move(source, reference, each, spec.dimension) for each in positions]
+        coords = torch.tensor([[k in axes for k in range(spec.dimension)] for axes, _ in moves])
+        axis = torch.tensor([each for _, each in moves])
         kept = state.points.clone(), state.count.clone()
         (after, overflow), *others = [each.move(state, coords, axis, spec) for each in backends]
         for backend, (other, other_overflow) in zip(backends[1:], others, strict=True):
@@ -112,59 +110,65 @@ def play(
             assert torch.equal(other_overflow, overflow), backend.name
         assert torch.equal(kept[0], state.points)
         assert torch.equal(kept[1], state.count)
-        expected_overflow = []
-        for row, (axes, each) in enumerate(chosen):
-            before = positions[row]
-            positions[row] = rule.move(before, axes, each, *options)
-            expected_overflow.append(rule.overflows(before, axes, each))
-            tally.moves += going[row]
-            tally.finished_asked += not going[row]
-            tally.illegal += not rule.is_legal(axes, each)
-            tally.endings += going[row] and rule.is_finished(positions[row])
-        tally.overflows += sum(expected_overflow)
-        assert overflow.tolist() == expected_overflow
-        assert_same(after, positions)
+        going = []
+        for row, (axes, each) in enumerate(moves):
+            position = positions[row]
+            going.append(not reference.is_finished(position))
+            legal = variants.is_legal(reference, position, axes, each)
+            passes = legal and variants.overflows(reference, position, axes, each)
+            assert bool(overflow[row]) == passes
+            if legal and not passes:
+                positions[row] = reference.moved(position, axes, each)
+            tally["moves"] += going[-1]
+            tally["illegal"] += going[-1] and not legal
+            tally["overflows"] += passes
+            tally["single axes"] += legal and len(axes) == 1
+            tally["endings"] += going[-1] and reference.is_finished(positions[row])
+            tally["asked when over"] += not going[-1]
+        assert_matches(after, positions, reference)
         state = after.select(torch.tensor(going))
-        positions = [points for points, keep in zip(positions, going, strict=True) if keep]
+        positions = [each for each, keep in zip(positions, going, strict=True) if keep]
         if not positions:
             break
     return tally
 
 
+def assert_matches(state: GameState, positions: Sequence[Any], reference: Any) -> None:
+    """The state is exactly these positions, in canonical layout, with the same sets."""
+    extra = state.rule.extra_rows
+    points = state.points[:, : state.points.shape[1] - extra]
+    assert_same(GameState(points, state.count), [reference.rows(each) for each in positions])
+    assert state.finished().tolist() == [reference.is_finished(each) for each in positions]
+    if extra:
+        lost = (-1,) * points.shape[2]
+        rows = [[each.weights, each.distinguished or lost] for each in positions]
+        assert state.points[:, -2:].tolist() == [[list(row) for row in pair] for pair in rows]
+    legal = state.legal_sets()
+    if legal is not None:
+        sets = variants.subsets(points.shape[2], 1)
+        for row, position in zip(legal.tolist(), positions, strict=True):
+            found = [axes for axes, flag in zip(sets, row, strict=True) if flag]
+            assert found == (reference.sets(position) or sets)
+
+
 def assert_same(state: GameState, positions: list[rule.Position]) -> None:
-    """The state is exactly these positions, in canonical layout."""
+    """The points are exactly these, in canonical layout."""
     assert state.points.dtype == state.count.dtype == torch.int64
     width = state.points.shape[1]
-    counts = [len(points) for points in positions]
-    assert state.count.tolist() == counts
+    assert state.count.tolist() == [len(points) for points in positions]
     assert bool((state.points[torch.arange(width) >= state.count[:, None]] == -1).all())
-    flat = [x for points in positions for point in points for x in point]
-    alive = state.points[torch.arange(width) < state.count[:, None]].flatten().tolist()
-    if alive != flat:
-        row = next(r for r, got in enumerate(state.point_lists()) if got != positions[r])
-        raise AssertionError(
-            f"row {row}: {state.point_lists()[row]} is not the reference's {positions[row]}"
-        )
-
-
-def drawn(spec: GameSpec, key: int, attempt: int) -> rule.Position:
-    """The points of one attempt: words of the key split by the attempt's number."""
-    words = splitmix.words(splitmix.absorb(key, attempt))
-    values = [splitmix.integer(word, spec.max_value + 1) for word in _take(words, spec)]
-    size = spec.dimension
-    points = [tuple(values[i : i + size]) for i in range(0, len(values), size)]
-    return rule.canonical(points, reposition=spec.reposition)
-
-
-def _take(words, spec: GameSpec) -> list[int]:
-    return list(itertools.islice(words, spec.max_num_points * spec.dimension))
+    for row, (found, expected) in enumerate(zip(state.point_lists(), positions, strict=True)):
+        assert found == expected, f"row {row}"
 
 
 def reference_start(spec: GameSpec, key: int) -> tuple[rule.Position, int]:
-    """The start and how many draws it took."""
+    """The start and how many draws it took: words of the key split by the attempt's number."""
+    size, number = spec.dimension, spec.max_num_points * spec.dimension
     for attempt in range(spec.start_attempts):
-        points = drawn(spec, key, attempt)
+        words = itertools.islice(splitmix.words(splitmix.absorb(key, attempt)), number)
+        values = [splitmix.integer(word, spec.max_value + 1) for word in words]
+        drawn = [tuple(values[i : i + size]) for i in range(0, number, size)]
+        points = rule.canonical(drawn, reposition=spec.reposition)
         if not rule.is_finished(points):
             return points, attempt + 1
-    axes = range(spec.dimension)
-    return [tuple(int(j == axis) for j in axes) for axis in (0, 1)], spec.start_attempts
+    return [tuple(int(j == axis) for j in range(size)) for axis in (0, 1)], spec.start_attempts

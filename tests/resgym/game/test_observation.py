@@ -15,16 +15,6 @@ from tests.reference import rule
 from tests.resgym.backends import every_backend, get
 
 
-def test_layout_by_hand():
-    state = state_from_points([[(0, 2, 1), (4, 0, 0)], [(0, 0, 0)]], GameSpec(3, 4))
-    assert observe_points(state, True).tolist() == [
-        [[1, 0, 0], [0, 0.5, 0.25], [-1, -1, -1], [-1, -1, -1]],
-        [[0, 0, 0], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1]],
-    ]
-    unscaled = [[4, 0, 0], [0, 2, 1], [-1, -1, -1], [-1, -1, -1]]
-    assert observe_points(state, False)[0].tolist() == unscaled
-
-
 def floats_of(points, size, dimension, scale=True):
     # float(Fraction) is the correctly rounded double, which is then rounded once more.
     expected = rule.observed(rule.canonical(points), size, dimension, scale)

@@ -1,13 +1,11 @@
 """Rewards of one move, worked out by hand."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 import torch
 
 import resgym  # noqa: F401  registers the environments
-from resgym.game.rewards import REWARDS, Transition, check_reward, register_reward, role_reward
+from resgym.game.rewards import REWARDS, Transition, register_reward, role_reward
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
@@ -16,7 +14,7 @@ from tests.resgym.backends import every_backend
 SPEC = GameSpec(2, 4)
 
 
-def transition(role: str) -> Transition:
+def transition(role):
     """Three games of two axes: x^2 + y^3 with y, with x, and three points with x.
 
     (2, 0), (0, 3) -> (2, 2), (0, 3): nothing removed. -> (2, 0), (3, 3): one of two, the end.
@@ -50,7 +48,7 @@ def test_named_rewards(name):
 def test_a_callable_gives_the_reward_of_its_role_itself():
     seen = []
 
-    def reward(move: Transition) -> torch.Tensor:
+    def reward(move):
         seen.append(move.role)
         return move.axis * (10 if move.role == "host" else 1)
 
@@ -61,33 +59,22 @@ def test_a_callable_gives_the_reward_of_its_role_itself():
     assert seen == ["host", "agent"]
 
 
-def test_names_that_are_none():
-    with pytest.raises(ValueError, match=r"^reward must be one of \['points', .*, got 'win'$"):
-        check_reward("win")
-    with pytest.raises(TypeError, match=r"^reward must be a name or a callable, got 3$"):
-        check_reward(3)
-    with pytest.raises(ValueError, match="name must be new"):
-        register_reward("terminal")
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         (torch.zeros(3, 1), r"reward must return a tensor \[3\], got \(3, 1\)"),
-        (1.0, r"reward must return a tensor \[3\], got float"),
         (torch.tensor([0.0, torch.nan, 0.0]), "reward: got nan for game 1"),
-        (torch.tensor([1e300, 0.0, 0.0]).double() * 1e300, "reward: got inf for game 0"),
         (torch.zeros(3, dtype=torch.complex64), "reward: got torch.complex64"),
     ],
 )
 def test_rewards_that_no_learner_can_use(value, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         role_reward(lambda move: value, transition("host"))
-
-
-def test_games_that_were_not_played_may_have_any_reward():
-    value, played = torch.tensor([torch.nan, 1.0, 2.0]), torch.tensor([False, True, True])
+    played = torch.tensor([False, True, True])  # the first game may have any reward
+    value = torch.tensor([torch.nan, 1.0, 2.0])
     assert role_reward(lambda move: value, transition("host"), played).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="name must be new"):
+        register_reward("terminal")
 
 
 @every_backend
@@ -99,7 +86,7 @@ def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(
     del REWARDS["twice"]
 
     @register_reward("twice")
-    def twice(move: Transition) -> torch.Tensor:
+    def twice(move):
         return 2 * (move.before.count - move.after.count)
 
     paid = []

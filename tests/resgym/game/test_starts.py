@@ -1,19 +1,12 @@
 """Random starts, drawn here once more in plain Python."""
 
-from __future__ import annotations
-
-import itertools
-from collections import Counter
-
 import pytest
 import torch
 
-from resgym.game.rng import RowRandom, Stream
+from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
-from tests.reference import rule
 from tests.resgym.game.lockstep import reference_start
-from tests.resgym.kernels.operations import rows
 
 
 @pytest.mark.parametrize(
@@ -47,24 +40,3 @@ def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):
     assert starts.point_lists() == [points for points, _ in expected]
     fixed = [(1, 0, 0), (0, 1, 0)]
     assert sum(points == fixed for points in starts.point_lists()) > 20
-
-
-def test_starts_are_uniform():
-    """Every unfinished pair of points in {0, 1}^2 comes as often as among all draws."""
-    spec = GameSpec(2, 2, 1)
-    starts = random_starts(spec, rows(2000, 0, Stream.START))
-    assert Counter(map(tuple, starts.point_lists())) == {((1, 0), (0, 1)): 2000}
-    spec = GameSpec(2, 2, 2)
-    square = list(itertools.product(range(3), repeat=2))
-    weight = Counter(
-        tuple(rule.canonical(list(pair))) for pair in itertools.product(square, repeat=2)
-    )
-    weight = {points: n for points, n in weight.items() if len(points) > 1}
-    starts = random_starts(spec, rows(30_000, 0, Stream.START))
-    seen = Counter(map(tuple, starts.point_lists()))
-    assert seen.keys() == weight.keys()
-    total = sum(weight.values())
-    surprise = sum(
-        (seen[p] - 30_000 * n / total) ** 2 / (30_000 * n / total) for p, n in weight.items()
-    )
-    assert surprise < 2.5 * len(weight)

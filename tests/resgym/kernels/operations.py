@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from resgym.game import GameSpec, GameState, RowRandom, Stream, host_action_table, move
+from resgym.game import GameSpec, GameState, RowRandom, Stream, move
 from resgym.game.state import state_from_points
 from resgym.kernels import resolve_backend
 
@@ -28,38 +28,6 @@ def positions(spec: GameSpec, num_games: int, values: torch.Tensor, device: str)
     return state_from_points(
         drawn.view(num_games, spec.max_num_points, spec.dimension), spec, device
     )
-
-
-def play_moves(
-    name: str,
-    spec: GameSpec,
-    values: torch.Tensor,
-    moves: int,
-    num_games: int = 64,
-    device: str = "cpu",
-) -> int:
-    """Random moves on both backends, illegal ones among them; how many overflowed."""
-    state = positions(spec, num_games, values, device)
-    kernels = resolve_backend(name, torch.device(device), spec)
-    table, overflowed = host_action_table(spec.dimension, device), 0
-
-    def draws(step: int, stream: int) -> RowRandom:
-        return rows(num_games, step, stream, device=device)
-
-    for step in range(moves):
-        coords = table[draws(step, Stream.HOST).integers(len(table))]
-        # Some sets are emptied or cut to one axis: such moves must change nothing.
-        coords = coords & (draws(step, 4).integers(9, n=spec.dimension) > 0)
-        axis = draws(step, Stream.AGENT).integers(spec.dimension)
-        kept = state.select(slice(None))
-        expected, expected_overflow = move(state, coords, axis, spec)
-        result, overflow = kernels.move(state, coords, axis, spec)
-        assert same(state, kept), "the given state was written to"
-        assert same(expected, result)
-        assert torch.equal(expected_overflow, overflow)
-        overflowed += int(overflow.sum())
-        state = result
-    return overflowed
 
 
 def check_memory_and_no_games(name: str, device: str = "cpu") -> None:

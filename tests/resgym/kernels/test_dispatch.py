@@ -1,18 +1,14 @@
 """Which backend a name stands for, with and without numba and Triton."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game import GameSpec, GameState, RowRandom
+from resgym.game import GameSpec
 from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.check import Checked
 
@@ -20,20 +16,20 @@ SPEC = GameSpec()
 CPU = torch.device("cpu")
 
 
-def _forget() -> None:
+def _forget():
     """What was found out about the machine, and what was warned of."""
     for known in (dispatch._found, dispatch._automatic, dispatch._patient, dispatch._warn):
         known.cache_clear()
 
 
 @pytest.fixture
-def anew() -> Iterator[None]:
+def anew():
     _forget()
     yield
     _forget()
 
 
-def _without(patch: pytest.MonkeyPatch, name: str, folder: str) -> None:
+def _without(patch, name, folder):
     """As if a module were not installed when kernels import it next."""
     patch.setitem(sys.modules, name, None)
     for each in list(sys.modules):
@@ -44,12 +40,12 @@ def _without(patch: pytest.MonkeyPatch, name: str, folder: str) -> None:
 
 
 @pytest.fixture
-def without_numba(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_numba(anew, monkeypatch):
     _without(monkeypatch, "numba", "cpu")
 
 
 @pytest.fixture
-def without_triton(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_triton(anew, monkeypatch):
     _without(monkeypatch, "triton", "cuda")
 
 
@@ -59,7 +55,7 @@ needs_triton = pytest.mark.skipif(
 CUDA = torch.device("cuda")
 
 
-def test_auto_takes_the_compiled_one_on_the_cpu() -> None:
+def test_auto_takes_the_compiled_one_on_the_cpu():
     pytest.importorskip("numba")
     assert resolve_backend("auto", CPU, SPEC).name == "numba"
     assert resolve_backend("torch", CPU, SPEC).name == "torch"
@@ -73,7 +69,7 @@ def test_auto_takes_the_compiled_one_on_the_cpu() -> None:
         pytest.param("triton", "cuda", "meta", marks=needs_triton),
     ],
 )
-def test_a_device_that_a_backend_does_not_know(name: str, runs_on: str, device: str) -> None:
+def test_a_device_that_a_backend_does_not_know(name, runs_on, device):
     assert resolve_backend("auto", torch.device("meta"), SPEC).name == "torch"
     with pytest.raises(ValueError, match=f"'{name}' runs on {runs_on}, got device '{device}'"):
         resolve_backend(name, torch.device(device), SPEC)
@@ -86,9 +82,7 @@ def test_a_device_that_a_backend_does_not_know(name: str, runs_on: str, device: 
         ("without_triton", CUDA, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
     ],
 )
-def test_what_is_not_there(
-    missing: str, device: torch.device, problem: str, request: pytest.FixtureRequest
-) -> None:
+def test_what_is_not_there(missing, device, problem, request):
     request.getfixturevalue(missing)
     with pytest.warns(RuntimeWarning, match=f"^backend 'auto' is 'torch': {problem}") as seen:
         names = [resolve_backend("auto", device, SPEC).name for _ in range(2)]
@@ -101,7 +95,7 @@ def test_what_is_not_there(
 
 @needs_triton
 @pytest.mark.usefixtures("anew")
-def test_more_points_than_the_kernels_can_hold() -> None:
+def test_more_points_than_the_kernels_can_hold():
     spec = GameSpec(max_num_points=65)
     message = "plays max_num_points up to 64, got 65"
     with pytest.warns(RuntimeWarning, match=f"'auto' is 'torch': 'triton' {message}"):
@@ -110,13 +104,14 @@ def test_more_points_than_the_kernels_can_hold() -> None:
         resolve_backend("triton", CUDA, spec)
 
 
-@pytest.mark.parametrize("seat", ["host", "agent", "both"])
-@pytest.mark.parametrize("opponent", [None, "random"])
-@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
-def test_a_right_backend_is_found_right(seat: Any, opponent: str | None, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("seat", "opponent", "mode"),
+    [("host", "random", "SAME_STEP"), ("agent", None, "NEXT_STEP"), ("both", None, "DISABLED")],
+)
+def test_a_right_backend_is_found_right(seat, opponent, mode):
     pytest.importorskip("numba")
-    own = {} if seat == "both" else {"opponent": "random" if opponent else lowest}
-    sizes: Any = {"max_num_points": 6, "max_value": 9, "autoreset_mode": mode}
+    own = {} if seat == "both" else {"opponent": opponent or lowest}
+    sizes = {"max_num_points": 6, "max_value": 9, "autoreset_mode": mode}
     env = HironakaVectorEnv(2, seat=seat, **sizes, **own)
     env.backend = Checked(resolve_backend("numba", CPU, SPEC))
     with warnings.catch_warnings():
@@ -124,17 +119,17 @@ def test_a_right_backend_is_found_right(seat: Any, opponent: str | None, mode: s
         env.reset(seed=0)
 
 
-def lowest(state: GameState, coords: Any, rng: RowRandom) -> torch.Tensor:
+def lowest(state, coords, rng):
     return state.count * 0 if coords is None else coords.int().argmax(1)
 
 
 @pytest.mark.parametrize("fault", ["reward", "points", "raises"])
-def test_a_fault_is_found_before_anything_is_played(fault: str) -> None:
+def test_a_fault_is_found_before_anything_is_played(fault):
     pytest.importorskip("numba")
-    numba: Any = resolve_backend("numba", CPU, SPEC)
+    numba = resolve_backend("numba", CPU, SPEC)
 
-    class Faulty(type(numba)):  # type: ignore[misc]
-        def step(self, *given: Any) -> Any:
+    class Faulty(type(numba)):
+        def step(self, *given):
             result = super().step(*given)
             if fault == "raises":
                 raise RuntimeError("out of resources")

@@ -10,8 +10,7 @@ import torch
 pytest.importorskip("numba")
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game.spec import GameSpec
-from resgym.kernels import dispatch, resolve_backend
+from resgym.kernels import dispatch
 from resgym.kernels.cpu.backend import NumbaBackend
 
 OPERATIONS = {*NumbaBackend.compiled}
@@ -54,10 +53,6 @@ def test_the_reference_plays_until_compiling_pays(on_disk, compiled_steps, monke
     for mine, reference in zip(found, played(dispatch._TORCH), strict=True):
         assert mine.dtype == reference.dtype
         assert torch.equal(mine, reference)
-
-
-def test_a_named_backend_compiles_at_once():
-    assert type(resolve_backend("numba", torch.device("cpu"), GameSpec(3, 6))) is NumbaBackend
 
 
 @pytest.mark.long

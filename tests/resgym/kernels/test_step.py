@@ -1,9 +1,6 @@
 """What is said of numba's steps alone: what is not compiled, changes on the way, held results."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -15,18 +12,18 @@ from tests.resgym.kernels.steps import actions_for, as_dict, assert_same, make
 pytest.importorskip("numba")
 
 
-class Mine(type(resgym.make_agent("choose_first"))):  # type: ignore[misc]
+class Mine(type(resgym.make_agent("choose_first"))):
     """Says nothing about being compiled, and chooses something else."""
 
-    def act(self, state: Any, coords: Any, rng: Any) -> torch.Tensor:
+    def act(self, state, coords, rng):
         return coords.shape[1] - 1 - coords.flip(1).to(torch.uint8).argmax(1)
 
 
-def test_opponents_and_settings_may_change() -> None:
+def test_opponents_and_settings_may_change():
     envs = [make(HOST, name) for name in ("torch", "numba")]
     for env in envs:
         env.reset(seed=1)
-    changes: list[Any] = [
+    changes = [
         lambda env: env.set_opponent("choose_last"),
         lambda env: env.set_opponent(Mine()),
         lambda env: setattr(env, "reward", "step"),

@@ -1,14 +1,10 @@
 """Rows shared out between threads: each once, from several threads at once, and after a fork."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +14,7 @@ from resgym.kernels.cpu.threads import share_rows
 
 
 @pytest.fixture(autouse=True)
-def little_work_is_enough(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def little_work_is_enough(monkeypatch):
     before = torch.get_num_threads()
     monkeypatch.setattr(threads, "_LEAST_WORK", 3)
     yield
@@ -27,11 +23,11 @@ def little_work_is_enough(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 100, 1001])
-def test_every_row_once(num_rows: int, num_threads: int) -> None:
+def test_every_row_once(num_rows, num_threads):
     torch.set_num_threads(num_threads)
     seen, names = [0] * num_rows, set()
 
-    def function(begin: int, end: int, step: int) -> int:
+    def function(begin, end, step):
         names.add(threading.current_thread().name)
         for row in range(begin, end):
             seen[row] += step
@@ -42,11 +38,11 @@ def test_every_row_once(num_rows: int, num_threads: int) -> None:
     assert len(names) <= num_threads
 
 
-def test_more_than_one_thread_takes_part() -> None:
+def test_more_than_one_thread_takes_part():
     torch.set_num_threads(2)
     meet = threading.Barrier(2, timeout=60)
 
-    def function(begin: int, end: int) -> int:
+    def function(begin, end):
         if begin in (0, 13):  # two blocks that can only be passed together
             meet.wait()
         return 1
@@ -54,7 +50,7 @@ def test_more_than_one_thread_takes_part() -> None:
     assert share_rows(function, 100, 3) == 8
 
 
-def play(seed: int) -> Any:
+def play(seed):
     """The state after some moves of a compiled environment."""
     from resgym.envs import HironakaVectorEnv
 
@@ -65,11 +61,11 @@ def play(seed: int) -> Any:
     return env.games.points
 
 
-def _child(expected: Any) -> None:
+def _child(expected):
     os._exit(0 if torch.equal(play(1), expected) else 1)
 
 
-def test_several_threads_at_once_and_after_a_fork() -> None:
+def test_several_threads_at_once_and_after_a_fork():
     pytest.importorskip("numba")
     torch.set_num_threads(2)
     expected = [play(seed) for seed in range(4)]

@@ -3,8 +3,6 @@
 The interpreter is chosen when Triton is first imported, so it gets a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -24,7 +22,7 @@ QUICK = (
 )
 
 
-def run(*arguments: str) -> str:
+def run(*arguments):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES, *arguments],
         capture_output=True,
@@ -40,15 +38,15 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def passed(output: str) -> int:
+def passed(output):
     found = re.search(r"(\d+) passed", output)
     return int(found[1]) if found else 0
 
 
-def test_a_few_of_the_kernels_tests() -> None:
+def test_a_few_of_the_kernels_tests():
     assert passed(run("-k", QUICK)) >= 3
 
 
 @pytest.mark.long
-def test_all_of_the_kernels_tests() -> None:
+def test_all_of_the_kernels_tests():
     assert passed(run()) > 40

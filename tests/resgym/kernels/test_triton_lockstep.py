@@ -1,9 +1,5 @@
 """What is said of the Triton kernels alone; the rest is in `test_fused`, and runs as that does."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 
@@ -20,14 +16,14 @@ pytestmark = pytest.mark.parametrize("fast", ["triton"], indirect=True)
 
 
 @pytest.mark.parametrize(("dimension", "num_points"), [(2, 6), (3, 9), (5, 40), (10, 5)])
-def test_large_values(dimension: int, num_points: int) -> None:
+def test_large_values(dimension, num_points):
     sizes = {"dimension": dimension, "max_num_points": num_points, "max_value": 2**31 - 2}
     both("triton", HOST, 3, num_envs=9, **sizes)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("opponent", ["zeillinger", ["choose_last", "random"]], ids=str)
-def test_opponents_asked(opponent: Any, mode: str) -> None:
+def test_opponents_asked(opponent, mode):
     env_id = AGENT if opponent == "zeillinger" else HOST
     more = {"max_num_points": 4, "max_episode_steps": 3, "autoreset_mode": mode}
     both("triton", env_id, 4, num_envs=6, opponent=opponent, **more)
@@ -35,7 +31,7 @@ def test_opponents_asked(opponent: Any, mode: str) -> None:
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device")
 @pytest.mark.parametrize("env_id", IDS)
-def test_a_step_never_waits_for_the_device(env_id: str) -> None:
+def test_a_step_never_waits_for_the_device(env_id):
     env = make(env_id, "triton", device="cuda", invalid_action="noop", num_envs=64)
     env.reset(seed=0)
     actions = torch.zeros(64, dtype=torch.int64, device="cuda")
@@ -49,7 +45,7 @@ def test_a_step_never_waits_for_the_device(env_id: str) -> None:
 
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device")
-def test_a_step_can_be_captured() -> None:
+def test_a_step_can_be_captured():
     """A captured step that is replayed gives what the same step gives without capture."""
     env = make(HOST, "triton", device="cuda", invalid_action="noop", num_envs=64)
     env.reset(seed=0)
@@ -64,7 +60,7 @@ def test_a_step_can_be_captured() -> None:
     assert_same(wanted, found, "replay ")
 
 
-def test_the_cut_of_a_program() -> None:
+def test_the_cut_of_a_program():
     for num_points in (1, 2, 5, 20, 33, 64):
         for dimension in range(2, 11):
             how = triton_launch.cut(num_points, dimension)

@@ -1,7 +1,5 @@
 """What no host can surpass: against brute force on the reference rule, and what is kept of it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -14,22 +12,10 @@ from resgym.measure.rho import cross_play, rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import CallablePlayer, make_agent
 from tests.reference import players
-from tests.reference.rule import canonical, host_actions, is_finished, move
+from tests.reference.rule import host_actions
+from tests.reference.search import shortest_game
 
 SMALL = {"max_num_points": 4, "max_value": 4}
-
-
-def fewest_moves(agent, points):
-    """The shortest game, by trying every set."""
-    level, moves = {tuple(canonical(points))}, 0
-    while not any(is_finished([*each]) for each in level):
-        level = {
-            tuple(canonical(move([*each], axes, agent([*each], axes))))
-            for each in level
-            for axes in host_actions(len(each[0]))
-        }
-        moves += 1
-    return moves
 
 
 @pytest.mark.parametrize("name", ["choose_first", "choose_last", "greedy_points"])
@@ -39,7 +25,7 @@ def test_the_shortest_games_are_those_of_brute_force(name, dimension, max_value)
     starts = rho_starts(spec, 4, seed=3)
     least, most = shortest_games(make_agent(name), starts, spec, 200)
     agent = getattr(players, name)
-    assert least.tolist() == [fewest_moves(agent, points) for points in starts.point_lists()]
+    assert least.tolist() == [shortest_game(points, agent) for points in starts.point_lists()]
     assert most.tolist() == least.tolist()
 
 

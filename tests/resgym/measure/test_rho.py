@@ -1,7 +1,5 @@
 """rho against published and recomputed figures, and what its fields mean."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -94,33 +92,26 @@ def test_games_that_would_overflow_are_stopped():
     # {x, y} answered by x, again and again: x grows by y until the bound.
     top = 2**59
     points = [(top - 25, 10, 0), (0, 11, 1)]
-    host = _constant("host", 0)
-    result = rho(host, "choose_first", games=3, points=points, max_moves=50)
+    result = rho(
+        lambda state, coords, rng: state.count * 0,
+        "choose_first",
+        games=3,
+        points=points,
+        max_moves=50,
+    )
     # Two moves fit. The third would pass the bound and counts as played.
     assert (result.overflowed, result.unfinished) == (3, 3)
     assert result.moves == 3 * 3
     assert result.rho == 0.0
 
 
-def _constant(role: str, answer: int):
-    class Constant:
-        def act(self, state, coords, rng):
-            return torch.full_like(state.count, answer)
-
-    Constant.role = role
-    return Constant()
-
-
 def test_a_game_is_the_same_in_any_number_of_games_and_any_batch(monkeypatch):
-    lengths = {}
-    for batch in (8192, 7, 1):
-        monkeypatch.setattr(rho_module, "_BATCH", batch)
-        moves = [rho("random", "random", games=n).moves for n in (1, 6, 7, 8, 13, 14, 30)]
-        lengths[batch] = moves
-    assert lengths[8192] == lengths[7] == lengths[1]
     whole = rho("random", "random", games=30)
-    monkeypatch.setattr(rho_module, "_BATCH", 4)
-    assert rho("random", "random", games=30) == whole
+    first = rho("random", "random", games=7).moves
+    for batch in (7, 4, 1):
+        monkeypatch.setattr(rho_module, "_BATCH", batch)
+        assert rho("random", "random", games=30) == whole
+        assert rho("random", "random", games=7).moves == first
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -142,8 +133,8 @@ def test_cross_play_is_a_table_of_rho():
     names = ["random", "random", host, host.act]
     named = cross_play(names, {"first": "choose_first"}, games=4, max_moves=5)
     assert (named.hosts, named.agents) == (["random", "random'", "AllCoordHost", "act"], ["first"])
-    for wrong, kind in (([], ValueError), (["nobody"], ValueError)):
-        with pytest.raises(kind, match=r"hosts must|got 'nobody'"):
+    for wrong in ([], ["nobody"]):
+        with pytest.raises(ValueError, match=r"hosts must|got 'nobody'"):
             cross_play(wrong, ["random"], games=5)
     lines = str(table).splitlines()
     assert lines[0].split() == ["host", "choose_first", "random"]
@@ -157,16 +148,9 @@ def test_cross_play_is_a_table_of_rho():
     ("arguments", "kind", "message"),
     [
         ({"games": 0}, ValueError, "^games must be between 1 and 1000000000, got 0$"),
-        ({"games": 2.5}, TypeError, "^games must be an integer, got 2.5"),
         ({"max_moves": 0}, ValueError, "^max_moves must be at least 1, got 0$"),
         ({"seed": -1}, ValueError, "^seed must be at least 0, got -1$"),
-        ({"dimension": 1}, ValueError, "^dimension must be between 2 and 10, got 1$"),
-        ({"max_num_points": 1}, ValueError, "^max_num_points must be at least 2"),
-        ({"max_value": 0}, ValueError, "^max_value must be between 1"),
-        ({"device": "cuda:77"}, ValueError, "^device must be one of .*, got 'cuda:77'$"),
-        ({"backend": "x"}, ValueError, "^backend must be one of"),
         ({"points": [(1, 2)]}, ValueError, r"^points\[0\] must have 3 coordinates"),
-        ({"points": [(1, 2, math.nan)]}, TypeError, r"^points\[0\] must hold integers, got nan"),
         ({"host": "nobody"}, ValueError, "^host must be one of .*, got 'nobody'"),
         ({"agent": 3}, TypeError, "^agent must be a name"),
         ({"agent": make_host("random")}, ValueError, "^agent must play the agent"),

@@ -1,7 +1,5 @@
 """The worst case by search, against plain recursion on the reference rule."""
 
-from __future__ import annotations
-
 import pytest
 
 from resgym import GameSpec, make_agent, make_host

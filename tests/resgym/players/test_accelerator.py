@@ -1,45 +1,26 @@
 """On an accelerator: the same answers, and no wait for the device."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 import torch
 
 from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
-from resgym.players import (
-    Player,
-    agent_names,
-    host_names,
-    make_agent,
-    make_host,
-)
+from resgym.players import agent_names, host_names, make_agent, make_host
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 NUM_GAMES = 500
+MAKE = {"host": make_host, "agent": make_agent}
 PLAYERS = [("host", name) for name in host_names() if name not in ("optimal", "safe")]
 PLAYERS += [("agent", name) for name in agent_names() if name != "optimal"]
 
 
-@pytest.fixture
-def no_waiting() -> Iterator[None]:
-    yield
-    torch.cuda.set_sync_debug_mode("default")
-
-
-def _make(role: str, name: str) -> Player:
-    return make_host(name) if role == "host" else make_agent(name)
-
-
 @pytest.mark.parametrize(("role", "name"), PLAYERS)
-def test_players_do_not_look_at_the_data(role: str, name: str) -> None:
+def test_players_do_not_look_at_the_data(role, name):
     # Tensors on "meta" have no data: a look at a value, or a shape that depends on one, raises.
     nothing = torch.zeros(NUM_GAMES, dtype=torch.int64, device="meta")
     state = GameState(torch.zeros(NUM_GAMES, 20, 3, dtype=torch.int64, device="meta"), nothing)
     coords = torch.zeros(NUM_GAMES, 3, dtype=torch.bool, device="meta")
-    answer = _make(role, name).act(state, coords if role == "agent" else None, RowRandom(nothing))
+    answer = MAKE[role](name).act(state, coords if role == "agent" else None, RowRandom(nothing))
     assert answer.device.type == "meta"
     assert answer.dtype == torch.int64
     assert answer.shape == (NUM_GAMES,)
@@ -48,8 +29,7 @@ def test_players_do_not_look_at_the_data(role: str, name: str) -> None:
 @needs_cuda
 @pytest.mark.parametrize("dimension", [3, 6])
 @pytest.mark.parametrize(("role", "name"), PLAYERS)
-@pytest.mark.usefixtures("no_waiting")
-def test_answers_are_those_of_the_cpu(role: str, name: str, dimension: int) -> None:
+def test_answers_are_those_of_the_cpu(role, name, dimension):
     rng = RowRandom(torch.arange(NUM_GAMES))
     start = random_starts(GameSpec(dimension=dimension), rng.split(0))
     # Some huge and some finished positions among the ordinary ones.
@@ -62,14 +42,16 @@ def test_answers_are_those_of_the_cpu(role: str, name: str, dimension: int) -> N
     coords = None
     if role == "agent":
         coords = host_action_table(dimension)[make_host("random").act(state, None, rng)]
-    expected = _make(role, name).act(state, coords, rng)
+    expected = MAKE[role](name).act(state, coords, rng)
 
     there = state.to("cuda")
     coords = None if coords is None else coords.cuda()
     key = RowRandom(rng.key.cuda())
-    player = _make(role, name)
+    player = MAKE[role](name)
     player.act(there, coords, key)  # fills the cached tables
     torch.cuda.set_sync_debug_mode("error")
-    answer = player.act(there, coords, key)
-    torch.cuda.set_sync_debug_mode("default")
+    try:
+        answer = player.act(there, coords, key)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
     assert torch.equal(answer.cpu(), expected)

@@ -1,23 +1,10 @@
 """`check_player` accepts every scripted player and refuses every way of breaking the contract."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor
 
-from resgym.game import GameSpec, GameState, RowRandom
-from resgym.players import (
-    Player,
-    agent_names,
-    check_player,
-    host_names,
-    make_agent,
-    make_host,
-)
+from resgym.game import GameState, RowRandom
+from resgym.players import agent_names, check_player, host_names, make_agent, make_host
 
 PLAYERS = [
     make(name)
@@ -30,56 +17,43 @@ AGENTS = [player for player in PLAYERS if player.role == "agent"]
 
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("player", PLAYERS, ids=repr)
-def test_scripted_players_keep_the_contract(player: Player, dimension: int) -> None:
+def test_scripted_players_keep_the_contract(player, dimension):
     check_player(player, dimension=dimension, num_games=12)
-
-
-def test_the_game_can_be_given() -> None:
-    spec = GameSpec(dimension=4, max_num_points=6, max_value=3)
-    check_player(make_agent("greedy_points", spec=spec), spec=spec)
 
 
 class Broken:
     """A player made from a function, without any check of its own."""
 
-    def __init__(self, role: Any, act: Callable[..., Any]) -> None:
+    def __init__(self, role, act):
         self.role = role
         self.act = act
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return "Broken"
 
 
-def _memory() -> Callable[..., Tensor]:
+def _memory():
     calls = iter(range(10**6))
     return lambda state, coords, rng: torch.full_like(state.count, next(calls) % 4)
 
 
-def _writes_points(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+def _writes_points(state, coords, rng):
     state.points[0, 0, 0] += 1
     return torch.zeros_like(state.count)
 
 
-def _writes_coords(state: GameState, coords: Tensor, rng: RowRandom) -> Tensor:
-    answer = coords.to(torch.uint8).argmax(1)
-    coords[:, 0] = True
-    coords[:, 1] = ~coords[:, 1]
-    return answer
-
-
-def _raises_when_finished(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+def _raises_when_finished(state, coords, rng):
     if bool(state.finished().any()):
         raise IndexError("no pair of points")
     return torch.zeros_like(state.count)
 
 
-BROKEN: list[tuple[str, Callable[..., Any], str]] = [
+BROKEN = [
     ("host", lambda s, c, r: s.count.tolist(), "must return a tensor, got list"),
     ("host", lambda s, c, r: torch.zeros_like(s.count).float(), "must return integers"),
     ("host", lambda s, c, r: torch.zeros_like(s.count)[:, None], r"must return shape \(64,\)"),
     ("host", lambda s, c, r: s.count.to("meta"), "must answer on cpu, got meta"),
     ("host", lambda s, c, r: torch.full_like(s.count, 4), r"answered 4 .* allowed are 0\.\.3"),
-    ("host", lambda s, c, r: torch.full_like(s.count, -1), "answered -1"),
     ("host", lambda s, c, r: 4 * (s.count == 1).long(), "answered 4 in row 0"),
     ("host", _memory(), "differently when it is asked again"),
     ("host", lambda s, c, r: torch.randint(4, s.count.shape), "global generator"),
@@ -89,31 +63,22 @@ BROKEN: list[tuple[str, Callable[..., Any], str]] = [
     ("host", _writes_points, "writes to its arguments"),
     ("host", _raises_when_finished, "IndexError: no pair of points"),
     ("agent", lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
-    ("agent", lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
-    ("agent", _writes_coords, "writes to its arguments"),
 ]
 
 
 @pytest.mark.parametrize(("role", "act", "message"), BROKEN)
-def test_broken_players_are_refused(role: str, act: Any, message: str) -> None:
+def test_broken_players_are_refused(role, act, message):
     with pytest.raises(AssertionError, match=message):
         check_player(Broken(role, act))
 
 
-@pytest.mark.parametrize(
-    ("player", "message"),
-    [
-        (Broken("judge", lambda s, c, r: s.count), "role must be 'host' or 'agent', got 'judge'"),
-        (object(), "role must be"),
-        (Broken("host", None), "not callable"),  # type: ignore[arg-type]
-    ],
-)
-def test_what_is_no_player_is_refused(player: Any, message: str) -> None:
-    with pytest.raises(AssertionError, match=message):
-        check_player(player)
+def test_what_is_no_player_is_refused():
+    for player in (Broken("judge", lambda s, c, r: s.count), object()):
+        with pytest.raises(AssertionError, match="role must be"):
+            check_player(player)
 
 
-def test_an_agent_without_a_set_says_so() -> None:
+def test_an_agent_without_a_set_says_so():
     state = GameState(torch.zeros(1, 1, 3, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
     rng = RowRandom(torch.zeros(1, dtype=torch.int64))
     for agent in AGENTS:

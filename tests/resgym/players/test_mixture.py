@@ -1,7 +1,5 @@
 """Which games of a mixture meet whom."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -10,13 +8,13 @@ from resgym.players import Mixture, RandomAgent, make_mixture
 A, B, C = RandomAgent(), RandomAgent(), RandomAgent()
 
 
-def dealt(mixture: Mixture, rows: int, episodes: int) -> list[int]:
+def dealt(mixture, rows, episodes):
     """Who meets the games 0, 1, 2, ..., in this order."""
     seats = [mixture.seats(torch.full((rows,), episode)) for episode in range(episodes)]
     return torch.cat(seats).tolist()
 
 
-def test_without_weights_in_turn() -> None:
+def test_without_weights_in_turn():
     mixture = Mixture((A, B, C))
     assert dealt(mixture, 4, 3) == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
     assert dealt(mixture, 3, 2) == [0, 1, 2, 0, 1, 2]  # as many rows as players: one each
@@ -25,8 +23,8 @@ def test_without_weights_in_turn() -> None:
     assert mixture.seats(torch.tensor([-1, -1, -1, -1])).tolist() == [0, 1, 2, 0]
 
 
-@pytest.mark.parametrize("rows", [1, 3, 16, 256])
-def test_every_run_of_games_has_the_shares(rows: int) -> None:
+@pytest.mark.parametrize("rows", [1, 16])
+def test_every_run_of_games_has_the_shares(rows):
     weights = {"random": 3, "choose_first": 2.0, "choose_last": 1}
     mixture = make_mixture(weights, "agent")
     assert mixture.shares == pytest.approx([1 / 2, 1 / 3, 1 / 6])
@@ -38,7 +36,7 @@ def test_every_run_of_games_has_the_shares(rows: int) -> None:
                 assert abs(int((part == number).sum()) - share * length) < 4
 
 
-def test_the_sequence_is_that_of_the_golden_ratio() -> None:
+def test_the_sequence_is_that_of_the_golden_ratio():
     """Against plain arithmetic with fractions of k / phi, for small k."""
     golden = (5**0.5 - 1) / 2
     mixture = make_mixture({"random": 0.25, "choose_first": 0.5, "choose_last": 0.25}, "agent")

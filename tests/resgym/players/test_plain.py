@@ -1,7 +1,5 @@
 """Hosts on plain integers choose as the players of the same name."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -16,7 +14,7 @@ from resgym.polynomials.monomials import Exponents
 @pytest.mark.parametrize("host", PLAIN_HOSTS)
 @pytest.mark.parametrize("dimension", [2, 3, 5])
 @pytest.mark.parametrize("most", [3, 30, MAX_COORDINATE])
-def test_plain_hosts_choose_as_players(host: str, dimension: int, most: int) -> None:
+def test_plain_hosts_choose_as_players(host, dimension, most):
     draw = random.Random(dimension)
     for _ in range(60):
         points = prune(

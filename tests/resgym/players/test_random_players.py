@@ -1,7 +1,5 @@
 """Players that draw: uniform over what they may choose, and different from row to row."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -12,7 +10,7 @@ from tests.resgym.kernels.operations import rows
 NUM_GAMES = 20_000
 
 
-def _assert_uniform(counts: torch.Tensor) -> None:
+def _assert_uniform(counts):
     """Pearson's statistic is below its mean plus six standard deviations."""
     expected = counts.sum() / len(counts)
     statistic = float(((counts - expected) ** 2 / expected).sum())
@@ -22,7 +20,7 @@ def _assert_uniform(counts: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("dimension", [2, 4])
 @pytest.mark.parametrize("name", ["random", "random_pair"])
-def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> None:
+def test_random_hosts_are_uniform_over_their_sets(name, dimension):
     rng = rows(NUM_GAMES, 0, Stream.HOST)
     state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
     sets = action_axes(dimension)
@@ -34,7 +32,7 @@ def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> 
 
 
 @pytest.mark.parametrize("dimension", [3])
-def test_random_agent_is_uniform_over_the_hosts_set(dimension: int) -> None:
+def test_random_agent_is_uniform_over_the_hosts_set(dimension):
     rng = rows(NUM_GAMES, 0, Stream.HOST)
     state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
     table = host_action_table(dimension)

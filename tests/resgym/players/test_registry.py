@@ -1,18 +1,14 @@
 """Players by name, and everything that may be given as an opponent."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 
 from resgym.game import GameSpec, RowRandom, random_starts
 from resgym.players import (
-    Player,
     ZeillingerHost,
     agent_names,
     host_names,
@@ -31,12 +27,12 @@ MAKE = {"host": make_host, "agent": make_agent}
 
 
 @pytest.fixture(autouse=True)
-def _forget_registrations(monkeypatch: pytest.MonkeyPatch) -> None:
+def _forget_registrations(monkeypatch):
     copies = {role: dict(known) for role, known in registry._FACTORIES.items()}
     monkeypatch.setattr(registry, "_FACTORIES", copies)
 
 
-def test_the_promised_names_exist() -> None:
+def test_the_promised_names_exist():
     for role, names in (("host", host_names()), ("agent", agent_names())):
         assert set(names) >= set(SCRIPTED[role].split())
         assert names == sorted(names)
@@ -48,108 +44,89 @@ def test_the_promised_names_exist() -> None:
     ("make", "kind", "message"),
     [
         (lambda: make_host("zeilinger"), ValueError, r"'zeilinger' \(did you mean 'zeillinger'"),
-        (lambda: make_agent("qqq"), ValueError, r"agent must be one of .*, got 'qqq'$"),
         (lambda: make_host(3), TypeError, r"host must be a name, got 3 \(int\)"),
         (lambda: make_host("random", depth=3), TypeError, "unexpected keyword argument .depth."),
-        (lambda: make_agent("greedy_points", sepc=1), TypeError, "'sepc'"),
         (lambda: make_host("optimal(speed=1)"), TypeError, "'speed'"),
         (lambda: resolve_player("optimum(budget=1)", "host"), ValueError, "did you mean 'optimal'"),
         (lambda: register_host("random"), ValueError, "'random' is already taken by another host"),
-        (lambda: register_agent("optimal"), ValueError, "'optimal' is already taken by another"),
-        (
-            lambda: resolve_player(make_host("random"), "agent"),
-            ValueError,
-            "must play the agent, got",
-        ),
-        (
-            lambda: resolve_player("zeillingr", "host"),
-            ValueError,
-            r"opponent \(host\) must be one of",
-        ),
-        (lambda: resolve_player("zeillinger", "agent"), ValueError, "got 'zeillinger'"),
+        (lambda: resolve_player(make_host("random"), "agent"), ValueError, "must play the agent"),
         (lambda: resolve_player(3, "host"), TypeError, "opponent must be a name, a Player, a fun"),
-        (
-            lambda: resolve_player(ZeillingerHost, "host"),
-            TypeError,
-            "opponent must be a name, a Pl",
-        ),
+        (lambda: resolve_player("zeillingr", "host"), ValueError, r"opponent \(host\) must be one"),
         (lambda: resolve_player("random", "both"), ValueError, "role must be 'host' or 'agent'"),
     ],
 )
-def test_what_is_no_player_is_refused(make: Any, kind: type[Exception], message: str) -> None:
+def test_what_is_no_player_is_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
 
 
-def test_registered_players_are_made_by_name() -> None:
+def test_registered_players_are_made_by_name():
     @register_host("always")
     class Always:
         role = "host"
 
-        def __init__(self, action: int = 0) -> None:
+        def __init__(self, action=0):
             self.action = action
 
-        def act(self, state: Any, coords: Any, rng: Any) -> torch.Tensor:
+        def act(self, state, coords, rng):
             return torch.full_like(state.count, self.action)
 
     assert Always(2).action == 2  # the decorator returns the class
     assert ("always" in host_names(), "always" in agent_names()) == (True, False)
-    assert make_host("always", action=3).action == 3  # type: ignore[attr-defined]
+    assert make_host("always", action=3).action == 3
 
     @register_agent("lowest")
-    def lowest(**options: Any) -> Player:
+    def lowest(**options):
         assert options == {"anything": 1}
         return make_agent("choose_first")
 
     assert make_agent("lowest", anything=1) == make_agent("choose_first")
     register_host("wrong_role")(lambda: make_agent("random"))
-    register_host("no_player")(lambda: 3)  # type: ignore[arg-type, return-value]
+    register_host("no_player")(lambda: 3)
     for name in ("wrong_role", "no_player"):
         with pytest.raises((TypeError, ValueError), match=f"the factory of host '{name}' must"):
             make_host(name)
 
 
-def test_arguments_may_stand_behind_a_name() -> None:
+def test_arguments_may_stand_behind_a_name():
     written = make_host("optimal(budget=7, objective='nodes')")
     assert written == make_host("optimal", budget=7, objective="nodes")
     assert resolve_player("optimal(budget=7)", "agent") == make_agent("optimal", budget=7)
     assert make_host("all_coord()") == make_host("all_coord")
-    for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x", "optimal())"):
+    for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x"):
         with pytest.raises(ValueError, match=r"host must be a name or written like 'safe\(slack=1"):
             make_host(text)
 
 
-def test_opponents_by_object_function_and_game() -> None:
+def test_opponents_by_object_function_and_game():
     host, spec = make_host("random"), GameSpec(polytope="newton")
     assert resolve_player(host, "host") is host
     function = resolve_player(lambda state, coords, rng: state.count * 0, "host")
     state = random_starts(GameSpec(), RowRandom(torch.arange(3)))
     assert function.act(state, None, RowRandom(torch.arange(3))).tolist() == [0, 0, 0]
     player = resolve_player("greedy_points", "agent", spec)
-    assert player.spec is spec  # type: ignore[attr-defined]
+    assert player.spec is spec
 
 
-def _install_loaders(monkeypatch: pytest.MonkeyPatch, **loaders: Any) -> None:
+def _install_loaders(monkeypatch, **loaders):
     entries = [
         SimpleNamespace(name=name, load=lambda load=load: load) for name, load in loaders.items()
     ]
 
-    def entry_points(*, group: str) -> list[Any]:
+    def entry_points(*, group):
         assert group == "resgym.player_loaders"
         return entries
 
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
 
 
-def test_saved_models_are_read_by_an_installed_loader(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def not_mine(path: Path, role: str) -> Player:
+def test_saved_models_are_read_by_an_installed_loader(monkeypatch, tmp_path):
+    def not_mine(path, role):
         raise ValueError("no such format")
 
     asked = []
 
-    def mine(path: Path, role: str) -> Player:
+    def mine(path, role):
         asked.append((path, role))
         return make_host("all_coord")
 
@@ -164,9 +141,7 @@ def test_saved_models_are_read_by_an_installed_loader(
         assert resolve_player(given, "host") == make_host("all_coord")
 
 
-def test_a_name_never_falls_through_to_a_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_name_never_falls_through_to_a_file(monkeypatch, tmp_path):
     """A misspelt name beside a file of that name opens nothing."""
     _install_loaders(monkeypatch, any=lambda path, role: pytest.fail("a file was opened"))
     monkeypatch.chdir(tmp_path)

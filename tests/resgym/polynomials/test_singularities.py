@@ -10,13 +10,9 @@ from resgym.polynomials.singularities import random_family, singularity, singula
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("A1", [(2, 0, 0), (0, 2, 0), (0, 0, 2)]),
         ("A_{12}", [(2, 0, 0), (0, 2, 0), (0, 0, 13)]),
         (" d_8 ", [(2, 0, 0), (0, 2, 1), (0, 0, 7)]),
-        ("E6", [(2, 0, 0), (0, 3, 0), (0, 0, 4)]),
         ("e7", [(2, 0, 0), (0, 3, 0), (0, 1, 3)]),
-        ("E_8", [(2, 0, 0), (0, 3, 0), (0, 0, 5)]),
-        ("T3,4,5", [(3, 0, 0), (0, 4, 0), (0, 0, 5), (1, 1, 1)]),
         (" T_{3,4,5} ", [(3, 0, 0), (0, 4, 0), (0, 0, 5), (1, 1, 1)]),
     ],
 )
@@ -60,8 +56,6 @@ def test_the_least_trees_of_the_fourteen():
         ("E15", "got 'E15'"),
         ("T2,3,5", "1/p"),
         ("T3,4", "T_p,q,r"),
-        ("T3,4,9999999999999999999", "T_p,q,r"),
-        ("A0", "A_n with n >= 1"),
         ("A999999999999999999", "n < 2^59"),
         ("", "got ''"),
         *((name, f"got {name!r}") for name in ("D3", "E5", "F4", "A", "A-1", "A1.5", "E88")),
@@ -91,15 +85,10 @@ def test_random_points():
     ("text", "message"),
     [
         ("random(points=1)", "points must be between 2 and 1024, got 1"),
-        ("random(dim=11)", "dim must be between 2 and 10, got 11"),
-        ("random(max=0)", "max must be between 1 and"),
         ("random(foo=3)", "takes points=<number>, max=<number>, dim=<number>, got 'foo=3'"),
-        ("random(points=-3)", "got 'points=-3'"),
         ("random(points=20,max=1,dim=2)", "no unfinished position"),
         ("bp(2)", "number of exponents of bp must be between 2 and 10, got 1"),
-        ("bp(0,3)", "exponents of bp must be between 1 and"),
         ("cyclic(5)", "family must be"),
-        ("bp()", "family must be"),
         ("bp(dim=3)", "family must be"),
     ],
 )

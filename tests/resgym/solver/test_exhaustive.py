@@ -1,7 +1,5 @@
 """Every value and every optimal set of small positions, against trying everything."""
 
-from __future__ import annotations
-
 import pytest
 
 from resgym.game.actions import action_axes

@@ -1,7 +1,5 @@
 """Labels of the compiled search against exhaustive search and the solver, move by move."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

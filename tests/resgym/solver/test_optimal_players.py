@@ -1,7 +1,5 @@
 """The players that play by the solver."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest
@@ -11,7 +9,7 @@ from resgym import GameSpec, RowRandom, make_agent, make_host, rho, state_from_p
 from resgym.game.actions import action_axes, host_action_table
 from resgym.measure.rho import rho_starts
 from resgym.players import check_player
-from resgym.polynomials.singularities import random_family, singularity_names
+from resgym.polynomials.singularities import random_family
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from tests.reference.rule import move
@@ -20,7 +18,7 @@ from tests.resgym.solver.positions import OBJECTIVES, drawn
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
 
 
-def rng(number: int) -> RowRandom:
+def rng(number):
     return RowRandom(torch.arange(number))
 
 
@@ -34,7 +32,7 @@ def test_the_contract_of_players(dimension, objective):
     check_player(make_host("safe", slack=1, budget=40), num_games=6, spec=spec)
 
 
-@pytest.mark.parametrize("name", singularity_names())
+@pytest.mark.parametrize("name", ["A4", "D5", "E7"])
 def test_the_hosts_tree_is_optimal(name):
     assert resolution_tree(name, "optimal").depth == solve(name).value
     smallest = make_host("optimal", objective="nodes")
@@ -105,9 +103,7 @@ def test_the_worst_case_of_a_safe_host_is_as_promised(dimension, points, top, sl
         assert worst <= least + (slack if len(position) > 3 else 0)
 
 
-@pytest.mark.parametrize(
-    "name", [*singularity_names(), "E12", "Z13", "Q10", "S12", "U12", "T3,4,5"]
-)
+@pytest.mark.parametrize("name", ["A8", "D8", "E8", "Z13", "U12", "T3,4,5"])
 def test_a_safe_host_resolves_singularities_in_the_least_depth(name):
     assert solve(name, host="safe").value == solve(name).value
 
@@ -141,8 +137,8 @@ def moves_of(host, points, agent):
     return 1 + sum(moves_of(host, each, agent) for each in after) / len(after)
 
 
-@pytest.mark.parametrize("agent", ["random"])
-def test_a_safe_host_is_as_quick_as_optimal_sets_allow(agent):
+def test_a_safe_host_is_as_quick_as_optimal_sets_allow():
+    agent = "random"
     host = make_host("safe", agents=agent, lookahead=30)
     gain = 0.0
     for points in drawn(5, 3, 3, 6, 6):

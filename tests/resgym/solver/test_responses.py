@@ -1,7 +1,5 @@
 """Best responses against fixed players, found again by exhaustive search."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -19,8 +17,8 @@ from tests.resgym.trees.tree_check import check_tree
 HOSTS = ("zeillinger", "zeillinger_lex", "weak_spivakovsky", "spivakovsky")
 AGENTS = ("choose_first", "choose_last", "greedy_points")
 STARTS = (
-    *(list(singularity(name)) for name in ("A2", "A3", "D4", "E6")),
-    *(list(random_family("random(points=4,max=3,dim=3)", seed)) for seed in range(4)),
+    *(list(singularity(name)) for name in ("A3", "D4")),
+    *(list(random_family("random(points=4,max=3,dim=3)", seed)) for seed in range(3)),
     *(list(random_family("random(points=4,max=2,dim=4)", seed)) for seed in range(2)),
 )
 ZEILLINGER_SIX = [
@@ -111,7 +109,7 @@ def test_an_unknown_host_is_followed_on_exact_positions():
 
 
 def test_stopped_responses_say_what_is_proved():
-    for limit in range(13):
+    for limit in (0, 6, 12):
         # Positions that recur on several branches are explored at the first, so more may be known.
         stopped = solve("E8", host="zeillinger", max_depth=limit)
         assert limit + 1 <= stopped.lower_bound <= 13

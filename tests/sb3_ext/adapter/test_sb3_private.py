@@ -1,9 +1,6 @@
 """Private names of stable-baselines3 stand in one module."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = Path(__file__).resolve().parents[3]
@@ -16,7 +13,7 @@ PRIVATE = {
 }
 
 
-def uses(tree: ast.AST) -> Iterator[str]:
+def uses(tree):
     """Private names that are asked of another object than oneself, or written as text."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in PRIVATE:
@@ -28,7 +25,7 @@ def uses(tree: ast.AST) -> Iterator[str]:
             yield str(node.value)
 
 
-def test_private_names_stand_in_the_seam() -> None:
+def test_private_names_stand_in_the_seam():
     found = {}
     for package in ("resgym", "sb3_ext", "benchmarks", "examples"):
         for path in (PACKAGES / package).rglob("*.py"):

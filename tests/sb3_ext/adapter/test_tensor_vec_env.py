@@ -1,14 +1,11 @@
 """The contract of SB3's VecEnv, on the toy environment."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -23,11 +20,11 @@ from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
 from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
 
 
-def rows(observation: Any, row: int) -> Any:
+def rows(observation, row):
     return each_entry(itemgetter(row), observation)
 
 
-def assert_same(left: Any, right: Any) -> None:
+def assert_same(left, right):
     left, right = entries_of(left), entries_of(right)
     assert left.keys() == right.keys()
     for key in left:
@@ -35,7 +32,7 @@ def assert_same(left: Any, right: Any) -> None:
         assert left[key].dtype == right[key].dtype
 
 
-def read_monitor(folder: Path) -> dict[str, list[float]]:
+def read_monitor(folder):
     """The columns of the one monitor file that SB3 finds in a folder."""
     (path,) = get_monitor_files(str(folder))
     first, *lines = Path(path).read_text().splitlines()
@@ -44,14 +41,14 @@ def read_monitor(folder: Path) -> dict[str, list[float]]:
     return {name: [float(entry[name]) for entry in entries] for name in lines[0].split(",")}
 
 
-def toy_rows(dict_obs: bool) -> tuple[Any, Any]:
+def toy_rows(dict_obs):
     toy = ToyVectorEnv(5, dict_obs, horizon=7)
     return toy, lambda: ToyEnv(dict_obs=dict_obs, horizon=7)
 
 
-def game_rows(env_id: str) -> tuple[Any, Any]:
+def game_rows(env_id):
     sizes = {"max_num_points": 6, "max_value": 6, "max_episode_steps": 4}
-    kwargs: Any = {**sizes, "reward": "step", "opponent": "random"}
+    kwargs = {**sizes, "reward": "step", "opponent": "random"}
     return gymnasium.make_vec(env_id, 5, **kwargs), lambda: gymnasium.make(env_id, **kwargs)
 
 
@@ -63,7 +60,7 @@ def game_rows(env_id: str) -> tuple[Any, Any]:
         partial(game_rows, "resgym/HironakaAgent-v0"),
     ],
 )
-def test_every_row_is_the_single_environment(rows_of: Any) -> None:
+def test_every_row_is_the_single_environment(rows_of):
     """Against N environments stepped one at a time: all that SB3 reads, over many episodes.
 
     The tensor door shows the same games.
@@ -116,15 +113,15 @@ def test_every_row_is_the_single_environment(rows_of: Any) -> None:
     assert min(ends.values()) > 5
 
 
-def test_returned_arrays_are_the_callers_own() -> None:
+def test_returned_arrays_are_the_callers_own():
     """An environment that reuses its memory, and a caller that writes into what it was given."""
 
     class Reusing(VectorWrapper):
-        def reset(self, **kwargs: Any) -> Any:
+        def reset(self, **kwargs):
             self.memory, info = self.env.reset(**kwargs)
             return self.memory, info
 
-        def step(self, actions: Any) -> Any:
+        def step(self, actions):
             observation, *results = self.env.step(actions)
             self.memory.copy_(observation)
             return self.memory, *results
@@ -144,11 +141,11 @@ def test_returned_arrays_are_the_callers_own() -> None:
     assert not np.isnan(third).any()
 
 
-def test_seeds_and_options_count_once_at_the_next_reset() -> None:
-    seen: list[Any] = []
+def test_seeds_and_options_count_once_at_the_next_reset():
+    seen = []
 
     class Listening(VectorWrapper):
-        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        def reset(self, *, seed=None, options=None):
             seen.append((seed, options))
             return self.env.reset(seed=seed)
 
@@ -166,7 +163,7 @@ def test_seeds_and_options_count_once_at_the_next_reset() -> None:
     assert seen == [([5, 6], {"length": 4}), plain, (None, {"points": [[1], [2]]}), plain]
 
 
-def test_attributes() -> None:
+def test_attributes():
     toy = ToyVectorEnv(3, render_mode="rgb_array")
     adapted = TensorVecEnv(VectorWrapper(toy))
     assert adapted.get_attr("horizon") == [8, 8, 8]
@@ -189,7 +186,7 @@ def test_attributes() -> None:
     assert adapted.env_is_wrapped(VectorWrapper) == [True] * 3
 
 
-def test_monitor_file_lists_every_episode(tmp_path: Path) -> None:
+def test_monitor_file_lists_every_episode(tmp_path):
     adapted = TensorVecEnv(ToyVectorEnv(3, horizon=4), filename=tmp_path / "0")
     adapted.seed(0)
     adapted.reset()
@@ -206,7 +203,7 @@ def test_monitor_file_lists_every_episode(tmp_path: Path) -> None:
     assert written["t"] == sorted(written["t"])
 
 
-def test_no_wait_between_steps_of_the_tensor_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_wait_between_steps_of_the_tensor_door(monkeypatch):
     """Nothing of the adapter asks a tensor for its value, which would stop an accelerator."""
     adapted = TensorVecEnv(ToyVectorEnv(4))
     adapted.reset_tensors()
@@ -221,16 +218,16 @@ def test_no_wait_between_steps_of_the_tensor_door(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED, None])
-def test_other_reset_modes_are_refused(mode: AutoresetMode | None) -> None:
+def test_other_reset_modes_are_refused(mode):
     toy = ToyVectorEnv(2)
     toy.metadata["autoreset_mode"] = mode
     with pytest.raises(ValueError, match=r"autoreset_mode: got .*needs AutoresetMode.SAME_STEP"):
         TensorVecEnv(toy)
 
 
-def test_what_is_no_tensor_environment_is_refused() -> None:
+def test_what_is_no_tensor_environment_is_refused():
     with pytest.raises(TypeError, match=r"venv: got ToyEnv, need"):
-        TensorVecEnv(ToyEnv())  # type: ignore[arg-type]
+        TensorVecEnv(ToyEnv())
     numpy_env = SyncVectorEnv([ToyEnv], autoreset_mode=AutoresetMode.SAME_STEP)
     with pytest.raises(TypeError, match="observation: got ndarray"):
         TensorVecEnv(numpy_env).reset()
@@ -239,9 +236,9 @@ def test_what_is_no_tensor_environment_is_refused() -> None:
 
 
 @pytest.mark.parametrize("lost", ["final_obs", "episode"])
-def test_what_is_missing_in_the_info_is_named(lost: str) -> None:
+def test_what_is_missing_in_the_info_is_named(lost):
     class Forgetful(VectorWrapper):
-        def step(self, actions: Any) -> Any:
+        def step(self, actions):
             *results, info = self.env.step(actions)
             return (*results, {key: info[key] for key in info if key != lost})
 

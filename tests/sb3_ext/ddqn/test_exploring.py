@@ -1,24 +1,19 @@
 """Exploration around action values, and rows that do not explore."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 
 from sb3_ext.ddqn import legality
 from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score, trained
 
 
-def generator(seed: int = 0) -> torch.Generator:
+def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
-def test_actions_are_drawn_by_their_values(temperature: float) -> None:
+def test_actions_are_drawn_by_their_values(temperature):
     """Shares of 100,000 draws against exp(value / temperature) over the legal actions' sum."""
     values = torch.tensor([1.0, 0.0, 3.0, 0.5]).repeat(100_000, 1)
     legal = torch.tensor([True, True, False, True])
@@ -29,7 +24,7 @@ def test_actions_are_drawn_by_their_values(temperature: float) -> None:
     assert shares[2] == 0
 
 
-def test_a_temperature_of_0_takes_the_best_legal_action() -> None:
+def test_a_temperature_of_0_takes_the_best_legal_action():
     values = torch.randn((500, 6), generator=generator())
     legal = torch.rand((500, 6), generator=generator(1)) < 0.5
     drawn = legality.boltzmann(values, legal, 0.0, generator(2))
@@ -37,14 +32,14 @@ def test_a_temperature_of_0_takes_the_best_legal_action() -> None:
     assert not torch.equal(drawn, legality.boltzmann(values, legal, 1.0, generator(2)))
 
 
-def test_rows_that_do_not_explore_play_as_predict_does() -> None:
+def test_rows_that_do_not_explore_play_as_predict_does():
     """The last three of eight, in the warm-up too; their episodes are logged by themselves."""
-    arguments: Any = {"exploration_rate": 1.0, "mask_source": "none", "learning_starts": 400}
+    arguments = {"exploration_rate": 1.0, "mask_source": "none", "learning_starts": 400}
     model = make_model(evaluation_rows=3, **arguments)
     kept = keep_logs(model)
 
-    def choose(rows: slice) -> float:
-        buffer: Any = model.replay_buffer
+    def choose(rows):
+        buffer = model.replay_buffer
         stored = buffer.state_dict()["fields"]
         greedy, _ = model.predict(stored["observations"].flatten(0, 1).numpy(), deterministic=True)
         same = stored["actions"][:, :, 0].numpy() == greedy.reshape(-1, 8)
@@ -57,9 +52,3 @@ def test_rows_that_do_not_explore_play_as_predict_does() -> None:
     assert logged["rollout/evaluation_ep_len_mean"] > 0
     both = (logged["rollout/evaluation_ep_rew_mean"], logged["rollout/ep_rew_mean"])
     assert both[0] != both[1]
-
-
-@pytest.mark.learning
-def test_learns_the_toy() -> None:
-    arguments: Any = {"exploration_strategy": "boltzmann", "exploration_rate": "lin_1.0_0.05_100"}
-    assert score(trained(**arguments)) > THRESHOLD

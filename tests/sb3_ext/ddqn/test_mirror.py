@@ -1,9 +1,5 @@
 """Networks that take mirror images for one game."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from gymnasium import spaces
@@ -16,7 +12,7 @@ MIRROR = {"axes": [2, 1, 0], "actions": [2, 1, 0, 3]}
 SPACE = spaces.Box(-1.0, 1.0, (5, 3))
 
 
-def policy(mirror: Any = MIRROR, space: Any = SPACE, actions: int = 4) -> Any:
+def policy(mirror=MIRROR, space=SPACE, actions=4):
     torch.manual_seed(3)
     return QPolicy(
         space,
@@ -28,7 +24,7 @@ def policy(mirror: Any = MIRROR, space: Any = SPACE, actions: int = 4) -> Any:
     )
 
 
-def games(number: int = 64) -> torch.Tensor:
+def games(number=64):
     """Points in descending order, some rows absent."""
     source = torch.Generator().manual_seed(1)
     points = torch.randint(0, 6, (number, 5, 3), generator=source) / 5.0
@@ -36,21 +32,15 @@ def games(number: int = 64) -> torch.Tensor:
     return rows_in_order(points.masked_fill(absent[:, :, None], -1.0))
 
 
-def image(points: torch.Tensor) -> torch.Tensor:
+def image(points):
     """The mirror images, with Python's own sorting."""
     rows = [sorted(([x[2], x[1], x[0]] for x in game), reverse=True) for game in points.tolist()]
     return torch.tensor(rows)
 
 
-def test_rows_are_ordered_as_python_orders_them() -> None:
+def test_mirror_images_have_the_same_values():
     points = games()
     assert points.tolist() == [sorted(game, reverse=True) for game in points.tolist()]
-    shuffled = points[:, torch.randperm(5, generator=torch.Generator().manual_seed(0))]
-    assert torch.equal(rows_in_order(shuffled), points)
-
-
-def test_mirror_images_have_the_same_values() -> None:
-    points = games()
     network = policy().q_net
     values, mirrored = network(points), network(image(points))
     lead = (points[:, :, 0] - points[:, :, 2]).sum(1)  # absent rows are equal in both
@@ -65,7 +55,7 @@ def test_mirror_images_have_the_same_values() -> None:
     assert not torch.equal(values[lead < -1e-4], plain(points)[lead < -1e-4])
 
 
-def test_both_ways_to_turn_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_to_turn_rows_agree(monkeypatch):
     points, mirror = games(), Mirror((2, 1, 0), (2, 1, 0, 3))
     turned = mirror.turned(points)
     looked = mirror.images(points, turned)
@@ -75,9 +65,9 @@ def test_both_ways_to_turn_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(looked[~turned], points[~turned])
 
 
-def test_a_description_keeps_the_mirror() -> None:
+def test_a_description_keeps_the_mirror():
     original = policy()
-    again: Any = build_policy(describe_policy(original))
+    again = build_policy(describe_policy(original))
     again.load_state_dict(original.state_dict())
     assert torch.equal(again.q_net(games()), original.q_net(games()))
     assert again.mirror == MIRROR
@@ -86,13 +76,12 @@ def test_a_description_keeps_the_mirror() -> None:
 @pytest.mark.parametrize(
     ("mirror", "message"),
     [
-        ({"axes": [2, 1, 0]}, r"^mirror must be \{axes: "),
         ({"axes": [1, 2, 0], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange pairs of 0..2"),
         ({"axes": [2, 1, 0], "actions": [2, 1, 0]}, "mirror: actions must exchange pairs of 0..3"),
         ({"axes": [0, 1, 2], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange pairs"),
     ],
 )
-def test_what_is_no_mirror_is_refused(mirror: Any, message: str) -> None:
+def test_what_is_no_mirror_is_refused(mirror, message):
     with pytest.raises(ValueError, match=message):
         policy(mirror)
     with pytest.raises(ValueError, match=message):

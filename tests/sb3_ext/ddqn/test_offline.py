@@ -1,10 +1,5 @@
 """Fitting a model to a replay buffer, without an environment."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -19,10 +14,10 @@ from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score
 
 
-def collected(folder: Path, transitions: int = 512, horizon: int = 4, **arguments: Any) -> Path:
+def collected(folder, transitions=512, horizon=4, **arguments):
     """The file of a buffer that random play has filled, and a model that has seen nothing of it."""
     env = TensorVecEnv(ToyVectorEnv(32, horizon=horizon))
-    settings: dict[str, Any] = {"learning_rate": 4e-3, "gamma": 0.8, "batch_size": 64}
+    settings = {"learning_rate": 4e-3, "gamma": 0.8, "batch_size": 64}
     settings |= {"target_update_interval": 25, "buffer_size": 20_000, **arguments}
     make_model(env, **settings).save(folder / "model.zip")
     player = make_model(env, **{**settings, "learning_starts": 1 << 40}).learn(transitions)
@@ -30,7 +25,7 @@ def collected(folder: Path, transitions: int = 512, horizon: int = 4, **argument
     return folder / "buffer.pkl"
 
 
-def fresh(folder: Path) -> DDQN:
+def fresh(folder):
     model = DDQN.load(folder / "model.zip")
     assert model.env is None
     return model
@@ -39,36 +34,36 @@ def fresh(folder: Path) -> DDQN:
 class Steps(BaseCallback):
     """Counts its calls, and ends at one of them."""
 
-    def __init__(self, most: int = 1 << 40) -> None:
+    def __init__(self, most=1 << 40):
         super().__init__()
         self.most, self.hooks = most, []
 
-    def before_train(self) -> None:
+    def before_train(self):
         self.hooks.append("before")
 
-    def after_learn(self) -> None:
+    def after_learn(self):
         self.hooks.append("end")
 
-    def _on_step(self) -> bool:
+    def _on_step(self):
         return self.n_calls < self.most
 
 
 @pytest.mark.learning
 @pytest.mark.parametrize("kind", [None, PrioritizedReplayBuffer])
-def test_learns_from_a_file_and_not_from_random_rewards(tmp_path: Path, kind: Any) -> None:
+def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
     """A perfect player scores 1; untrained ones 0.45 to 0.64 (`test_learning`)."""
     file = collected(tmp_path, 6_400, replay_buffer_class=kind)
     assert score(fresh(tmp_path).fit(file, updates=250)) > THRESHOLD
     control = fresh(tmp_path)
     control.load_replay_buffer(file)
-    buffer: Any = control.replay_buffer
+    buffer = control.replay_buffer
     rewards = buffer.state_dict()["fields"]["rewards"]
     order = torch.randperm(rewards.numel(), generator=torch.Generator().manual_seed(0))
     rewards.copy_(rewards.flatten()[order].view_as(rewards))
     assert score(control.fit(updates=250)) < 0.75
 
 
-def test_callbacks_see_updates_and_logs_count_them(tmp_path: Path) -> None:
+def test_callbacks_see_updates_and_logs_count_them(tmp_path):
     file = collected(tmp_path)
     model, steps = fresh(tmp_path), Steps()
     kept = keep_logs(model)
@@ -82,7 +77,7 @@ def test_callbacks_see_updates_and_logs_count_them(tmp_path: Path) -> None:
     assert model.num_updates == 35
 
 
-def test_fits_are_the_updates_of_learn(tmp_path: Path) -> None:
+def test_fits_are_the_updates_of_learn(tmp_path):
     """The same weights as by `train`, and a second fit goes on; schedules advance."""
     file = collected(tmp_path, learning_rate="lin_1e-2_1e-3_20")
     once, twice, plain = (fresh(tmp_path) for _ in range(3))
@@ -96,7 +91,7 @@ def test_fits_are_the_updates_of_learn(tmp_path: Path) -> None:
     assert not same(weights(once), weights(fresh(tmp_path)))
 
 
-def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path) -> None:
+def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path):
     file = collected(tmp_path)
     model = fresh(tmp_path)
     with pytest.raises(ValueError, match="the buffer is empty"):

@@ -1,9 +1,5 @@
 """The loss by name, bfloat16, compiled networks, rates of parts, and what takes part in updates."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 
@@ -11,7 +7,7 @@ from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
 
 
-def terms_of(loss: Any, **changes: Any) -> Any:
+def terms_of(loss, **changes):
     model = make_model(loss=loss)
     model.policy.set_training_mode(False)
     return model.compute_loss(random_batch(1)._replace(**changes))
@@ -26,7 +22,7 @@ def terms_of(loss: Any, **changes: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_losses_by_hand(loss: Any, by_hand: Any, weighted: bool) -> None:
+def test_losses_by_hand(loss, by_hand, weighted):
     given = torch.linspace(0.0, 1.0, 16) if weighted else None
     terms = terms_of(loss, weights=given)
     each = by_hand((terms.predicted - terms.target).abs())
@@ -34,14 +30,14 @@ def test_losses_by_hand(loss: Any, by_hand: Any, weighted: bool) -> None:
     assert bool((each > 1.0).any())  # else three of them could not be told apart
 
 
-def updated(model: DDQN, updates: int = 1) -> DDQN:
+def updated(model, updates=1):
     model.replay_buffer = FixedBatches([random_batch(i) for i in range(updates)])
     model._update_current_progress_remaining(0, 1)
     model.train(updates, 16)
     return model
 
 
-def test_autocast_is_the_same_update_with_fewer_digits() -> None:
+def test_autocast_is_the_same_update_with_fewer_digits():
     """Products have 8 bits: values differ, by about 2^-8 of them. All that is kept is float32."""
     first, second = make_model(autocast=True, exploration_rate=0.0), make_model()
     batch = random_batch(1)
@@ -62,11 +58,11 @@ def test_autocast_is_the_same_update_with_fewer_digits() -> None:
 FACTORS = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
 
 
-def test_parts_have_rates_of_their_own() -> None:
+def test_parts_have_rates_of_their_own():
     """Plain gradient descent, so that a step is the rate times the gradient."""
 
-    def step(**policy_kwargs: Any) -> dict[str, torch.Tensor]:
-        kwargs: Any = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
+    def step(**policy_kwargs):
+        kwargs = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
         model = make_model(learning_rate=0.1, max_grad_norm=None, policy_kwargs=kwargs)
         before = weights(model)
         after = weights(updated(model))
@@ -85,7 +81,7 @@ def test_parts_have_rates_of_their_own() -> None:
 
 
 @pytest.mark.long
-def test_compiled_networks_learn_the_same_and_compile_once() -> None:
+def test_compiled_networks_learn_the_same_and_compile_once():
     """No compilation after the first updates, counted by PyTorch."""
     try:
         from torch._inductor.cpp_builder import get_cpp_compiler
@@ -110,20 +106,20 @@ def test_compiled_networks_learn_the_same_and_compile_once() -> None:
         torch.testing.assert_close(weights(model)[name], value, atol=1e-5, rtol=1e-4)
 
 
-def decay(factor: float) -> Any:
+def decay(factor):
     """Half of the squared weights, times a factor: its gradient is known."""
 
-    def loss(model: Any) -> torch.Tensor:
+    def loss(model):
         parts = [parameter.square().sum() for parameter in model.q_net.parameters()]
         return factor * 0.5 * torch.stack(parts).sum()
 
     return loss
 
 
-def test_the_gradient_of_an_extra_loss_is_added(tmp_path: Any) -> None:
+def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
     """After one plain step of gradient descent on a fixed batch; a saved model has none."""
 
-    def after(rate: float, *losses: Any) -> dict[str, torch.Tensor]:
+    def after(rate, *losses):
         kwargs = {"net_arch": [8], "optimizer_class": "sgd"}
         model = make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
         model.extra_losses.extend(losses)

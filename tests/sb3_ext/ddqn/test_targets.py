@@ -1,9 +1,6 @@
 """Hand-computed batches for the pure functions of DDQN."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ import torch
 from sb3_ext.ddqn import legality as targets
 
 
-def generator(seed: int = 0) -> torch.Generator:
+def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
@@ -20,27 +17,12 @@ VALUES = torch.tensor([[1.0, 5.0, 3.0], [1.0, 5.0, 3.0], [-2.0, -5.0, -3.0], [9.
 LEGAL = torch.tensor([[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 0, 0]]).bool()
 
 
-def test_legal_argmax_by_hand() -> None:
+def test_legal_argmax_by_hand():
     assert targets.legal_argmax(VALUES, LEGAL).tolist() == [1, 2, 2, 0]
     assert targets.legal_argmax(VALUES, None).tolist() == [1, 1, 0, 0]
 
 
-def values_of(*networks: Any) -> list[float]:
-    """What is bootstrapped, of a target without rewards and discounting."""
-    return targets.bootstrap_target(torch.zeros(4), torch.zeros(4), 1.0, *networks).tolist()
-
-
-def test_b10_bootstrap_target_ignores_illegal_actions() -> None:
-    assert values_of(VALUES, LEGAL) == [5.0, 3.0, -3.0, 0.0]
-
-
-def test_b12_double_q_chooses_with_the_online_net_and_reads_the_target_net() -> None:
-    online = torch.tensor([[7.0, 0.0, 1.0], [0.0, 9.0, 1.0], [9.0, 0.0, -1.0], [0.0, 1.0, 2.0]])
-    assert values_of(VALUES, LEGAL, online) == [1.0, 3.0, -5.0, 0.0]
-    assert values_of(VALUES, None, online) == [1.0, 5.0, -2.0, 9.0]
-
-
-def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
+def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand():
     # Rows: running, terminated, cut by the time limit (done 0), two summed rewards, three. What the
     # network says of a terminal observation never reaches the target.
     rewards = torch.tensor([1.0, 1.0, -1.0, 1.0 + 0.5, 1.0 + 0.5 + 0.25])
@@ -51,7 +33,7 @@ def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
     assert target.tolist() == [3.0, 1.0, 0.0, 3.5, 1.75]
 
 
-def test_b1_exploration_draws_only_legal_actions_and_all_of_them() -> None:
+def test_b1_exploration_draws_only_legal_actions_and_all_of_them():
     legal = torch.tensor([[0, 1, 0, 1]]).bool().expand(2000, 4)
     drawn = targets.epsilon_greedy(torch.zeros(2000, 4), legal, 1.0, generator())
     counts = np.bincount(drawn.numpy(), minlength=4)
@@ -61,7 +43,7 @@ def test_b1_exploration_draws_only_legal_actions_and_all_of_them() -> None:
     assert legal.gather(1, mixed[:, None]).all()
 
 
-def test_b35_epsilon_zero_never_explores_and_one_always_does() -> None:
+def test_b35_epsilon_zero_never_explores_and_one_always_does():
     values = torch.zeros(50_000, 2)
     values[:, 1] = 1.0
     assert (targets.epsilon_greedy(values, None, 0.0, generator()) == 1).all()

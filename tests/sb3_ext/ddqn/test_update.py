@@ -1,41 +1,28 @@
 """One update against an implementation written out in numpy."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 from sb3_ext.checkpoints.model_state import training_state
 from sb3_ext.networks.mlp import in_mode
-from sb3_ext.replay.buffers import TensorReplayBufferSamples
-from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
+from sb3_ext.schedules.schedules import Exponential, Warmup
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch
 
 Layers = list[np.ndarray]
 
 
-def layers_of(network: torch.nn.Module) -> Layers:
+def layers_of(network):
     return [p.detach().double().numpy().copy() for p in network.parameters()]
 
 
-def forward(layers: Layers, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def forward(layers, x):
     """Hidden layer after its ReLU and output of a network with one hidden layer."""
     hidden = np.maximum(x @ layers[0].T + layers[1], 0.0)
     return hidden, hidden @ layers[2].T + layers[3]
 
 
-def reference_update(
-    online: Layers,
-    target: Layers,
-    batch: TensorReplayBufferSamples,
-    gamma: float,
-    clip: float,
-    rate: float,
-    double_q: bool,
-) -> tuple[Layers, float]:
+def reference_update(online, target, batch, gamma, clip, rate, double_q):
     """One step of gradient descent on the clipped Huber loss, derivatives by hand."""
     x, y = (value.double().numpy() for value in (batch.observations, batch.next_observations))
     rows = np.arange(len(x))
@@ -68,7 +55,7 @@ def reference_update(
 @pytest.mark.parametrize("double_q", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("clip", [0.05, 10.0])
-def test_updates_equal_numpy_ones(double_q: bool, masked: bool, clip: float) -> None:
+def test_updates_equal_numpy_ones(double_q, masked, clip):
     """Targets, masks, Huber, clipping, the step and polyak, over five updates."""
     model = make_model(
         learning_rate=0.05,
@@ -98,7 +85,7 @@ def test_updates_equal_numpy_ones(double_q: bool, masked: bool, clip: float) -> 
             np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-def test_discounts_of_the_buffer_replace_gamma() -> None:
+def test_discounts_of_the_buffer_replace_gamma():
     model = make_model(gamma=0.9)
     batch = random_batch(0)
     near, far = torch.full((16, 1), 0.9), torch.full((16, 1), 0.9**3)
@@ -111,12 +98,12 @@ def test_discounts_of_the_buffer_replace_gamma() -> None:
     assert torch.equal(by_three[~going_on], batch.rewards[~going_on, 0])
 
 
-def test_b5_the_learning_rate_advances_at_every_update() -> None:
+def test_b5_the_learning_rate_advances_at_every_update():
     """The original froze it inside one call of train."""
-    asked: list[float] = []
+    asked = []
 
     class Counted(Warmup):
-        def __call__(self, count: float) -> float:
+        def __call__(self, count):
             asked.append(count)
             return super().__call__(count)
 
@@ -135,23 +122,11 @@ def test_b5_the_learning_rate_advances_at_every_update() -> None:
     assert len(set(used)) == 10
 
 
-def test_b5_exploration_rate_follows_the_updates() -> None:
-    model = make_model(exploration_rate=Linear(1.0, 0.1, steps=10))
-    model.learn(64 + 5 * 8)
-    assert model._n_updates == 5
-    model.explorer()
-    assert model.exploration_rate == pytest.approx(0.55)
-    model.learn(80, reset_num_timesteps=False)
-    assert model.exploration_rate == pytest.approx(0.1)
-
-
 @pytest.mark.parametrize(
     ("unit", "interval", "expected"),
     [("updates", 10, 4), ("updates", 40, 1), ("transitions", 100, 3), ("transitions", 1, 48)],
 )
-def test_target_updates_are_counted_in_the_unit_asked_for(
-    unit: str, interval: int, expected: int
-) -> None:
+def test_target_updates_are_counted_in_the_unit_asked_for(unit, interval, expected):
     # 48 parallel steps of 8 rows: 384 transitions; updates after all but the first 8: 40.
     model = make_model(target_update_unit=unit, target_update_interval=interval)
     model.learn(384)
@@ -159,7 +134,7 @@ def test_target_updates_are_counted_in_the_unit_asked_for(
     assert model.num_target_updates == expected
 
 
-def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone() -> None:
+def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone():
     """Targets use running statistics, and only sampled observations move those of the online net.
 
     One more thing that the original got wrong at the same place: B13, rollouts in training mode.
@@ -178,35 +153,32 @@ def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone() -> 
     assert not torch.equal(statistics, torch.zeros_like(statistics))
     assert torch.equal(model.batch_norm_stats_target[0], torch.zeros_like(statistics))
     assert not model.q_net_target.training
-
-
-def test_polyak_moves_batch_norm_statistics_with_the_same_weight() -> None:
-    model = make_model(policy_kwargs={"net_arch": [16, "b"]}, tau=0.9)
-    model.batch_norm_stats[0].fill_(10.0)
+    model.tau = 0.9  # the same weight moves statistics
+    expected = 0.9 * statistics
     model.update_target()
-    assert torch.allclose(model.batch_norm_stats_target[0], torch.tensor(9.0))
+    assert torch.allclose(model.batch_norm_stats_target[0], expected)
 
 
 @pytest.mark.parametrize("mode", [True, False])
-def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
+def test_b20_b21_modes_are_restored_even_after_an_error(mode):
     model = make_model(policy_kwargs={"net_arch": [32, "b"]})
     model.learn(100)
     model.policy.set_training_mode(mode)
 
-    def fail(batch: Any) -> Any:
+    def fail(batch):
         assert model.q_net.training
         raise RuntimeError("in the middle of an update")
 
-    model.compute_loss = fail  # type: ignore[method-assign]
+    model.compute_loss = fail
     with pytest.raises(RuntimeError, match="in the middle"):
         model.train(1, 8)
     assert model.policy.training is model.q_net.training is mode
 
-    def fail_too(*_: Any) -> Any:
+    def fail_too(*_):
         assert not model.q_net.training
         raise RuntimeError("in the middle of a rollout")
 
-    model.explorer = fail_too  # type: ignore[method-assign]
+    model.explorer = fail_too
     with pytest.raises(RuntimeError, match="rollout"):
         model.learn(8, reset_num_timesteps=False)
     assert model.q_net.training is mode
@@ -214,7 +186,7 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
     assert model.q_net.training is mode
 
 
-def test_replay_ratio_counts_samples_per_transition() -> None:
+def test_replay_ratio_counts_samples_per_transition():
     # 40 parallel steps of 8 rows after the warm-up: 320 transitions * 1.5 / 32 = 15 updates.
     model = make_model(replay_ratio=1.5)
     model.learn(64 + 320)
@@ -223,9 +195,6 @@ def test_replay_ratio_counts_samples_per_transition() -> None:
     half.learn(64 + 160)
     half.learn(160, reset_num_timesteps=False)
     assert half._n_updates == 15
-
-
-def test_gradient_steps_minus_one_means_one_update_per_transition() -> None:
-    model = make_model(gradient_steps=-1, train_freq=2)
-    model.learn(64 + 32)
-    assert model._n_updates == 32
+    each = make_model(gradient_steps=-1, train_freq=2)  # one update a transition
+    each.learn(64 + 32)
+    assert each._n_updates == 32

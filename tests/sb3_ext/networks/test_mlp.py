@@ -1,7 +1,5 @@
 """The net_arch language, and the registry of activations."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
@@ -17,8 +15,6 @@ def layer_names(network):
     ("net_arch", "names"),
     [
         ([], []),
-        ([8], ["Linear", "ReLU"]),
-        ([8, 4], ["Linear", "ReLU", "Linear", "ReLU"]),
         ([8, "b"], ["Linear", "BatchNorm1d", "ReLU"]),
         ([8, "ln", 4], ["Linear", "LayerNorm", "ReLU", "Linear", "ReLU"]),
         (["r8", 4], ["ResidualBlock", "Linear", "ReLU"]),
@@ -64,15 +60,6 @@ def test_values_by_hand():
     assert network(torch.tensor([[1.0, 2.0]])).item() == pytest.approx(-5.75)
 
 
-def test_a_removed_point_is_not_a_point_at_the_origin():
-    """An activation on the raw input would make -1 and 0 the same."""
-    torch.manual_seed(0)
-    for net_arch in ([8], ["r8"], ["r3"]):
-        network = build_mlp(3, net_arch, 1).eval()
-        absent, origin = network(torch.full((1, 3), -1.0)), network(torch.zeros(1, 3))
-        assert not torch.allclose(absent, origin)
-
-
 def test_residual_block_by_its_formula():
     block = ResidualBlock(3, 5, nn.ReLU).eval()
     x = torch.randn(4, 3)
@@ -102,19 +89,13 @@ def test_activations():
     ("net_arch", "named"),
     [
         ([8, "x"], r"net_arch\[1\] .*'x'"),
-        ([8, 0], r"net_arch\[1\] .*0"),
         ([True], r"net_arch\[0\]"),
-        ([8.0], r"net_arch\[0\]"),
-        (["r0"], r"net_arch\[0\]"),
         (["b"], r"net_arch\[0\].*'b'"),
         ([8, "b", "ln"], r"net_arch\[2\].*'ln'"),
-        (["r8", "b"], r"net_arch\[1\].*'b'"),
         ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\]"),
         ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat"),
-        ([{"repeat": 2}], r"net_arch\[0\] .*repeat and net_arch"),
         ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\] .*'repaet'"),
         ([1] * 20_000, "at most 1000 layers"),
-        ([{"repeat": 2, "net_arch": [{"repeat": 501, "net_arch": [4]}]}], "at most 1000 layers"),
         ([{"repeat": 10**18, "net_arch": [{"repeat": 10**18, "net_arch": []}]}, 0], r"\[1\]"),
         ([2**20, 2**20], "weights"),
     ],
@@ -126,14 +107,8 @@ def test_bad_items_are_named_with_their_position(net_arch, named):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "named"),
-    [
-        ((3, "256"), TypeError, "net_arch"),
-        ((3, [{"repeat": 2, "net_arch": 8}]), TypeError, r"net_arch\[0\]\.net_arch"),
-        ((3, [3], None, "rely"), ValueError, "'rely'.*'relu'"),
-    ],
-)
-def test_other_bad_arguments(arguments, error, named):
-    with pytest.raises(error, match=named):
-        build_mlp(*arguments)
+def test_other_bad_arguments():
+    with pytest.raises(TypeError, match="net_arch"):
+        build_mlp(3, "256")
+    with pytest.raises(ValueError, match=r"'rely'.*'relu'"):
+        build_mlp(3, [3], None, "rely")

@@ -1,7 +1,5 @@
 """The extractors that know the points: what they compute, and what they ignore."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -24,7 +22,6 @@ from sb3_ext.networks.features import (
     quotient_features,
     sums_and_axes,
 )
-from sb3_ext.networks.rows import Rows
 
 
 def box(size=6, dimension=3):
@@ -196,17 +193,6 @@ def test_all_three_ways_give_the_same_features_and_gradients(
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-3)
 
 
-def test_only_present_points_and_pairs_are_computed():
-    packed = Rows(random_points([5, 3, 2]))
-    assert packed.points.shape == (10, 3)
-    first, second, groups = packed.pairs()
-    assert len(first) == len(second) == 5 * 4 + 3 * 2 + 2 * 1
-    assert groups.tolist() == [4] * 5 + [2] * 3 + [1] * 2
-    games = [range(5), range(5, 8), range(8, 10)]
-    found = list(zip(first.tolist(), second.tolist(), strict=True))
-    assert found == [(i, j) for game in games for i in game for j in game if i != j]
-
-
 @pooling
 def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
     extractor, points = make(box()), random_points([5, 3, 1])
@@ -255,22 +241,6 @@ def test_every_point_axis_and_parameter_matters(make):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_coords_reach_each_point_and_other_entries_only_the_head():
-    space = spaces.Dict(points=box(), coords=spaces.MultiBinary(3), to_play=spaces.Discrete(2))
-    extractor = PointSetExtractor(space, point_net=(8,), context_net=(), head_net=())
-    assert extractor.features_dim == 8 + 8 + 1 + 3 + 2
-    x = {
-        "points": random_points([4]),
-        "coords": torch.tensor([[1.0, 1.0, 0.0]]),
-        "to_play": torch.tensor([[0.0, 1.0]]),
-    }
-    features = extractor(x)[0]
-    assert features[16].item() == pytest.approx(np.log(5))
-    assert features[17:].tolist() == [1, 1, 0, 0, 1]
-    turned = extractor({**x, "coords": torch.tensor([[0.0, 1.0, 1.0]])})[0]
-    assert not torch.allclose(turned[:16], features[:16])
-
-
 def test_ordered_points_by_hand():
     """Moved to the axes (0.4, 0) and (0, 0.2), with largest entry 1: (1, 0) and (0, 0.5)."""
     extractor = OrderedPointsExtractor(box(3, 2))
@@ -286,10 +256,6 @@ def test_ordered_points_by_hand():
         ]
     )
     assert torch.allclose(found, expected, atol=1e-6)
-
-
-def test_one_ordered_point_and_none_are_finite():
-    extractor = OrderedPointsExtractor(box(3, 2))
     for point in ((-1.0, -1.0), (0.0, 0.0), (1.0, 1.0)):
         assert extractor(one_game(point)).isfinite().all()
 
@@ -302,11 +268,8 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
     [
         (PointSetExtractor, FLAT, {}, "point_set .* Box"),
         (PointSetExtractor, NONE, {}, "'points'"),
-        (PointPairsExtractor, spaces.Discrete(3), {}, "point_pairs .* Box"),
-        (OrderedPointsExtractor, FLAT, {}, "ordered_points .* Box"),
         (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
         (PointSetExtractor, box(), {"point_net": (8, "b")}, r"point_net: net_arch\[1\] 'b'"),
-        (PointSetExtractor, box(), {"context_net": ("r8",)}, "context_net: .* 'r8'"),
         (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
         *((OrderedPointsExtractor, box(), {"rows": rows}, "rows must") for rows in (0, 1.5)),
     ],

@@ -1,12 +1,8 @@
 """What ranks have to agree on: ends, checkpoints, errors, and where to go on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import warnings
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,7 +12,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.resume import resume
-from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import checkpoint, files
 from sb3_ext.runs.checkpoint import (
     CheckpointWarning,
@@ -24,7 +19,6 @@ from sb3_ext.runs.checkpoint import (
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.runs.ranks import Ranks
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.ranks.processes import on_ranks
@@ -32,7 +26,7 @@ from tests.sb3_ext.ranks.processes import on_ranks
 ROWS = 4
 
 
-def toy(ranks: Ranks, **arguments: Any) -> DDQN:
+def toy(ranks, **arguments):
     model = make_model(TensorVecEnv(ToyVectorEnv(ROWS)), **{"train_freq": 2, **arguments})
     model.join(ranks)
     return model
@@ -41,30 +35,30 @@ def toy(ranks: Ranks, **arguments: Any) -> DDQN:
 class AtStep(BaseCallback):
     """Does something in one rank, in one of its parallel steps; returns what that returns."""
 
-    def __init__(self, rank: int, step: int, act: Any) -> None:
+    def __init__(self, rank, step, act):
         super().__init__()
         self.rank, self.step, self.act = rank, step, act
 
-    def _on_step(self) -> bool:
-        model: Any = self.model
+    def _on_step(self):
+        model = self.model
         if (model.ranks.rank, self.n_calls) == (self.rank, self.step):
             return self.act(model) is not False
         return True
 
 
-def stopped(model: Any) -> None:
+def stopped(model):
     model.request_stop()
 
 
-def refused(model: Any) -> bool:
+def refused(model):
     return False
 
 
 @pytest.mark.parametrize("act", [stopped, refused])
-def test_all_stop_where_one_does(act: Any) -> None:
+def test_all_stop_where_one_does(act):
     """In the middle of a rollout, whose updates all of them make first."""
 
-    def work(ranks: Ranks) -> tuple[int, int]:
+    def work(ranks):
         model = toy(ranks)
         model.learn(10_000, AtStep(1, 31, act))
         return model.num_timesteps, model.num_updates
@@ -72,11 +66,11 @@ def test_all_stop_where_one_does(act: Any) -> None:
     assert on_ranks(work) == [(32 * ROWS * 2, 32 // 2 - 64 // (2 * ROWS * 2))] * 2
 
 
-def test_ranks_have_the_same_weights_and_other_games() -> None:
-    def work(ranks: Ranks) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def test_ranks_have_the_same_weights_and_other_games():
+    def work(ranks):
         model = toy(ranks)
         model.learn(400)
-        fields = model.replay_buffer.state_dict()["fields"]  # type: ignore[union-attr]
+        fields = model.replay_buffer.state_dict()["fields"]
         return dict(model.policy.state_dict()), fields["observations"]
 
     (first, games), (second, others) = on_ranks(work)
@@ -85,8 +79,8 @@ def test_ranks_have_the_same_weights_and_other_games() -> None:
     assert not torch.equal(games, others)
 
 
-def test_a_signal_to_one_rank_saves_all(tmp_path: Path) -> None:
-    def work(ranks: Ranks) -> int:
+def test_a_signal_to_one_rank_saves_all(tmp_path):
+    def work(ranks):
         model = toy(ranks)
         signalled = AtStep(1, 21, lambda model: os.kill(os.getpid(), signal.SIGUSR1))
         saving = Checkpoints(tmp_path, Every(updates=10**6))
@@ -100,18 +94,16 @@ def test_a_signal_to_one_rank_saves_all(tmp_path: Path) -> None:
     assert parts[0].keys() == parts[1].keys()
 
 
-def test_a_checkpoint_that_one_rank_cannot_write_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_that_one_rank_cannot_write_is_none(tmp_path, monkeypatch):
     """All go on without it; the one before it stays, and at the end it is an error of all."""
     original = files.sync
 
-    def full_disk(path: Path) -> None:
+    def full_disk(path):
         if path.name == "rank-1" and list_checkpoints(tmp_path):
             raise OSError(28, "No space left on device")
         original(path)
 
-    def work(ranks: Ranks) -> Any:
+    def work(ranks):
         model = toy(ranks)
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -131,7 +123,7 @@ def test_a_checkpoint_that_one_rank_cannot_write_is_none(
     assert {each.name for each in tmp_path.iterdir()} == {path.name, "LATEST"}
 
 
-def saved(ranks: Ranks, folder: Path, transitions: int) -> DDQN:
+def saved(ranks, folder, transitions):
     model = toy(ranks)
     callbacks = [Checkpoints(folder, Every(updates=10))]
     if list_checkpoints(folder):
@@ -140,8 +132,8 @@ def saved(ranks: Ranks, folder: Path, transitions: int) -> DDQN:
     return model
 
 
-def test_a_damaged_part_sends_all_back_to_the_checkpoint_before(tmp_path: Path) -> None:
-    def work(ranks: Ranks) -> Any:
+def test_a_damaged_part_sends_all_back_to_the_checkpoint_before(tmp_path):
+    def work(ranks):
         saved(ranks, tmp_path, 400)
         newest, before = list_checkpoints(tmp_path)
         if ranks.rank == 1:
@@ -159,20 +151,20 @@ def test_a_damaged_part_sends_all_back_to_the_checkpoint_before(tmp_path: Path) 
     assert first[:2] == (True, True)
 
 
-def test_weights_that_are_no_longer_the_same_are_an_error(tmp_path: Path) -> None:
-    def spoil(model: Any) -> None:
+def test_weights_that_are_no_longer_the_same_are_an_error(tmp_path):
+    def spoil(model):
         with torch.no_grad():
             next(model.q_net.parameters()).view(-1)[0] += 1e-7
 
-    def work(ranks: Ranks) -> None:
+    def work(ranks):
         toy(ranks).learn(400, [AtStep(1, 21, spoil), Checkpoints(tmp_path, Every(updates=10))])
 
     results = on_ranks(work)
     assert all(each.startswith("FloatingPointError: the ranks no longer") for each in results)
 
 
-def test_a_rank_that_ends_ends_the_others() -> None:
-    def work(ranks: Ranks) -> None:
+def test_a_rank_that_ends_ends_the_others():
+    def work(ranks):
         toy(ranks).learn(10**6, AtStep(1, 21, lambda model: os._exit(1)))
 
     first, second = on_ranks(work)

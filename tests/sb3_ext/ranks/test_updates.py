@@ -1,13 +1,9 @@
 """Updates of several ranks against those of one process with the whole batch."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
-from sb3_ext.runs.ranks import Ranks
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, weights
 from tests.sb3_ext.ranks.processes import on_ranks
 
@@ -15,12 +11,12 @@ UPDATES, BATCH = 20, 32
 Weights = dict[str, torch.Tensor]
 
 
-def part_of(batch: TensorReplayBufferSamples, rank: int, size: int) -> TensorReplayBufferSamples:
+def part_of(batch, rank, size):
     rows = slice(rank * BATCH // size, (rank + 1) * BATCH // size)
     return TensorReplayBufferSamples(*[None if each is None else each[rows] for each in batch])
 
 
-def learner(optimizer: str, clip: float, seed: int = 0) -> DDQN:
+def learner(optimizer, clip, seed=0):
     return make_model(
         policy_kwargs={"net_arch": [32, 16], "optimizer_class": optimizer},
         learning_rate=1e-3 if optimizer == "adam" else 0.1,
@@ -30,10 +26,10 @@ def learner(optimizer: str, clip: float, seed: int = 0) -> DDQN:
     )
 
 
-def trajectory(model: DDQN, rank: int = 0, size: int = 1) -> list[Weights]:
+def trajectory(model, rank=0, size=1):
     """The weights after each update on a part of the same batches."""
     batches = [part_of(random_batch(n, BATCH, masked=True), rank, size) for n in range(UPDATES)]
-    model.replay_buffer = FixedBatches(batches)  # type: ignore[assignment]
+    model.replay_buffer = FixedBatches(batches)
     result = []
     for _ in range(UPDATES):
         model.train(1, BATCH)
@@ -41,7 +37,7 @@ def trajectory(model: DDQN, rank: int = 0, size: int = 1) -> list[Weights]:
     return result
 
 
-def largest_difference(first: list[Weights], second: list[Weights]) -> float:
+def largest_difference(first, second):
     return max(
         float((one[name] - other[name]).abs().max())
         for one, other in zip(first, second, strict=True)
@@ -49,14 +45,13 @@ def largest_difference(first: list[Weights], second: list[Weights]) -> float:
     )
 
 
-@pytest.mark.parametrize("clip", [0.05, 1000.0])
-@pytest.mark.parametrize(("optimizer", "size"), [("adam", 2), ("adam", 4), ("sgd", 2)])
-def test_ranks_with_parts_of_a_batch_equal_one_process_with_all_of_it(
-    optimizer: str, size: int, clip: float
-) -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "size", "clip"), [("adam", 2, 1000.0), ("adam", 4, 0.05), ("sgd", 2, 0.05)]
+)
+def test_ranks_with_parts_of_a_batch_equal_one_process_with_all_of_it(optimizer, size, clip):
     """To 1e-6 for every weight after each of 20 updates; and among them to the bit."""
 
-    def work(ranks: Ranks) -> list[Weights]:
+    def work(ranks):
         model = learner(optimizer, clip, seed=ranks.rank)  # other weights in each rank
         model.join(ranks)
         return trajectory(model, ranks.rank, size)

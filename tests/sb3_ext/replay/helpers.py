@@ -19,7 +19,7 @@ def drawn(space: spaces.Space, rows: int, rng: np.random.Generator) -> Any:
     """Observations of all rows, of few values, so that equal ones are common."""
     if isinstance(space, spaces.Dict):
         return {key: drawn(each, rows, rng) for key, each in space.items()}
-    shape = (rows, *space.shape)  # type: ignore[misc]
+    shape = (rows, *space.shape)
     values = rng.choice([-0.0, 0.0, 1.0, 2.0, np.nan], size=shape)
     if not np.issubdtype(space.dtype, np.floating):
         values = rng.integers(2, size=shape)

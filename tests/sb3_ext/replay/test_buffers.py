@@ -1,13 +1,9 @@
 """The tensor replay buffer: by hand, against a plain-Python ring, and against SB3's own buffers."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +12,6 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 from stable_baselines3 import DQN
-from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from resgym.game import devices
@@ -24,33 +19,18 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.replay.helpers import (
-    PAIR,
-    assert_same,
-    filled,
-    make,
-    play,
-)
+from tests.sb3_ext.replay.helpers import PAIR, assert_same, filled, make, play
 
 NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
 
 
-def number_buffer(slots: int, rows: int, **kwargs: Any) -> TensorReplayBuffer:
+def number_buffer(slots, rows, **kwargs):
     return TensorReplayBuffer(
         slots * rows, NUMBER, spaces.Discrete(5), device="cpu", n_envs=rows, **kwargs
     )
 
 
-def add_numbers(
-    buffer: TensorReplayBuffer,
-    obs: list[float],
-    next_obs: list[float],
-    rewards: list[float],
-    terminated: list[bool] | None = None,
-    truncated: list[bool] | None = None,
-    *masks: torch.Tensor,
-) -> None:
+def add_numbers(buffer, obs, next_obs, rewards, terminated=None, truncated=None, *masks):
     never = [False] * len(obs)
     buffer.add_batch(
         torch.tensor(obs)[:, None],
@@ -63,46 +43,6 @@ def add_numbers(
     )
 
 
-def everything(buffer: TensorReplayBuffer) -> Any:
-    return buffer._get_samples(torch.arange(buffer.num_transitions))
-
-
-def read(buffer: TensorReplayBuffer, *index: int) -> dict[str, list[float]]:
-    """Transitions by flat index slot * rows + row."""
-    samples = buffer._get_samples(torch.tensor(index))
-    return {
-        name: value[:, 0].tolist()
-        for name, value in samples._asdict().items()
-        if isinstance(value, torch.Tensor)
-    }
-
-
-# ----------------------------------------------------------------------- by hand
-
-
-def test_what_is_newer_than_the_newest_does_not_count() -> None:
-    """Memory that was not written yet, or is of games long gone, may hold anything."""
-    buffer = number_buffer(4, 1, n_steps=3, gamma=0.5)
-    for reward in (1, math.nan, math.nan, math.nan, 1, 2):
-        add_numbers(buffer, [0], [0], [reward])
-    assert read(buffer, 0, 1)["rewards"] == [1 + 1, 2]
-    buffer.reset()
-    add_numbers(buffer, [0], [0], [7])
-    assert read(buffer, 0)["rewards"] == [7]
-
-
-def test_windows_do_not_go_on_where_learn_reset_the_environments() -> None:
-    model = make_model(n_steps=2, learning_starts=1000)
-    model.learn(40)
-    model.learn(40, reset_num_timesteps=False)
-    assert not bool(model.replay_buffer.state_dict()["fields"]["ended"][[4, 9]].all())  # type: ignore
-    model.learn(40)
-    assert bool(model.replay_buffer.state_dict()["fields"]["ended"][9].all())  # type: ignore
-
-
-# ----------------------------------------------------------------------- against plain Python
-
-
 class Step(NamedTuple):
     obs: float
     next_obs: float
@@ -112,9 +52,7 @@ class Step(NamedTuple):
     cut: bool
 
 
-def reference_sample(
-    history: list[list[Step]], age: int, row: int, n_steps: int, gamma: float
-) -> tuple[float, float, float, float, float]:
+def reference_sample(history, age, row, n_steps, gamma):
     """obs, next_obs, return, done, discount; `history` has the steps in use, oldest first."""
     total, discount = 0.0, 1.0
     for offset in range(n_steps):
@@ -135,18 +73,24 @@ def reference_sample(
     n_steps=st.integers(1, 5),
     gamma=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
 )
-def test_every_transition_as_in_plain_python(
-    seed: int, slots: int, rows: int, added: int, n_steps: int, gamma: float
-) -> None:
+def test_every_transition_as_in_plain_python(seed, slots, rows, added, n_steps, gamma):
     generator = np.random.default_rng(seed)
     buffer = number_buffer(slots, rows, n_steps=n_steps, gamma=gamma)
-    history: list[list[Step]] = []
+    for _ in range(slots):  # what is newer than the newest may hold anything
+        add_numbers(buffer, [0.0] * rows, [0.0] * rows, [math.nan] * rows)
+    buffer.reset()
+    history = []
     for _ in range(added):
         obs, next_obs = generator.integers(1000, size=(2, rows)).astype(float)
         terminated, truncated = generator.random((2, rows)) < 0.2
         rewards = generator.integers(-3, 4, size=rows).astype(float)
         columns = (obs, next_obs, rewards, terminated, truncated)
-        add_numbers(buffer, *(column.tolist() for column in columns))
+        if seed % 2:
+            add_numbers(buffer, *(column.tolist() for column in columns))
+        else:  # SB3's own door, where an end by the limit is told in the infos
+            infos = [{"TimeLimit.truncated": bool(t)} for t in truncated & ~terminated]
+            shown, actions = (obs[:, None], next_obs[:, None]), np.arange(rows) % 5
+            buffer.add(*shown, actions, rewards, terminated | truncated, infos)
         cut = bool(generator.random() < 0.1)
         if cut:
             buffer.cut()
@@ -159,63 +103,14 @@ def test_every_transition_as_in_plain_python(
         for row in range(rows):
             index.append((oldest + age) % slots * rows + row)
             expected.append(reference_sample(history, age, row, n_steps, gamma))
-    seen = read(buffer, *index)
+    seen = buffer._get_samples(torch.tensor(index))
     names = ("observations", "next_observations", "rewards", "dones", "discounts")
     for name, column in zip(names, zip(*expected, strict=True), strict=True):
-        np.testing.assert_allclose(seen[name], column, rtol=1e-6, atol=1e-6, err_msg=name)
+        found = getattr(seen, name)[:, 0]
+        np.testing.assert_allclose(found, column, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("n_steps", [1, 3])
-@pytest.mark.parametrize("added", [5, 23])
-def test_the_same_as_sb3s_buffer(n_steps: int, added: int, monkeypatch: Any) -> None:
-    """Filled through SB3's own door; every transition, with ends of both kinds."""
-    slots, rows = 8, 3
-    ours = number_buffer(slots, rows, n_steps=n_steps, gamma=0.9)
-    arguments = (slots * rows, NUMBER, spaces.Discrete(5), "cpu", rows)
-    theirs = (
-        ReplayBuffer(*arguments)
-        if n_steps == 1
-        else NStepReplayBuffer(*arguments, n_steps=n_steps, gamma=0.9)
-    )
-    generator = np.random.default_rng(1)
-    obs = generator.normal(size=(rows, 1)).astype(np.float32)
-    for _ in range(added):
-        next_obs = generator.normal(size=(rows, 1)).astype(np.float32)
-        done, timeout = generator.random((2, rows)) < 0.4
-        timeout &= done
-        infos = [{"TimeLimit.truncated": True} if each else {} for each in timeout]
-        action, reward = generator.integers(5, size=rows), generator.normal(size=rows)
-        for buffer in (ours, theirs):
-            buffer.add(obs, next_obs, action, reward, done, infos)
-        obs = np.where(done[:, None], generator.normal(size=(rows, 1)), next_obs)
-        obs = obs.astype(np.float32)
-    stored = min(added, slots)
-    for row in range(rows):
-        monkeypatch.setattr(np.random, "randint", lambda *_, row=row, **__: np.full(stored, row))
-        expected = theirs._get_samples(np.arange(stored))
-        seen = ours._get_samples(torch.arange(stored) * rows + row)
-        for name in ("observations", "actions", "next_observations", "dones", "rewards"):
-            left, right = getattr(seen, name), getattr(expected, name)
-            torch.testing.assert_close(left, right.to(left.dtype), rtol=1e-6, atol=1e-6)
-            assert left.shape == right.shape
-        if n_steps > 1:
-            torch.testing.assert_close(seen.discounts, expected.discounts)
-
-
-# ----------------------------------------------------------------------- storage
-
-
-@pytest.mark.parametrize(("asked", "rows", "slots"), [(10, 3, 3), (9, 3, 3), (2, 3, 1), (1, 1, 1)])
-def test_capacity_is_in_transitions(asked: int, rows: int, slots: int) -> None:
-    buffer = TensorReplayBuffer(asked, NUMBER, spaces.Discrete(2), device="cpu", n_envs=rows)
-    assert buffer.buffer_size == slots
-    assert buffer.memory_bytes() == slots * rows * buffer.bytes_per_transition
-
-
-# ----------------------------------------------------------------------- memory and devices
-
-
-def test_memory_is_stated_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_stated_before_it_is_taken(monkeypatch):
     buffer = make(rows=10, slots=1000)
     observation = 3 * 2 * 4 + 4
     assert buffer.bytes_per_transition == 2 * observation + 8 + 4 + 1 + 1
@@ -230,15 +125,8 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     assert buffer.is_allocated
 
 
-def test_a_huge_buffer_can_be_made_and_is_refused_at_the_first_transition() -> None:
-    buffer = number_buffer(10**12, 1)
-    with pytest.raises(ValueError, match=r"buffer_size: 1000000000000 transitions .* TiB"):
-        add_numbers(buffer, [0], [1], [0])
-    assert buffer.num_transitions == 0
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu() -> None:
+def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu():
     buffers = [make(n_steps=3, gamma=0.9) for _ in "ab"]
     buffers[1].device = "cuda"
     steps = play(PAIR, 3, 30, np.random.default_rng(0))
@@ -259,10 +147,7 @@ def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu() -> None:
     assert_same(again.sample(9), buffers[0].sample(9))
 
 
-# ----------------------------------------------------------------------- sampling
-
-
-def test_sampling_is_the_buffers_own_sequence() -> None:
+def test_sampling_is_the_buffers_own_sequence():
     one, two = filled(seed=5), filled(seed=5)
     torch.manual_seed(0)
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
@@ -277,20 +162,9 @@ def test_sampling_is_the_buffers_own_sequence() -> None:
     assert not torch.equal(filled(seed=6).sample(8).rewards, first.rewards)
 
 
-def test_sampling_is_uniform_over_what_is_stored() -> None:
-    buffer = number_buffer(100, 2)
-    for step in range(5):
-        add_numbers(buffer, [step, step + 50], [0, 0], [0, 0])
-    draws = buffer.sample(20_000).observations.int()
-    values, counts = draws.unique(return_counts=True)
-    assert values.tolist() == [0, 1, 2, 3, 4, 50, 51, 52, 53, 54]
-    # 20,000 draws: the standard deviation of a count is 42.
-    assert int((counts - 2000).abs().max()) < 5 * 42
-
-
 @pytest.mark.parametrize("n_steps", [1, 3])
 @pytest.mark.parametrize("dict_obs", [False, True])
-def test_normalised_like_sb3(dict_obs: bool, n_steps: int) -> None:
+def test_normalised_like_sb3(dict_obs, n_steps):
     keys = ["progress"] if dict_obs else None
     toy = TensorVecEnv(ToyVectorEnv(8, dict_obs))
     env = VecNormalize(toy, norm_obs_keys=keys, clip_obs=1.5, clip_reward=0.7)
@@ -314,10 +188,7 @@ def test_normalised_like_sb3(dict_obs: bool, n_steps: int) -> None:
     assert not torch.equal(seen.rewards, plain.rewards)
 
 
-# ----------------------------------------------------------------------- saving
-
-
-def changed(**counters: Any) -> Callable[[Any], Any]:
+def changed(**counters):
     return lambda state: state.update(counters)
 
 
@@ -337,7 +208,7 @@ def changed(**counters: Any) -> Callable[[Any], Any]:
         ),
     ],
 )
-def test_a_state_that_does_not_fit_is_refused(change: Any, message: str) -> None:
+def test_a_state_that_does_not_fit_is_refused(change, message):
     buffer = filled(steps=4)
     before, state = copy.deepcopy(buffer.state_dict()), filled(steps=4).state_dict()
     change(state)
@@ -346,8 +217,8 @@ def test_a_state_that_does_not_fit_is_refused(change: Any, message: str) -> None
     assert_same(buffer.state_dict(), before)
 
 
-def test_sb3_trains_saves_and_loads_with_it(tmp_path: Path) -> None:
-    def model(folder: str) -> DQN:
+def test_sb3_trains_saves_and_loads_with_it(tmp_path):
+    def model(folder):
         made = DQN(
             "MultiInputPolicy",
             TensorVecEnv(ToyVectorEnv(4, dict_obs=True)),
@@ -358,7 +229,7 @@ def test_sb3_trains_saves_and_loads_with_it(tmp_path: Path) -> None:
             device="cpu",
             seed=0,
         )
-        assert not made.replay_buffer.is_allocated  # type: ignore[union-attr]
+        assert not made.replay_buffer.is_allocated
         made.learn(80)
         made.save_replay_buffer(tmp_path / f"{folder}.pkl")
         made.save(tmp_path / f"{folder}.zip")
@@ -366,27 +237,22 @@ def test_sb3_trains_saves_and_loads_with_it(tmp_path: Path) -> None:
 
     trained, again = model("a"), model("b")
     assert_same(dict(trained.policy.state_dict()), dict(again.policy.state_dict()))
-    played: Any = DQN.load(tmp_path / "a.zip")
+    played = DQN.load(tmp_path / "a.zip")
     assert not played.replay_buffer.is_allocated
     played.load_replay_buffer(tmp_path / "a.pkl")
     assert played.replay_buffer.num_transitions == 80
-    assert_same(played.replay_buffer.sample(9), trained.replay_buffer.sample(9))  # type: ignore
-
-
-# ----------------------------------------------------------------------- bad input
+    assert_same(played.replay_buffer.sample(9), trained.replay_buffer.sample(9))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"buffer_size": 0}, "buffer_size must be a whole number of at least 1, got 0"),
-        ({"n_steps": 0, "gamma": 0.9}, "n_steps must be a whole number of at least 1"),
         ({"n_steps": 2}, "gamma must be a number, got None"),
-        ({"n_steps": 2, "gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
         ({"optimize_memory_usage": True}, "optimize_memory_usage: got True"),
     ],
 )
-def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
+def test_bad_arguments(arguments, message):
     defaults = {
         "buffer_size": 10,
         "observation_space": NUMBER,
@@ -397,7 +263,7 @@ def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
         TensorReplayBuffer(**(defaults | arguments))
 
 
-def test_bad_transitions_store_nothing() -> None:
+def test_bad_transitions_store_nothing():
     buffer = number_buffer(4, 2, n_steps=2, gamma=0.5)
     with pytest.raises(ValueError, match="sample: the buffer is empty"):
         buffer.sample(1)

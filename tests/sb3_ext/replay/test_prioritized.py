@@ -1,9 +1,6 @@
 """Prioritised replay: draws against plain Python, weights by hand, saving, learning."""
 
-from __future__ import annotations
-
 import copy
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +10,12 @@ from gymnasium import spaces
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.replay.helpers import (
-    PAIR,
-    add_steps,
-    assert_same,
-    make,
-    play,
-    restored,
-    stacked,
-)
+from tests.sb3_ext.replay.helpers import PAIR, add_steps, assert_same, make, play, restored, stacked
 
 NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
 
 
-def numbers(slots: int, rows: int, **arguments: Any) -> PrioritizedReplayBuffer:
+def numbers(slots, rows, **arguments):
     """A buffer of `rows` that is filled with a slot for each of `slots`; more keep it so."""
     buffer = PrioritizedReplayBuffer(
         slots * rows, NUMBER, spaces.Discrete(5), device="cpu", n_envs=rows, **arguments
@@ -36,7 +25,7 @@ def numbers(slots: int, rows: int, **arguments: Any) -> PrioritizedReplayBuffer:
     return buffer
 
 
-def add_number(buffer: PrioritizedReplayBuffer, number: float) -> None:
+def add_number(buffer, number):
     rows = buffer.n_envs
     never = torch.zeros(rows, dtype=torch.bool)
     shown = torch.full((rows, 1), number)
@@ -44,10 +33,7 @@ def add_number(buffer: PrioritizedReplayBuffer, number: float) -> None:
     buffer.add_batch(shown, shown + 1, actions, rewards, never, never)
 
 
-# ------------------------------------------------------------------ the draw
-
-
-def test_draws_are_those_of_a_plain_list() -> None:
+def test_draws_are_those_of_a_plain_list():
     """Whole numbers, whose sums are exact in every order; over several blocks, with zeros."""
     rng = np.random.default_rng(0)
     for size in (1, 63, 64, 65, 300):
@@ -63,22 +49,19 @@ def test_draws_are_those_of_a_plain_list() -> None:
         coins = torch.rand(500, generator=source, dtype=torch.float64).numpy()
         masses = (np.arange(500) + coins) / 500 * sums[-1]
         expected = np.searchsorted(sums, masses, side="right")
-        assert buffer.sample(500).indices.tolist() == expected.tolist()  # type: ignore[union-attr]
+        assert buffer.sample(500).indices.tolist() == expected.tolist()
 
 
-def test_no_rounding_leads_to_a_place_of_probability_0() -> None:
+def test_no_rounding_leads_to_a_place_of_probability_0():
     size, rng = 5_000, np.random.default_rng(0)
     buffer = numbers(size, 1, alpha=1.0, priority_eps=1e-300)
     values = np.where(rng.random(size) < 0.5, 0.0, 10.0 ** rng.uniform(-12, 12, size))
     buffer.update_priorities(torch.arange(size), torch.from_numpy(values))
-    drawn: Any = buffer.sample(50_000)
+    drawn = buffer.sample(50_000)
     assert (buffer.priorities.flatten()[drawn.indices] > 1e-300).all()
 
 
-# ------------------------------------------------------------------ by hand
-
-
-def test_draws_and_weights_by_hand() -> None:
+def test_draws_and_weights_by_hand():
     """Errors 1, 2, 3, 4: of a batch of ten, one from each tenth, so many are of each."""
     buffer = numbers(2, 2, alpha=1.0, beta="lin_0.0_1.0_2", priority_eps=1e-9)
     assert buffer.sample(4).weights.tolist() == [1.0] * 4
@@ -95,7 +78,7 @@ def test_draws_and_weights_by_hand() -> None:
     torch.testing.assert_close(half.weights[[0, 6]], torch.tensor([1.0, 0.5]))
 
 
-def test_alpha_and_the_first_priority() -> None:
+def test_alpha_and_the_first_priority():
     buffer = numbers(3, 1, alpha=0.5, priority_eps=1e-9)
     buffer.update_priorities(torch.tensor([0, 1]), torch.tensor([9.0, 0.0]))
     assert buffer.priorities[:, 0].tolist() == pytest.approx([3.0, 1e-9**0.5, 1.0])
@@ -107,7 +90,7 @@ def test_alpha_and_the_first_priority() -> None:
     assert buffer.priorities.tolist() == [[1.0]]
 
 
-def test_errors_that_are_no_numbers_leave_the_sums_finite() -> None:
+def test_errors_that_are_no_numbers_leave_the_sums_finite():
     buffer = numbers(3, 1)
     errors = torch.tensor([torch.nan, torch.inf, 3e38])
     buffer.update_priorities(torch.tensor([0, 1, 2]), errors)
@@ -115,11 +98,10 @@ def test_errors_that_are_no_numbers_leave_the_sums_finite() -> None:
     assert buffer.sample(64).weights.isfinite().all()
 
 
-@pytest.mark.parametrize("before", [0, 3, 8])
-@pytest.mark.parametrize("steps", [1, 2, 5, 12])
-def test_many_steps_at_once_are_so_many_single_ones(before: int, steps: int) -> None:
+@pytest.mark.parametrize(("before", "steps"), [(0, 1), (0, 12), (3, 2), (3, 5), (8, 12)])
+def test_many_steps_at_once_are_so_many_single_ones(before, steps):
     """In a ring of five slots: up to its end, around it, and several times around."""
-    buffers: Any = [make(PrioritizedReplayBuffer, rows=30) for _ in "ab"]
+    buffers = [make(PrioritizedReplayBuffer, rows=30) for _ in "ab"]
     rng = np.random.default_rng(steps)
     add_steps(buffers, before, rng)
     for buffer in buffers if before else ():
@@ -139,13 +121,9 @@ def test_many_steps_at_once_are_so_many_single_ones(before: int, steps: int) -> 
             buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
 
 
-# ------------------------------------------------------------------ saving
-
-
-@pytest.mark.parametrize("steps", [0, 3, 7])
-@pytest.mark.parametrize("way", ["state_dict", "pickle", "deepcopy"])
-def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
-    arguments: Any = {"rows": 30, "beta": "lin_0.2_1.0_9", "seed": 11}
+@pytest.mark.parametrize(("way", "steps"), [("state_dict", 0), ("pickle", 3), ("deepcopy", 7)])
+def test_a_restored_buffer_goes_on_the_same(way, steps):
+    arguments = {"rows": 30, "beta": "lin_0.2_1.0_9", "seed": 11}
     buffer, other = (make(PrioritizedReplayBuffer, **arguments) for _ in "ab")
     rng = np.random.default_rng(steps)
     add_steps((other,), 4, rng)
@@ -156,7 +134,7 @@ def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
     assert again.num_transitions == buffer.num_transitions
     for _ in range(3):
         add_steps((buffer, again), 1, rng)
-        drawn: Any = buffer.sample(8)
+        drawn = buffer.sample(8)
         assert_same(drawn, again.sample(8))
         for each in (buffer, again):
             each.update_priorities(drawn.indices, drawn.rewards[:, 0])
@@ -168,26 +146,18 @@ def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
     [
         ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
         ({"beta": 2.0}, "beta: values must lie in"),
-        ({"beta": "lin_0.4_1"}, "beta: .*steps is missing"),
-        (
-            {"beta": {"schedule": "linear", "init": 0.4, "final": 1.0, "unit": "progress"}},
-            "beta: got the unit",
-        ),
         ({"priority_eps": 0.0}, r"priority_eps must lie in \(0"),
     ],
 )
-def test_bad_arguments(arguments: Any, message: str) -> None:
+def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message) as error:
         numbers(2, 2, **arguments)
     assert "\n" not in str(error.value)
 
 
-# ------------------------------------------------------------------ in a model
-
-
-def test_an_update_weighs_the_losses_and_hands_over_the_errors() -> None:
+def test_an_update_weighs_the_losses_and_hands_over_the_errors():
     model = make_model(replay_buffer_class=PrioritizedReplayBuffer).learn(64)
-    buffer: Any = model.replay_buffer
+    buffer = model.replay_buffer
     buffer.update_priorities(torch.arange(64), torch.arange(64.0))
     model.policy.set_training_mode(False)
     before = copy.deepcopy(buffer.state_dict())
@@ -205,7 +175,7 @@ def test_an_update_weighs_the_losses_and_hands_over_the_errors() -> None:
     )
 
 
-def test_nothing_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_waits_for_the_device(monkeypatch):
     buffer = numbers(8, 4)
     forbid_waiting(monkeypatch)
     drawn = buffer.sample(16)

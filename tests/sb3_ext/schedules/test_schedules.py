@@ -1,7 +1,5 @@
 """Values, forms and errors of the schedules."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math
@@ -35,17 +33,13 @@ ENDLESS = Chained([(10, Constant(1.0)), (None, Inverse(1.0, 10.0))])
     [
         (Constant(0.3), {0: 0.3, 10**9: 0.3}),
         (Exponential(1.0, 0.2, 0.5), {0: 1.0, 1: 0.6, 2: 0.4, 10**9: 0.2}),
-        (Exponential(1.0, 0.2, 1.0), {1000: 1.0}),
         (Exponential(1e-3, 1e-8, 0.996), {50: 0.000818405}),
         (Inverse(0.5, 2.0), {0: 0.5, 4: 0.25, 12: 0.125, 10**12: 2e-12}),
         (LINE, {-5: 1.0, 0: 1.0, 25: 0.75, 100: 0.0, 101: 0.0}),
-        (Linear(0.0, 3.0, 3), {2: 2.0}),
         (Linear(1.0, 0.0, unit="progress"), {0.25: 0.75}),
         (Linear(1.0, 0.0, 0.5, unit="progress"), {0.25: 0.5, 0.75: 0.0}),
         (Cosine(1.0, 0.0, 100), {0: 1.0, 50: 0.5, 100: 0.0, 1000: 0.0}),
-        (Cosine(1.0, 0.0, 120), {40: 0.75}),
         (Warmup(10, LINE), {0: 0.0, 5: 0.5, 10: 1.0, 35: 0.75, 1000: 0.0}),
-        (Warmup(10, LINE, init=0.5), {5: 0.75}),
         (STAIRS, {0: 1.0, 9: 1.0, 10: 4.0, 20: 3.0, 30: 7.0, 33: 6.7, 35: 6.5, 1000: 6.5}),
         (ENDLESS, {20: 0.5, 10 + 9990: 0.001}),
     ],
@@ -84,14 +78,10 @@ def test_values_stay_within_the_bounds_and_copies_give_the_same(schedule, count)
     ("form", "schedule"),
     [
         (1.0e-4, Constant(1e-4)),
-        (3, Constant(3.0)),
-        ("const_1e-3", Constant(1e-3)),
         ("exp_1e-3_1e-8_0.996", Exponential(1e-3, 1e-8, 0.996)),
         ("inv_1e-3_10", Inverse(1e-3, 10)),
-        ("lin_1e-3", Linear(1e-3, 0, 1.0, unit="progress")),
         ("lin_1e-3_1e-5", Linear(1e-3, 1e-5, unit="progress")),
         ("lin_1e-3_1e-5_100000", Linear(1e-3, 1e-5, 100000)),
-        ("cos_1e-3", Cosine(1e-3, 0, unit="progress")),
         ("cos_1_0.5_20", Cosine(1, 0.5, 20)),
         (
             {"schedule": "exponential", "init": 1, "final": 0.1, "rate": 0.5, "unit": "progress"},
@@ -121,30 +111,16 @@ def test_linear_over_progress_means_what_it_means_in_the_zoo():
         assert ours(1.0 - remaining) == pytest.approx(zoo(remaining))
 
 
-def test_unit_given_from_outside_reaches_every_part():
-    schedule = parse_schedule({"schedule": "warmup", "steps": 5, "then": 0.1}, unit="transitions")
-    assert schedule.unit == schedule.then.unit == "transitions"
-    assert parse_schedule("lin_1_0.5_10", unit="transitions") == Linear(
-        1, 0.5, 10, unit="transitions"
-    )
-
-
 @pytest.mark.parametrize(
     ("form", "message"),
     [
         ("1e-4", "learning_rate: .*'1e-4' .*write 1.0e-4"),
-        ("1.5e4", "write 1.0e-4"),
         ("linear_1e-3", "unknown schedule 'linear'; did you mean 'lin'"),
         ("exp_1", "'exp_1': .*'final' and 'rate'"),
-        ("lin_a", "'lin_a': "),
-        ("lin_1_2_3_4", "'lin_1_2_3_4': "),
         ("lin_1_nan_5", "final must lie in"),
         ("exp_1_0_1.5", r"rate must lie in \(0, 1\], got 1.5"),
-        ("inv_0_1", r"init must lie in \(0, inf\)"),
         ("lin_1_0_0", "steps must be a whole number of at least 1, got 0"),
-        (math.inf, "value must lie in"),
         ({"schedule": "exponental"}, "did you mean 'exponential'"),
-        ({"init": 1}, "must be a mapping with the key schedule"),
         ({"schedule": "exponential", "init": 1, "final": 0, "rat": 1}, "did you mean 'rate'"),
         ({"schedule": "exponential", "init": 1, "final": 0}, "missing a required argument: 'rate'"),
         (
@@ -152,7 +128,6 @@ def test_unit_given_from_outside_reaches_every_part():
             "init .*write",
         ),
         ({"schedule": "linear", "init": 1, "final": 0}, "steps is missing: the number of updates"),
-        ({"schedule": "constant", "value": 1, "unit": "update"}, "did you mean 'updates'"),
         (
             {"schedule": "linear", "init": 1, "final": 0, "steps": 2, "unit": "progress"},
             r"steps must lie in \(0, 1\]",
@@ -161,7 +136,6 @@ def test_unit_given_from_outside_reaches_every_part():
             {"schedule": "warmup", "steps": 5, "then": "exp_1"},
             "learning_rate: warmup: then: 'exp_1'|learning_rate: then: 'exp_1'",
         ),
-        ({"schedule": "chained", "pieces": []}, "pieces must be a list"),
         ({"schedule": "chained", "pieces": [[1, 1], [0, 1]]}, r"pieces\[1\]\.steps"),
         ({"schedule": "chained", "pieces": [[None, 1], [5, 1]]}, r"pieces\[0\]\.steps is missing"),
     ],
@@ -174,13 +148,11 @@ def test_bad_forms_are_named_in_one_line(form, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("form", [True, None, [1.0], ValueError, {"schedule": 3}], ids=str)
-def test_other_types_are_refused(form):
-    with pytest.raises(TypeError, match="learning_rate"):
-        parse_schedule(form, "learning_rate")
-
-
 def test_parts_need_one_unit():
+    schedule = parse_schedule({"schedule": "warmup", "steps": 5, "then": 0.1}, unit="transitions")
+    assert schedule.unit == schedule.then.unit == "transitions"
+    with pytest.raises(TypeError, match="learning_rate"):
+        parse_schedule([1.0], "learning_rate")
     with pytest.raises(ValueError, match="one unit, got transitions, updates"):
         Warmup(5, Constant(0.1, unit="transitions"), unit="updates")
     with pytest.raises(ValueError, match="one unit, got progress, updates"):

@@ -1,7 +1,5 @@
 """What a network is shown of solved positions; and the losses, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import gymnasium

@@ -1,9 +1,5 @@
 """What is drawn: random starts, games, walks; different positions, without what is measured on."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 import yaml
@@ -31,13 +27,13 @@ def first_batch_only(monkeypatch):
     monkeypatch.setattr(positions, "numbers", lambda: range(1))
 
 
-def drawn(*families: Any, seat: Any = "host", student: Any = None) -> Any:
+def drawn(*families, seat="host", student=None):
     data = yaml.safe_load(find_config("small", "teach").read_text())
     rounds = [[{**STARTS, **each} for each in families]]
     return draw(TeachConfig.read({**data, "seat": seat, "rounds": rounds}), 0, student)
 
 
-def forms(*families: Any, **more: Any) -> set[Any]:
+def forms(*families, **more):
     """Their canonical forms."""
     found = drawn(*families, **more)
     return {canonical(prune(p)) for p in GameState(found.points, found.count).point_lists()}
@@ -48,7 +44,7 @@ class Asked:
 
     role, name, starts = "host", "asked", None
 
-    def act(self, state: GameState, coords: Any, rng: RowRandom) -> torch.Tensor:
+    def act(self, state, coords, rng):
         self.starts = self.starts or state.point_lists()
         return make_host("zeillinger").act(state, coords, rng)
 

@@ -1,11 +1,7 @@
 """The command: it teaches, stops, goes on bit for bit, and leaves a player."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -32,7 +28,7 @@ def small_pieces():
         yield
 
 
-def run(folder: Path, *more: str, seat: str = "host", **changes: Any) -> int:
+def run(folder, *more, seat="host", **changes):
     """The command; its run is the folder ``out``."""
     file = folder / "teach.yml"
     file.write_text(yaml.safe_dump({**config(folder, seat), **changes}))
@@ -40,11 +36,11 @@ def run(folder: Path, *more: str, seat: str = "host", **changes: Any) -> int:
     return teach.main([*given, *more])
 
 
-def networks(folder: Path) -> Any:
+def networks(folder):
     return read_checkpoint(folder / "out" / "checkpoints")[1]["policy"]
 
 
-def history(folder: Path) -> Any:
+def history(folder):
     return json.loads((folder / "out" / "results.json").read_text())["history"]
 
 
@@ -83,7 +79,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(updates, whole, tmp_path):
 def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
     solve, calls = teach.solve, []
 
-    def once(*given: Any) -> Any:
+    def once(*given):
         calls.append(1)
         if len(calls) == 3:
             raise OSError("no space left")
@@ -104,7 +100,7 @@ def test_another_run_is_refused(tmp_path, capsys):
 
 
 def test_the_seed_decides_and_every_part_matters(tmp_path):
-    def taught(**changes: Any) -> Any:
+    def taught(**changes):
         given = {**config(tmp_path), "rounds": config(tmp_path)["rounds"][:1], **changes}
         job = teach.Teach(TeachConfig.read(given), Run(common=tmp_path))
         go(job)
@@ -127,7 +123,7 @@ def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypat
     start = {**given["rounds"][0][0], "positions": 400}
     given |= {"rounds": [[start]], "updates": 150, "batch_size": 128, "every": 150}
 
-    def share() -> float:
+    def share():
         job = teach.Teach(TeachConfig.read(given), Run(common=tmp_path))
         go(job)
         return job.history[-1]["teach/right"]
@@ -137,7 +133,7 @@ def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypat
     assert share() < demanded < taught
 
 
-def shuffled(data: Solved) -> Solved:
+def shuffled(data):
     """The same costs, given to the positions in another order."""
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
     return replace(data, costs=data.costs[order], after=data.after[order])

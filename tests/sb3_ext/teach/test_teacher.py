@@ -1,10 +1,5 @@
 """The solver's moves beside reinforcement learning, and goals that a host is held to."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from stable_baselines3.common.callbacks import CallbackList
@@ -15,7 +10,6 @@ from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import find_config
-from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.fit import losses, observation
@@ -51,7 +45,7 @@ def test_the_teacher_adds_its_loss(seat, files):
 
 
 def test_resuming_with_a_teacher_is_exact(tmp_path, files):
-    def callbacks(**changes: Any) -> list[Any]:
+    def callbacks(**changes):
         return [Teacher(files["host"], batch_size=16, **{"seed": 3, **changes})]
 
     whole = make()
@@ -108,14 +102,14 @@ def test_deep_singularities_cost_more_than_any_margin(monkeypatch):
 
 def test_the_average_is_measured_and_training_does_not_notice(tmp_path, monkeypatch):
     monkeypatch.setattr(teacher, "MAX_DEPTH", 0)
-    seen: list[list[torch.Tensor]] = []
+    seen = []
 
     class Noted(Margins):
-        def _on_step(self) -> bool:
+        def _on_step(self):
             seen.append([each.detach().clone() for each in self.model.q_net.parameters()])
             return super()._on_step()
 
-    def run(average: float, folder: Path) -> tuple[DDQN, Margins]:
+    def run(average, folder):
         seen.clear()
         model = make()
         evaluation = Noted(
@@ -153,5 +147,5 @@ def test_the_shipped_files_name_both(file, files):
     (section,) = read_sections(find_config(f"taught/{file}")).values()
     for each in section["callback"]:
         ((name, arguments),) = each.items()
-        kind: Any = known_class(name)
+        kind = known_class(name)
         kind(**{**arguments, **({"data": files["host"]} if "data" in arguments else {})})

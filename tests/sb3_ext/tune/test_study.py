@@ -1,9 +1,5 @@
 """Files of studies: what is refused, in one line, and what a range or choice suggests."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import optuna
 import pytest
 import yaml
@@ -36,25 +32,17 @@ def searched(key):
     ("changes", "message"),
     [
         ({"trial": 3}, "unknown key 'trial'; did you mean 'trials'"),
-        ({"value": []}, "value must be at least 1 long"),
         ({"search": {}}, "search must be at least 1 long"),
-        ({"search": {"x": 3}}, "search.x: "),
         ({"search": {"x": {"low": 2, "high": 1}}}, "search.x: "),
         ({"search": {"x": {"low": "1e-3", "high": 1}}}, "search.x: "),
-        ({"search": {"x": {"low": 0, "high": 1, "log": True}}}, "search.x: "),
         ({"search": {"x": {"low": 0, "hihg": 1}}}, "'hihg'"),
-        ({"search": {"x": {"choices": []}}}, "search.x: "),
         (searched("z"), "unknown key 'z'"),
         ({"settings": {"x": 1}}, "settings: x is a key of search, too"),
-        ({"settings": {"a.b": 1}}, "unknown key 'a'"),
         ({"sampler": {"name": "tp"}}, "sampler: unknown sampler 'tp'; did you mean 'tpe'"),
         ({"pruner": {"name": "median", "warm": 1}}, "pruner: unknown key 'warm'"),
         ({"target": {"command": "trian", "config": ""}}, "target.command: unknown command 'trian'"),
-        ({"target": {"command": "curves", "config": ""}}, "expected a command that trains"),
         ({"target": {**TEACH, "rolle": 1}}, "unknown key of target 'rolle'"),
-        ({"target": {**TEACH, "config": "big"}, **searched("updates")}, "there is no file 'big'"),
         ({"target": TEACH, **searched("update")}, "unknown key 'update'; did you mean 'updates'"),
-        ({"target": {**TRAIN, "algo": "ddq"}, **searched("gamma")}, "unknown algorithm 'ddq'"),
         ({"target": TRAIN, **searched("gama")}, "unknown key 'gama'; did you mean 'gamma'"),
         ({"target": {**ATTACK, "player": "--trust"}, **searched("updates")}, "player"),
     ],
@@ -72,11 +60,9 @@ def test_bad_files_are_one_line_and_leave_nothing(changes, message, tmp_path, ca
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--heartbeat", "0"], "storage: "),
         (["--trials", "0"], "trials must be at least 1, got 0"),
         (["--storage", "nonsense://x"], "storage: nonsense://x"),
         (["--storage", "sqlite:////no/such/folder/study.db"], "storage: sqlite"),
-        (["--storage", "journal.log"], "storage: journal.log"),
         (["--set", "name=../up"], "name must"),
     ],
 )
@@ -98,7 +84,7 @@ def test_ranges_and_choices_give_what_they_say():
     }
     read = StudyConfig.read(study(search=search))
     trials = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    found: dict[str, list[Any]] = {name: [] for name in search}
+    found = {name: [] for name in search}
     for _ in range(60):
         trial = trials.ask()
         given = read.suggest(trial)

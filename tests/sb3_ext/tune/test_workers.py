@@ -1,9 +1,6 @@
 """Workers of one study: they share its trials, and none is lost with a process."""
 
-from __future__ import annotations
-
 import csv
-import os
 import signal
 import subprocess
 import sys
@@ -84,6 +81,7 @@ def test_two_workers_share_the_trials_and_make_none_twice(folder):
     assert len(set(made)) == 6
 
 
+@pytest.mark.long
 def test_a_trial_whose_worker_is_killed_is_tried_again(folder):
     first = process(folder, "--trials", "2")
     wait_for(lambda: held(folder))
@@ -119,39 +117,6 @@ def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     assert main([str(folder / "study.yml"), "--out", str(folder), "--trials", "1"]) == 0
     (done,) = (trial for trial in trials_of(folder) if counts(trial))
     assert done.params == given_back.params
-
-
-@pytest.mark.long
-def test_the_command_starts_workers_and_says_when_all_have_died(tmp_path):
-    """The real command with two processes, since only these know no more than the package."""
-    path = tmp_path / "study.yml"
-    target = {"command": "attack", "config": "points5", "player": "zeillinger"}
-    more = {"updates": 10_000_000, "every": 10, "validation.games": 10, "exact": None}
-    changes = {"target": target, "settings": more, "value": ["rho/validation"]}
-    search = {"learner.gamma": {"low": 0.9, "high": 0.99}}
-    path.write_text(yaml.safe_dump(study(**changes, search=search)))
-    parent = subprocess.Popen(
-        [sys.executable, "-m", "sb3_ext.tune", path, "--out", tmp_path, "--workers", "2"],
-        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-    def running():
-        try:
-            trials = trials_of(tmp_path)
-        except Exception:  # not made yet
-            return False
-        return sum(bool(trial.intermediate_values) for trial in trials) == 2
-
-    wait_for(running)
-    line = ["ps", "-o", "pid=", "--ppid", str(parent.pid)]
-    victims = subprocess.run(line, capture_output=True, text=True, check=False).stdout.split()
-    assert len(victims) == 2
-    for child in victims:
-        os.kill(int(child), signal.SIGKILL)
-    _, told = parent.communicate(timeout=60)
-    assert parent.returncode == 1
-    assert "all workers ended after 0 of 6 trials" in told
-    assert "Traceback" not in told
 
 
 def parameters(folder):

@@ -15,6 +15,8 @@ export async function openTree(fields) {
   const wanted = { start: fields.start ?? "E6", host: fields.host ?? "optimal", moves: fields.moves ?? "" };
   if (linkTo(wanted) !== linkTo(question ?? {})) {
     byId("forest").hidden = true;
+    byId("root").value = wanted.start;
+    byId("tree-host").value = wanted.host;
     byId("tree-totals").textContent = "Growing …";
     const grown = await ask("tree", wanted).catch((error) => {
       byId("tree-totals").textContent = "";
@@ -29,8 +31,6 @@ export async function openTree(fields) {
 }
 
 function showTree() {
-  byId("root").value = question.start;
-  byId("tree-host").value = question.host;
   const threshold = tree.log_canonical_threshold ? `; log canonical threshold of this monomial ideal ${tree.log_canonical_threshold}` : "";
   const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
   const from = question.moves ? `After ${question.moves}: ` : "";

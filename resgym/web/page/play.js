@@ -28,6 +28,7 @@ const mine = () => (game.seat === "agent" ? 1 : 0);
 export async function openGame(fields) {
   const number = ++asked;
   const wanted = fields.start ? fieldsOf(fields) : FIRST;
+  byId("start").value = wanted.start;
   const answer = await ask("game", wanted);
   const found = fields.puzzle ? await puzzleAt(fields.puzzle, wanted.start) : null;
   if (number !== asked) return;
@@ -42,9 +43,9 @@ export async function openGame(fields) {
 
 function render() {
   marked = new Set();
+  document.querySelector("#play .stage").hidden = byId("chart-box").hidden = false;
   byId("new-game").hidden = Boolean(puzzle);
   byId("play-title").textContent = puzzle ? `Puzzle ${puzzle.number} of ${puzzle.count}` : "Play";
-  byId("start").value = game.start;
   byId("seat").value = game.seat;
   byId("seed").value = game.seed;
   showOpponents();

@@ -172,4 +172,6 @@ def test_a_refusal_is_shown(page):
     page.keyboard.press("/")
     page.fill("#start", "x^2+")
     page.keyboard.press("Enter")
-    page.locator("#problem:not([hidden])").wait_for()
+    page.locator("#problem", has_text="ends too early").wait_for()
+    # The text is still there to be mended.
+    assert page.input_value("#start") == "x^2+"

@@ -55,7 +55,8 @@ EXCEPT = {
     "sb3_ext.cluster": ("resgym.trust",),
     "sb3_ext.config": ("resgym.trust",),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
-    "sb3_ext.networks": ("resgym.kernels.cpu.compilation",),
+    # The sets of a host, and how loops are compiled.
+    "sb3_ext.networks": ("resgym.game.actions", "resgym.kernels.cpu.compilation"),
     "sb3_ext.runs": ("resgym.cli", "resgym.trust"),  # command lines and what they allow
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }

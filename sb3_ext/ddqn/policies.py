@@ -8,8 +8,9 @@
                         given
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
-    mirror              {axes, actions}: games that are each other's mirror image are one to the
-                        network, see `sb3_ext.networks.mirror`; boxes of points only
+    sort_axes           axes that are renamed by the size of their coordinates, so that games which
+                        differ by names alone are one to the network, see
+                        `sb3_ext.networks.sorted_axes`; hosts only
     optimizer_class     a name in `OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
     learning_rate_factors   {part: factor}: the learning rate of parts of the network, by the
@@ -34,9 +35,9 @@ from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import check_number
 from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
-from sb3_ext.networks.extractors import EXTRACTORS
-from sb3_ext.networks.mirror import Mirror, parse_mirror
+from sb3_ext.networks.extractors import EXTRACTORS, PoolingExtractor
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
+from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
@@ -138,20 +139,20 @@ class DuelingHead(nn.Module):
 class LegalQNetwork(QNetwork):
     """Extractor, layers of `net_arch`, and a plain or dueling head.
 
-    With a mirror the values of a game and of its mirror image are the same numbers for actions that
-    correspond, exactly. That is right only if the opponents do not tell them apart either.
+    With sorted axes the values of games that differ by the names of these axes are the same numbers
+    for actions that correspond. That is right only if the opponents do not tell them apart either.
     """
 
     def __init__(
         self,
         net_arch: Any,
         dueling: bool = False,
-        mirror: Mapping[str, Any] | None = None,
+        sort_axes: Sequence[int] | None = None,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
-        self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
+        self.net_arch, self.dueling, self.sort_axes = net_arch, dueling, sort_axes
         self.mask_key = mask_key(self.observation_space, self.action_space)
         num_actions = int(self.action_space.n)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
@@ -162,29 +163,30 @@ class LegalQNetwork(QNetwork):
                 f" {num_actions} actions, got {body.output_dim}"
             )
         self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
-        self._mirror: Mirror | None = None
-        if mirror is not None:
+        self._sorted: SortedAxes | None = None
+        if sort_axes is not None:
             shape = self.observation_space.shape or ()
             if len(shape) != 2:
                 raise ValueError(
-                    f"mirror: needs a box of points [P, D], got {self.observation_space}"
+                    f"sort_axes: needs a box of points [P, D], got {self.observation_space}"
                 )
-            self._mirror = parse_mirror(mirror, shape[1], num_actions)
+            # Only layers that pool over the points are the same for all orders of rows.
+            order_rows = not isinstance(self.features_extractor, PoolingExtractor)
+            self._sorted = SortedAxes(sort_axes, shape[1], num_actions, order_rows)
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
-        if self._mirror is None:
+        if self._sorted is None:
             return super().forward(obs)
-        obs = obs if obs.is_floating_point() else obs.float()
-        turned = self._mirror.turned(obs)
-        return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
+        images, actions = self._sorted(obs if obs.is_floating_point() else obs.float())
+        return super().forward(images).gather(1, actions)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"dueling": self.dueling, "mirror": self.mirror}
+        own = {"dueling": self.dueling, "sort_axes": self.sort_axes}
         return {**super()._get_constructor_parameters(), **own}
 
 
@@ -206,7 +208,7 @@ class QPolicy(DQNPolicy):
         optimizer_class: str | type[optim.Optimizer] = "adam",
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
-        mirror: Mapping[str, Any] | None = None,
+        sort_axes: Sequence[int] | None = None,
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
@@ -221,7 +223,7 @@ class QPolicy(DQNPolicy):
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
         if kind is optim.Adam and settings.get("fused"):
             kind = FusedAdam
-        self.dueling, self.mirror = dueling, mirror
+        self.dueling, self.sort_axes = dueling, sort_axes
         self.learning_rate_factors = dict(learning_rate_factors or {})
         super().__init__(
             observation_space,
@@ -244,10 +246,11 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return LegalQNetwork(**arguments, dueling=self.dueling, mirror=self.mirror).to(self.device)
+        arguments |= {"dueling": self.dueling, "sort_axes": self.sort_axes}
+        return LegalQNetwork(**arguments).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        names = ("dueling", "mirror", "learning_rate_factors")
+        names = ("dueling", "sort_axes", "learning_rate_factors")
         return {
             **super()._get_constructor_parameters(),
             **{name: getattr(self, name) for name in names},

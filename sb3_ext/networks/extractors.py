@@ -82,7 +82,7 @@ class _PointExtractor(BaseFeaturesExtractor):
         return torch.cat([*features, *others], 1)
 
 
-class _PoolingExtractor(_PointExtractor):
+class PoolingExtractor(_PointExtractor):
     """Encodes points one by one, and has a head after pooling over them."""
 
     def __init__(
@@ -157,7 +157,7 @@ class OrderedPointsExtractor(_PointExtractor):
 
 
 @EXTRACTORS.register("point_set")
-class PointSetExtractor(_PoolingExtractor):
+class PointSetExtractor(PoolingExtractor):
     """Encode every point, pool over the points, and repeat this with the first result.
 
     Each set is first shifted and scaled to its canonical position, which changes no game. Every
@@ -212,7 +212,7 @@ class PointSetExtractor(_PoolingExtractor):
 
 
 @EXTRACTORS.register("point_pairs")
-class PointPairsExtractor(_PoolingExtractor):
+class PointPairsExtractor(PoolingExtractor):
     """Encode every point and every ordered pair of points, and pool twice.
 
     The set is brought into a canonical position. Every point is encoded from `point_features`,

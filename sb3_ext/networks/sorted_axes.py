@@ -1,0 +1,76 @@
+"""Treat games as one in a network that differ by the names of their axes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import host_action_table
+
+
+def rows_in_order(points: Tensor) -> Tensor:
+    """Rows of [N, P, D] in descending lexicographic order, where absent ones (-1) are the last."""
+    for axis in reversed(range(points.shape[2])):
+        order = points[:, :, axis].argsort(dim=1, descending=True, stable=True)
+        points = points.gather(1, order[:, :, None].expand_as(points))
+    return points
+
+
+class SortedAxes:
+    """Renames some axes so that those with the larger sums over the points come first.
+
+    Args:
+        axes: at least two of the D axes, in ascending order. All of them fit where the other player
+            does not tell axes apart; two of them make a game and its mirror image one.
+        dimension: D.
+        num_actions: A, the host's.
+        order_rows: whether rows are brought into order again, for networks that look at it.
+
+    Raises:
+        ValueError: other axes, or the actions are not the host's.
+    """
+
+    def __init__(
+        self, axes: Sequence[int], dimension: int, num_actions: int, order_rows: bool
+    ) -> None:
+        sets = host_action_table(dimension)
+        if len(axes) < 2 or list(axes) != sorted({*axes} & {*range(dimension)}):
+            raise ValueError(
+                f"sort_axes must be at least two of the axes 0..{dimension - 1} in ascending order,"
+                f" got {axes!r}"
+            )
+        if len(sets) != num_actions:
+            raise ValueError(f"sort_axes needs the host's {len(sets)} actions, got {num_actions}")
+        self.axes, self.order_rows = list(axes), order_rows
+        self._bits = 2 ** torch.arange(dimension)
+        self._sets = sets.long()
+        self._action_of = torch.zeros(2**dimension, dtype=torch.int64)
+        self._action_of[self._sets @ self._bits] = torch.arange(num_actions)
+
+    def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Renames the axes of N games.
+
+        Args:
+            points: float [N, P, D], absent rows negative.
+
+        Returns:
+            The games with their axes renamed, and int64 [N, A]: what each action is called there.
+        """
+        device = points.device
+        axes = torch.tensor(self.axes, device=device)
+        first = points[:, :, self.axes[0]]
+        ahead = torch.stack([points[:, :, axis] - first for axis in self.axes])
+        sums = ahead.masked_fill(points[:, :, 0] < 0, 0.0).sum(2).t()
+        same = torch.arange(points.shape[2], device=device)
+        old = same.repeat(len(points), 1)
+        old[:, axes] = axes[sums.argsort(dim=1, descending=True, stable=True)]
+        images = points.gather(2, old[:, None].expand_as(points))
+        # The new axis j was old[j], so an action has the new axes j whose old ones are in its set.
+        sets = self._sets.to(device)[:, old] * self._bits.to(device)
+        actions = self._action_of.to(device)[sets.sum(2)].t()
+        if self.order_rows:
+            renamed = (old != same).any(1)[:, None, None]
+            images = torch.where(renamed, rows_in_order(images), images)
+        return images, actions

@@ -1,0 +1,111 @@
+"""Networks that take games which differ by the names of axes for one."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+import torch
+from gymnasium import spaces
+
+from resgym.game.actions import host_action_table
+from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
+from sb3_ext.ddqn import QPolicy
+from sb3_ext.networks.sorted_axes import SortedAxes, rows_in_order
+
+
+def policy(sort_axes: Any, space: Any = None, actions: int = 4, **arguments: Any) -> Any:
+    torch.manual_seed(3)
+    return QPolicy(
+        spaces.Box(-1.0, 1.0, (5, 3)) if space is None else space,
+        spaces.Discrete(actions),
+        lambda _: 1e-3,
+        **{"net_arch": [16], "extractor": "ordered_points", "sort_axes": sort_axes, **arguments},
+    )
+
+
+def games(dimension: int = 3, number: int = 400) -> torch.Tensor:
+    """Points in descending order, some rows absent, no two axes with equal sums."""
+    source = torch.Generator().manual_seed(1)
+    points = torch.randint(0, 60, (number, 5, dimension), generator=source) / 60.0
+    absent = torch.arange(5) >= torch.randint(2, 6, (number, 1), generator=source)
+    sums = points.masked_fill(absent[:, :, None], 0.0).sum(1).sort(1).values
+    clear = (sums[:, 1:] > sums[:, :-1] + 1e-3).all(1)
+    return rows_in_order(points.masked_fill(absent[:, :, None], -1.0)[clear])
+
+
+def renamed(points: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """The games with old axes in a new order, rows ordered by Python's own sorting."""
+    rows = [
+        sorted(([x[old] for old in axes] for x in game), reverse=True) for game in points.tolist()
+    ]
+    return torch.tensor(rows)
+
+
+def test_rows_are_ordered_as_python_orders_them() -> None:
+    points = games()
+    assert points.tolist() == [sorted(game, reverse=True) for game in points.tolist()]
+    shuffled = points[:, torch.randperm(5, generator=torch.Generator().manual_seed(0))]
+    assert torch.equal(rows_in_order(shuffled), points)
+
+
+@pytest.mark.parametrize("extractor", ["ordered_points", "point_set", "point_pairs"])
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_games_with_other_names_of_axes_have_the_same_values(
+    extractor: str, dimension: int
+) -> None:
+    table = host_action_table(dimension)
+    number = {tuple(row.nonzero()[:, 0].tolist()): action for action, row in enumerate(table)}
+    space, points = spaces.Box(-1.0, 1.0, (5, dimension)), games(dimension)
+    every = list(range(dimension))
+    network = policy(every, space, len(table), extractor=extractor).q_net
+    plain = policy(None, space, len(table), extractor=extractor).q_net
+    values = network(points)
+    differs = False
+    for axes in permutations(every):
+        # The new axis j is the old axis axes[j], so a set of new axes is one of old ones.
+        old = [number[tuple(sorted(axes[axis] for axis in each))] for each in number]
+        image = renamed(points, axes)
+        assert torch.allclose(network(image), values[:, old], atol=1e-5)
+        differs |= not torch.allclose(plain(image), plain(points)[:, old], atol=1e-5)
+        # The network itself sees the order whose sums descend.
+        sums = image.clamp(min=0).sum(1)
+        ready = (sums[:, :-1] > sums[:, 1:] + 1e-4).all(1)
+        assert ready.any()
+        assert torch.allclose(network(image)[ready], plain(image)[ready], atol=1e-6)
+    assert differs
+
+
+def test_axes_that_are_not_named_stay() -> None:
+    points = games()
+    images, actions = SortedAxes([0, 2], 3, 4, True)(points)
+    lead = (points[:, :, 0] - points[:, :, 2]).sum(1)
+    assert torch.equal(images[lead > 1e-4], points[lead > 1e-4])
+    assert torch.equal(images[lead < -1e-4], renamed(points, (2, 1, 0))[lead < -1e-4])
+    # {0, 1} of the one is {1, 2} of the other.
+    assert (actions[lead < -1e-4] == torch.tensor([2, 1, 0, 3])).all()
+    assert (actions[lead > 1e-4] == torch.arange(4)).all()
+
+
+def test_a_description_keeps_them() -> None:
+    original = policy([0, 2])
+    again: Any = build_policy(describe_policy(original))
+    again.load_state_dict(original.state_dict())
+    assert torch.equal(again.q_net(games()), original.q_net(games()))
+    assert again.sort_axes == [0, 2]
+
+
+@pytest.mark.parametrize("axes", [[1], [2, 0], [0, 3], [0, 0, 1], []])
+def test_other_axes_are_refused(axes: list[int]) -> None:
+    with pytest.raises(
+        ValueError, match=r"sort_axes must be at least two of the axes 0\.\.2 in asc"
+    ):
+        policy(axes)
+
+
+def test_other_actions_and_spaces_are_refused() -> None:
+    with pytest.raises(ValueError, match="sort_axes needs the host's 4 actions, got 3"):
+        policy([0, 1], actions=3)
+    with pytest.raises(ValueError, match="sort_axes: needs a box of points"):
+        policy([0, 1], spaces.Box(-1.0, 1.0, (5,)), extractor="flatten")

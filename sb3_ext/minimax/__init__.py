@@ -1,6 +1,6 @@
 """A host that learns by play to win against every agent: minimax targets by the exact model."""
 
-from sb3_ext.minimax.algorithm import MinimaxDQN, minimax_targets
+from sb3_ext.minimax.algorithm import MinimaxDQN, ValueAgent, minimax_targets
 from sb3_ext.minimax.positions import WorstCasePositions
 
-__all__ = ["MinimaxDQN", "WorstCasePositions", "minimax_targets"]
+__all__ = ["MinimaxDQN", "ValueAgent", "WorstCasePositions", "minimax_targets"]

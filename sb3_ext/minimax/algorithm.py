@@ -7,13 +7,17 @@ sampled answers). No label of a solver and no opponent enters the values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from resgym import functional
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.players.base import given_sets
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import LOSSES
@@ -22,6 +26,38 @@ from sb3_ext.ddqn.legality import LOSSES
 def positions_of(observations: Tensor) -> GameState:
     """The positions of unscaled observations, float [N, P, D] with absent rows -1."""
     return GameState(observations.long(), (observations[:, :, 0] >= 0).sum(1))
+
+
+def position_values(network: Any, state: GameState) -> Tensor:
+    """What N positions are worth to the host: its best set by the network, 0 at the end."""
+    values = network(functional.observe(state, scale=False)).amax(1)
+    return values.masked_fill(state.finished(), 0.0)  # type: ignore[no-any-return]
+
+
+class ValueAgent:
+    """Answers so that what is left is worth least to the host: the agent of a host's network.
+
+    Args:
+        network: values of the host's sets, [N, A], of unscaled observations [N, P, D], such as
+            ``host.scores`` of a loaded host.
+        name: in tables.
+    """
+
+    role: Role = "agent"
+
+    def __init__(self, network: Callable[[Tensor], Tensor], name: str = "values") -> None:
+        self.network, self.name = network, name
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        coords = given_sets(coords)
+        row, axis = coords.nonzero().unbind(1)
+        after, _ = functional.move(state.select(row), coords[row], axis)
+        with torch.no_grad():
+            values = position_values(self.network, after)
+        worth = values.new_full(coords.shape, torch.inf)
+        worth[row, axis] = values
+        return worth.argmin(1)
 
 
 def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:
@@ -33,8 +69,7 @@ def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:
     """
     after, overflow = functional.successors(state)
     action, _ = functional.moves(state.points.shape[2])
-    values = gamma * network(functional.observe(after, scale=False)).amax(1)
-    values = values.masked_fill(after.finished(), 0.0).view(overflow.shape)
+    values = gamma * position_values(network, after).view(overflow.shape)
     worst = values.new_full((state.num_games, int(action[-1]) + 1), torch.inf)
     index = action.to(values.device).expand_as(values)
     return worst.scatter_reduce(1, index, values, "amin") - 1.0

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import resgym
-from resgym import functional
+from resgym import RowRandom, functional
 from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.minimax import MinimaxDQN, WorstCasePositions, minimax_targets
+from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
 from tests.reference import rule
 
 SPEC = resgym.GameSpec(max_num_points=4, max_value=3)
@@ -36,23 +36,37 @@ def host(**arguments: Any) -> MinimaxDQN:
     return MinimaxDQN("HostPolicy", TensorVecEnv(env), **{**settings, **arguments})
 
 
-def test_targets_take_the_worst_answer_and_then_the_best_set():
-    def network(observations: torch.Tensor) -> torch.Tensor:
-        """Of each position its sum, halved, thirded, ..., so that sets differ; all negative."""
-        total = observations.clamp(min=0).sum((1, 2))
-        return -total[:, None] / torch.tensor([3.0, 5.0, 2.0, 4.0])
+def network(observations: torch.Tensor) -> torch.Tensor:
+    """Of each position its sum, halved, thirded, ..., so that sets differ; all negative."""
+    total = observations.clamp(min=0).sum((1, 2))
+    return -total[:, None] / torch.tensor([3.0, 5.0, 2.0, 4.0])
 
+
+def worth(points: Any, axes: Any, axis: int) -> float:
+    """What an answer leaves to the host by that network."""
+    left = rule.canonical(rule.shifted(points, axes, axis))
+    # A finished position is worth 0, which is more than any other.
+    return 0.0 if rule.is_finished(left) else -sum(map(sum, left)) / 5
+
+
+def test_targets_take_the_worst_answer_and_then_the_best_set():
     state = functional.starts(SPEC, 30, seed=5)
     found = minimax_targets(network, state, 0.9)
     for points, values in zip(state.point_lists(), found.tolist(), strict=True):
         for axes, value in zip(rule.host_actions(3), values, strict=True):
-            worst = 0.0
-            for axis in axes:
-                left = rule.canonical(rule.shifted(points, axes, axis))
-                if not rule.is_finished(left):
-                    worst = min(worst, -0.9 * sum(map(sum, left)) / 5)
-            # A finished position is worth 0, which is more than any other.
-            assert value == pytest.approx(worst - 1, abs=1e-4)
+            worst = min(worth(points, axes, axis) for axis in axes)
+            assert value == pytest.approx(0.9 * worst - 1, abs=1e-4)
+
+
+def test_the_agent_of_a_network_leaves_what_is_worth_least():
+    state = functional.starts(SPEC, 40, seed=6)
+    for axes in rule.host_actions(3):
+        coords = torch.zeros(40, 3, dtype=torch.bool)
+        coords[:, list(axes)] = True
+        answers = ValueAgent(network).act(state, coords, RowRandom(torch.zeros_like(state.count)))
+        for points, answer in zip(state.point_lists(), answers.tolist(), strict=True):
+            assert answer in axes
+            assert worth(points, axes, answer) == min(worth(points, axes, axis) for axis in axes)
 
 
 def test_an_environment_that_scales_is_refused():

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from resgym.benchmark.data import load
     from resgym.benchmark.solved import SPLITS, Solved
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"solved": "SPLITS Solved"})
+    __getattr__, __dir__ = lazy_names(__name__, {"data": "load", "solved": "SPLITS Solved"})
 
-__all__ = ["SPLITS", "Solved"]
+__all__ = ["SPLITS", "Solved", "load"]

@@ -21,7 +21,7 @@ from torch import Tensor
 from resgym.files import write_file
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.dominance import prune_dominated
-from resgym.game.rng import RowRandom
+from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.state import GameState
 from resgym.players import Player, ask_player
 from resgym.solver.labels import SOLVER_VERSION, Labeller
@@ -53,13 +53,12 @@ class Asked(NamedTuple):
 
     def chosen(self, player: Player) -> Tensor:
         """int64 [N]: the regret of the moves that a player of this seat chooses."""
-        found = [self.regret[:0, 0]]
-        for rows in torch.arange(len(self.value)).split(_ROWS_AT_ONCE):
-            rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
-            coords = None if self.coords is None else self.coords[rows]
-            action = ask_player(player, self.state.select(rows), coords, rng)
-            found.append(self.regret[rows, action])
-        return torch.cat(found)
+        row = torch.arange(len(self.value))
+        rng, action = RowRandom.for_episode(0 * row, row), torch.zeros_like(row)
+        for some in row.split(_ROWS_AT_ONCE):
+            coords = None if self.coords is None else self.coords[some]
+            action[some] = ask_player(player, self.state.select(some), coords, rng.select(some))
+        return self.regret[row, action]
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,7 @@ class Solved:
         """This many rows with replacement, with random orders of the axes and, for agents, sets."""
         if not len(self):
             raise ValueError("data: got no position; expected some to learn from")
-        word = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-        source = torch.Generator().manual_seed(int(word >> np.uint64(1)))
+        source = torch.Generator().manual_seed(derive_seed(*seed))
         orders = len(axis_orders(self.points.shape[2])[0])
         row, order, action = (
             torch.randint(high, (rows,), generator=source)
@@ -157,10 +155,8 @@ class Solved:
 
     def digest(self) -> str:
         """SHA-256, equal for equal positions whatever file they came from."""
-        digest = hashlib.sha256()
-        for each in self.columns().values():
-            digest.update(f"{each.dtype.str} {each.shape}".encode() + each.tobytes())
-        return digest.hexdigest()
+        columns = self.columns().values()
+        return hashlib.sha256(b"".join(each.tobytes() for each in columns)).hexdigest()
 
     def save(self, file: Path) -> None:
         """Write a file ``.npz``."""

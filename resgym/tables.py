@@ -34,7 +34,7 @@ class Table:
         heading, *rows = ([escape(cell) for cell in row] for row in self.table_rows())
         lines = [f"<tr><th>{'<th>'.join(heading)}"]
         lines += [f"<tr><th>{'<td>'.join(row)}" for row in rows]
-        return f'<table style="text-align: right">{"".join(lines)}</table>'
+        return f'<table style="text-align: right; border-spacing: 1em 0">{"".join(lines)}</table>'
 
 
 def _cell(value: Any) -> str:

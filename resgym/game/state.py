@@ -122,10 +122,10 @@ class GameState(Table):
         """See `Table`: a row for each of the first 20 games."""
         names = AXIS_NAMES[: self.points.shape[2]]
         rows = [
-            (str(number), str(len(points)), position_pretty(points, names))
+            (str(number), position_pretty(points, names))
             for number, points in enumerate(self.select(slice(20)).point_lists())
         ]
-        return [(f"of {self.num_games}", "points", "position"), *rows]
+        return [(f"of {self.num_games}", "position"), *rows]
 
 
 def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:

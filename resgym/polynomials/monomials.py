@@ -60,17 +60,18 @@ class Exponents(list[Point]):
         return latex(position_pretty(self, self.variables))
 
     def _repr_svg_(self) -> str | None:
-        from resgym.render.positions import PICTURE_DIMENSIONS, picture_of
+        from resgym.render.positions import picture_of
         from resgym.render.shapes import picture_to_svg
 
-        if self.dimension not in PICTURE_DIMENSIONS:
+        if self.dimension > 3:
             return None
         return picture_to_svg(
             picture_of(self, (), 0, None, [*map(variable_pretty, self.variables)])
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.pretty())}</p>{self._repr_svg_() or ''}"
+        return f"""<style>.position svg {{ max-width: 100%; height: auto }}</style>
+<div class="position">{escape(self.pretty())}<br>{self._repr_svg_() or ""}</div>"""
 
 
 def check_points(points: Any) -> list[Point]:

@@ -43,7 +43,7 @@ def _rows(tree: ChartTree, max_charts: int, top: float, once: bool) -> tuple[lis
     rows, right = list[Row](), 0.0
     middles: dict[int, float] = {}
     for line in outline(tree, max_charts, once):
-        chart, text = line.chart, str(line)
+        chart, text = line.chart, str(line).replace("   ", "\u2003")  # SVG joins spaces
         left, middle = MARGIN + INDENT * chart.depth, top + ROW * (len(rows) + 0.5)
         middles[chart.number] = middle
         shapes: list[Shape] = []
@@ -52,8 +52,8 @@ def _rows(tree: ChartTree, max_charts: int, top: float, once: bool) -> tuple[lis
             above = (corner[0], middles[chart.parent] + 10)
             shapes = [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
         end, low, high = left + text_width(text, SIZE) + 12, middle - 10, middle + 10
-        fill = _FILLS.get(chart.ending or "", "#fff0b3" if line.others else "#f4f6f8")
-        fill = FAINT if line.hidden else fill
+        plain = FAINT if line.hidden else "#fff0b3" if line.others else "#f4f6f8"
+        fill = _FILLS.get(chart.ending or "", plain)
         box = Polygon(((left, low), (end, low), (end, high), (left, high)), fill)
         shapes += [box, Text((left + 6, middle + 4), text, INK, SIZE)]
         rows.append((chart, shapes))

@@ -108,11 +108,10 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Lin
     while stack:
         chart = stack.pop()
         hidden, equal = folded[chart.number], like.get(chart.number)
-        formula: str = position_pretty(chart.points, tree.variables)
-        if len(formula) > LONGEST:
-            begin = formula[:LONGEST].rpartition(" + ")[0]
-            formula = Formula(f"{begin} + … ({len(chart.points)} monomials)")
-        parts = [f"[{chart.number}]", formula]
+        parts = [f"[{chart.number}]", position_pretty(chart.points, tree.variables)]
+        if len(parts[1]) > LONGEST:
+            begin = parts[1][:LONGEST].rpartition(" + ")[0]
+            parts[1:] = [Formula(f"{begin} + …"), f"({len(chart.points)} monomials)"]
         if chart.axis is not None:
             parts.insert(0, f"{names[chart.axis]}:")
         note: list[str] = []

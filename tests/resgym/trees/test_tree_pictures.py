@@ -139,6 +139,7 @@ def test_long_positions_keep_the_hosts_set():
     for form in (tree.to_svg, tree.to_text, tree.to_html):
         assert f"… ({len(tree.root.points)} monomials)" in form()
         assert "blow up {" in form()
+    assert f"$ ({len(tree.root.points)} monomials) " in tree.to_latex()
     assert max(map(len, tree.to_text().splitlines()[2:])) < 130
 
 

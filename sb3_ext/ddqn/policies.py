@@ -170,9 +170,8 @@ class LegalQNetwork(QNetwork):
                 raise ValueError(
                     f"sort_axes: needs a box of points [P, D], got {self.observation_space}"
                 )
-            # Only layers that pool over the points are the same for all orders of rows.
-            order_rows = not isinstance(self.features_extractor, PoolingExtractor)
-            self._sorted = SortedAxes(sort_axes, shape[1], num_actions, order_rows)
+            pooled = isinstance(self.features_extractor, PoolingExtractor)
+            self._sorted = SortedAxes(sort_axes, shape[1], num_actions, pooled)
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""

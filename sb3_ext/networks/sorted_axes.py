@@ -26,15 +26,15 @@ class SortedAxes:
             does not tell axes apart; two of them make a game and its mirror image one.
         dimension: D.
         num_actions: A, the host's.
-        order_rows: whether rows are brought into order again, for networks that look at it.
+        pooled: whether the network sees sets of points up to a translation, as those that pool over
+            points do. Else sums are those of the points as observed, and rows are brought into
+            order again.
 
     Raises:
         ValueError: other axes, or the actions are not the host's.
     """
 
-    def __init__(
-        self, axes: Sequence[int], dimension: int, num_actions: int, order_rows: bool
-    ) -> None:
+    def __init__(self, axes: Sequence[int], dimension: int, num_actions: int, pooled: bool) -> None:
         sets = host_action_table(dimension)
         if len(axes) < 2 or list(axes) != sorted({*axes} & {*range(dimension)}):
             raise ValueError(
@@ -43,7 +43,7 @@ class SortedAxes:
             )
         if len(sets) != num_actions:
             raise ValueError(f"sort_axes needs the host's {len(sets)} actions, got {num_actions}")
-        self.axes, self.order_rows = list(axes), order_rows
+        self.axes, self.pooled = list(axes), pooled
         self._bits = 2 ** torch.arange(dimension)
         self._sets = sets.long()
         self._action_of = torch.zeros(2**dimension, dtype=torch.int64)
@@ -60,9 +60,13 @@ class SortedAxes:
         """
         device = points.device
         axes = torch.tensor(self.axes, device=device)
-        first = points[:, :, self.axes[0]]
-        ahead = torch.stack([points[:, :, axis] - first for axis in self.axes])
-        sums = ahead.masked_fill(points[:, :, 0] < 0, 0.0).sum(2).t()
+        absent = points[:, :, 0] < 0
+        seen = points
+        if self.pooled:
+            seen = points - points.masked_fill(absent[:, :, None], torch.inf).amin(1, keepdim=True)
+        first = seen[:, :, self.axes[0]]
+        ahead = torch.stack([seen[:, :, axis] - first for axis in self.axes])
+        sums = ahead.masked_fill(absent, 0.0).sum(2).t()
         same = torch.arange(points.shape[2], device=device)
         old = same.repeat(len(points), 1)
         old[:, axes] = axes[sums.argsort(dim=1, descending=True, stable=True)]
@@ -70,7 +74,7 @@ class SortedAxes:
         # The new axis j was old[j], so an action has the new axes j whose old ones are in its set.
         sets = self._sets.to(device)[:, old] * self._bits.to(device)
         actions = self._action_of.to(device)[sets.sum(2)].t()
-        if self.order_rows:
+        if not self.pooled:
             renamed = (old != same).any(1)[:, None, None]
             images = torch.where(renamed, rows_in_order(images), images)
         return images, actions

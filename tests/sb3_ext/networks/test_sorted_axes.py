@@ -26,13 +26,16 @@ def policy(sort_axes: Any, space: Any = None, actions: int = 4, **arguments: Any
 
 
 def games(dimension: int = 3, number: int = 400) -> torch.Tensor:
-    """Points in descending order, some rows absent, no two axes with equal sums."""
+    """Points in order, some rows absent, no two axes with equal sums, as observed or shifted."""
     source = torch.Generator().manual_seed(1)
     points = torch.randint(0, 60, (number, 5, dimension), generator=source) / 60.0
     absent = torch.arange(5) >= torch.randint(2, 6, (number, 1), generator=source)
-    sums = points.masked_fill(absent[:, :, None], 0.0).sum(1).sort(1).values
-    clear = (sums[:, 1:] > sums[:, :-1] + 1e-3).all(1)
-    return rows_in_order(points.masked_fill(absent[:, :, None], -1.0)[clear])
+    absent = absent[:, :, None]
+    clear = torch.ones(number, dtype=torch.bool)
+    for lowest in (0.0, points.masked_fill(absent, torch.inf).amin(1, keepdim=True)):
+        sums = (points - lowest).masked_fill(absent, 0.0).sum(1).sort(1).values
+        clear &= (sums[:, 1:] > sums[:, :-1] + 1e-3).all(1)
+    return rows_in_order(points.masked_fill(absent, -1.0)[clear])
 
 
 def renamed(points: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
@@ -70,16 +73,27 @@ def test_games_with_other_names_of_axes_have_the_same_values(
         assert torch.allclose(network(image), values[:, old], atol=1e-5)
         differs |= not torch.allclose(plain(image), plain(points)[:, old], atol=1e-5)
         # The network itself sees the order whose sums descend.
-        sums = image.clamp(min=0).sum(1)
+        seen = image
+        if extractor != "ordered_points":  # which knows nothing of where a set lies
+            seen = image - image.masked_fill(image < 0, torch.inf).amin(1, keepdim=True)
+        sums = seen.masked_fill(image < 0, 0.0).sum(1)
         ready = (sums[:, :-1] > sums[:, 1:] + 1e-4).all(1)
         assert ready.any()
         assert torch.allclose(network(image)[ready], plain(image)[ready], atol=1e-6)
     assert differs
 
 
+@pytest.mark.parametrize("extractor", ["point_set", "point_pairs"])
+def test_a_translation_changes_nothing_for_networks_that_pool(extractor: str) -> None:
+    points, network = games(), policy([0, 1, 2], extractor=extractor).q_net
+    points = (60 * points).round().clamp(min=-1.0)  # whole numbers, which a translation keeps exact
+    moved = torch.where(points < 0, -1.0, points + torch.tensor([0.0, 512.0, 64.0]))
+    assert torch.equal(network(moved), network(points))
+
+
 def test_axes_that_are_not_named_stay() -> None:
     points = games()
-    images, actions = SortedAxes([0, 2], 3, 4, True)(points)
+    images, actions = SortedAxes([0, 2], 3, 4, False)(points)
     lead = (points[:, :, 0] - points[:, :, 2]).sum(1)
     assert torch.equal(images[lead > 1e-4], points[lead > 1e-4])
     assert torch.equal(images[lead < -1e-4], renamed(points, (2, 1, 0))[lead < -1e-4])

@@ -88,7 +88,8 @@ def test_given_positions_of_some_rows(env_id):
     half_moves, coords = games.half_moves.clone(), games.coords.clone()
     mask = np.array([False, True, False, True])
     options = {"points": CUSP, "reset_mask": mask}
-    env.reset(options=options)
+    env.reset(seed=50, options=options)
+    assert env.games.seed.tolist() == [3, 51, 5, 53]
     after = env.games.point_lists()
     assert after == [before[0], CUSP, before[2], CUSP]
     kept = torch.from_numpy(~mask)

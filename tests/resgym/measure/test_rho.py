@@ -78,6 +78,7 @@ def test_fields_by_hand():
     points = [(0, 1, 0), (0, 0, 1)]
     cut = rho("all_coord", "choose_first", games=4, points=points, max_moves=30)
     assert (cut.rho, cut.moves, cut.unfinished, cut.mean_length) == (0.0, 120, 4, 30.0)
+    assert (cut.shortest, cut.longest) == (30, 30)
     won = torch.tensor([True] * 3)
     result = rho_module.rho_of_games(torch.tensor([1, 1, 3]), won, ~won)
     half = 1.96 * math.sqrt(0.16 + 0.16 + 0.64) / 5

@@ -13,7 +13,7 @@ from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, SampleGames
 from sb3_ext.callbacks.stopping import Curriculum, StopConditions
 from sb3_ext.callbacks.watching import ActionCounts, LayerStatistics, SystemStatistics, Timers
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import Registry
 from sb3_ext.runs.stopping import Bound, Converged
 
 __all__ = [

@@ -28,8 +28,8 @@ from stable_baselines3.common.policies import (
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
+from sb3_ext.config.checks import Registry
 from sb3_ext.config.effects import judge
-from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import errors_of
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch

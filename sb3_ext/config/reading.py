@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from sb3_ext.config.checks import shown
+from sb3_ext.config.checks import shown, unknown_word
 from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, errors_of, read_section
 
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")

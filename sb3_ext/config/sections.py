@@ -22,12 +22,13 @@ from pydantic_core import PydanticCustomError
 
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
+    Registry,
     check_count,
     check_number,
     numeric_string_hint,
     shown,
+    unknown_word,
 )
-from sb3_ext.config.registry import Registry, unknown_word
 
 S = TypeVar("S", bound="Section")
 

@@ -13,7 +13,7 @@ from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import Registry
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import mask_key
 

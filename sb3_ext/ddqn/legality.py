@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn import functional
 
-from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.checks import unknown_word
 
 MASK_KEYS = ("action_mask", "coords")
 MASK_SOURCES = ("auto", "observation", "environment", "none")

@@ -32,8 +32,7 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
 
 from sb3_ext.checkpoints.policy_description import POLICIES
-from sb3_ext.config.checks import check_number
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.extractors import EXTRACTORS, PoolingExtractor
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp

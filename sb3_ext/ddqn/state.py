@@ -19,8 +19,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from sb3_ext.adapter.sb3_private import OBSERVATIONS
-from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.checks import check_count, check_number, unknown_word
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer

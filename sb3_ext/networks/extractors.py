@@ -16,8 +16,7 @@ from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from sb3_ext.config.checks import check_count
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import Registry, check_count
 from sb3_ext.networks.features import (
     axis_sums,
     canonical_points,

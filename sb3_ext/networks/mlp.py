@@ -19,8 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sb3_ext.config.checks import check_count, shown
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import Registry, check_count, shown
 
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""

@@ -12,9 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.checks import Registry, check_count, check_number, unknown_word
 from sb3_ext.config.reading import split_setting
-from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.config.sections import ConfigError, errors_of, from_data
 
 

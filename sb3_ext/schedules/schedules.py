@@ -32,8 +32,13 @@ from stable_baselines3.common.utils import ConstantSchedule
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.sb3_private import num_updates, progress_remaining
-from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.checks import (
+    Registry,
+    check_count,
+    check_number,
+    numeric_string_hint,
+    unknown_word,
+)
 from sb3_ext.config.sections import from_data
 
 Unit = Literal["updates", "transitions", "progress"]

@@ -17,9 +17,9 @@ from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
+from sb3_ext.config.checks import unknown_word
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import read_mapping
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     ConfigError,
     PositiveCount,

@@ -20,9 +20,8 @@ import rl_zoo3.hyperparams_opt
 from resgym.cli import OneLineParser
 from resgym.game.devices import resolve_device
 from resgym.trust import add_trust, import_modules
-from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint
+from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, unknown_word
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 from sb3_ext.runs.command_line import SWITCHES, add_options

@@ -24,8 +24,8 @@ from resgym.trust import check_pickle, command_line, import_modules
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
+from sb3_ext.config.checks import unknown_word
 from sb3_ext.config.reading import ConfigFile, apply_settings, find_config
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import SWITCHES, numerics

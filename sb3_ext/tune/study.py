@@ -13,8 +13,8 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler, RandomSampler
 from pydantic import Field, model_validator
 
+from sb3_ext.config.checks import Registry
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     Count,
     Name,

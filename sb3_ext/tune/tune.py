@@ -32,9 +32,8 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna.visualization import matplotlib as plots
 
 from sb3_ext.__main__ import COMMANDS
-from sb3_ext.config.checks import one_line
+from sb3_ext.config.checks import one_line, unknown_word
 from sb3_ext.config.reading import shipped_configs
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import REFUSALS, ConfigError, errors_of, from_data
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, parser_of
 from sb3_ext.runs.files import write_text_durably

@@ -15,7 +15,7 @@ from torch import nn
 
 from sb3_ext.adapter.observations import to_device
 from sb3_ext.adapter.sb3_private import networks_were_replaced
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import Registry
 from sb3_ext.config.sections import (
     PositiveCount,
     PositiveFraction,

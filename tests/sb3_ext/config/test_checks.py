@@ -7,8 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.checks import (
+    Registry,
+    check_count,
+    check_number,
+    numeric_string_hint,
+    unknown_word,
+)
 
 
 def test_numbers():

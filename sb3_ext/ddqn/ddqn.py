@@ -150,10 +150,10 @@ class DDQN(DDQNState):
         if dueling:
             sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": True}
         super().__init__(policy, env, learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
+        self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         self._check_arguments()
         highest = self.highest_exploration_rate
         self.exploration = self._read_schedule("exploration_rate", exploration_rate, highest)
-        self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         if _init_setup_model:
             self._setup_model()
 

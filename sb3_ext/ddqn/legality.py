@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn import functional
 
-from sb3_ext.config.checks import unknown_word
+from sb3_ext.config.checks import Registry, unknown_word
 
 MASK_KEYS = ("action_mask", "coords")
 MASK_SOURCES = ("auto", "observation", "environment", "none")
@@ -115,11 +115,13 @@ class LegalActions:
         return legal, legal | dones.to(device)[:, None]
 
 
-LOSSES = {  # of values against targets, with an argument `reduction`
-    "huber": functional.smooth_l1_loss,  # Huber's, with threshold 1
-    "mae": functional.l1_loss,
-    "mse": functional.mse_loss,
-}
+LOSSES: Registry[Any] = Registry("loss")
+"""Of values against targets, with an argument `reduction`."""
+LOSSES.update(
+    huber=functional.smooth_l1_loss,  # Huber's, with threshold 1
+    mae=functional.l1_loss,
+    mse=functional.mse_loss,
+)
 
 
 def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
@@ -165,7 +167,8 @@ def boltzmann(
     return legal_argmax(values - temperature * noise.clamp_(min=smallest).log_(), legal)
 
 
-STRATEGIES = {"epsilon_greedy": epsilon_greedy, "boltzmann": boltzmann}
+STRATEGIES: Registry[Any] = Registry("exploration_strategy")
+STRATEGIES.update(epsilon_greedy=epsilon_greedy, boltzmann=boltzmann)
 
 
 def bootstrap_target(

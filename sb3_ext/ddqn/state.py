@@ -8,10 +8,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt
+from pydantic import create_model
 from stable_baselines3 import DQN
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from torch import Tensor, nn
@@ -19,47 +21,26 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from sb3_ext.adapter.sb3_private import OBSERVATIONS
-from sb3_ext.config.checks import check_count, check_number, unknown_word
+from sb3_ext.config.sections import (
+    Count,
+    Fraction,
+    Number,
+    PositiveCount,
+    PositiveFraction,
+    PositiveNumber,
+    Section,
+    Whole,
+    accepted_by,
+    read_section,
+)
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
-from sb3_ext.schedules.schedules import Schedule, bind_schedules, parse_schedule
+from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule, set_learning_rate
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 """What every update measures; means over the updates are logged."""
-
-_COUNTS = {
-    "buffer_size": 1,
-    "batch_size": 1,
-    "n_steps": 1,
-    "target_update_interval": 1,
-    "learning_starts": 0,
-    "evaluation_rows": 0,
-    "gradient_steps": -1,
-    "log_interval_updates": 1,
-}
-_NUMBERS = {
-    "tau": (0, 1, True),
-    "gamma": (0, 1, False),
-    "exploration_fraction": (0, 1, False),
-    "exploration_initial_eps": (0, 1, False),
-    "exploration_final_eps": (0, 1, False),
-    "max_grad_norm": (0, torch.inf, True),
-    "replay_ratio": (0, torch.inf, True),
-    "log_interval_seconds": (0, torch.inf, False),
-}
-_WORDS: dict[str, Iterable[str]] = {
-    "target_update_unit": ("updates", "transitions"),
-    "warmup": ("uniform_legal", "policy"),
-    "exploration_strategy": STRATEGIES,
-    "loss": LOSSES,
-    "compile_networks": ("default", "reduce-overhead", "max-autotune"),  # of `torch.compile`
-}
-_OPTIONAL = (
-    *("compile_networks", "max_grad_norm", "replay_ratio"),
-    *("log_interval_seconds", "log_interval_updates"),
-)
 
 
 def _has_modes(module: nn.Module) -> bool:
@@ -85,17 +66,36 @@ class Settings:
     """Arguments of `DDQN` that are attributes of the same name."""
 
     autocast: bool
-    compile_networks: str | None
+    compile_networks: Literal["default", "reduce-overhead", "max-autotune"] | None
     double_q: bool
-    evaluation_rows: int
-    exploration_strategy: str
-    log_interval_seconds: float | None
-    log_interval_updates: int | None
-    loss: str
+    evaluation_rows: Count
+    exploration_strategy: Annotated[str, accepted_by(STRATEGIES.resolve)]
+    log_interval_seconds: Annotated[float, Number, Ge(0)] | None
+    log_interval_updates: PositiveCount | None
+    loss: Annotated[str, accepted_by(LOSSES.resolve)]
     mask_source: str
-    replay_ratio: float | None
-    target_update_unit: str
-    warmup: str
+    replay_ratio: PositiveNumber | None
+    target_update_unit: Literal["updates", "transitions"]
+    warmup: Literal["uniform_legal", "policy"]
+
+
+_CHECKED = create_model(
+    "_CHECKED",
+    __base__=Section,
+    **get_type_hints(Settings, include_extras=True),
+    batch_size=PositiveCount,
+    buffer_size=PositiveCount,
+    exploration_final_eps=Fraction,
+    exploration_fraction=Fraction,
+    exploration_initial_eps=Fraction,
+    gamma=Fraction,
+    gradient_steps=Annotated[int, Whole, Ge(-1)],
+    learning_starts=Count,
+    max_grad_norm=Annotated[float, Gt(0)],
+    n_steps=PositiveCount,
+    target_update_interval=PositiveCount,
+    tau=PositiveFraction,
+)
 
 
 class DDQNState(Settings, DQN):
@@ -115,7 +115,6 @@ class DDQNState(Settings, DQN):
     replay_buffer: Any
     train_freq: TrainFreq  # type: ignore[assignment]
 
-    sets_rate_at_every_update = True  # so `bind_schedules` need not
     remembered = (
         *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
         *("_updates_owed", "collector_state", "last_legal", "num_target_updates"),
@@ -159,18 +158,9 @@ class DDQNState(Settings, DQN):
         return 1.0 if self.exploration_strategy == "epsilon_greedy" else torch.inf
 
     def _check_arguments(self) -> None:
-        """ValueError or TypeError for the first argument that is wrong, in one line."""
-        for name, low in _COUNTS.items():
-            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
-                setattr(self, name, check_count(name, value, low))
-        for name, (least, most, above) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value != torch.inf and (value is not None or name not in _OPTIONAL):
-                check_number(name, value, least, most, above=above)
-        for name, choices in _WORDS.items():
-            value = getattr(self, name)
-            if value not in choices and (value is not None or name not in _OPTIONAL):
-                raise ValueError(unknown_word(name, value, choices))
+        """ConfigError for the first argument that is wrong, in one line."""
+        given = {name: getattr(self, name) for name in _CHECKED.model_fields}
+        vars(self).update(read_section(_CHECKED, given))
         if self.replay_ratio is not None and self.gradient_steps != 1:
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")
@@ -190,10 +180,13 @@ class DDQNState(Settings, DQN):
         sizes = {"episode": 3, "evaluation": 3, "update": len(MEASURED)}
         self._sums = {name: torch.zeros(size, device=self.device) for name, size in sizes.items()}
         # SB3 calls only functions of the progress; one that is given stays.
-        rates = {"learning_rate": self.learning_rate, "exploration_rate": self.exploration}
-        schedules = {name: rate for name, rate in rates.items() if isinstance(rate, Schedule)}
-        if schedules:
-            bind_schedules(self, **schedules)
+        rates = {"lr_schedule": self.learning_rate, "exploration_schedule": self.exploration}
+        for name, rate in rates.items():
+            if isinstance(rate, Schedule):
+                setattr(self, name, Following(rate, self))
+        if self.exploration is not None:
+            self.exploration_rate = self.exploration_schedule(1.0)
+        set_learning_rate(self.policy.optimizer, self.lr_schedule(1.0))
 
     def _setup_lr_schedule(self) -> None:
         self.learning_rate = self._read_schedule("learning_rate", self.learning_rate)

@@ -7,16 +7,9 @@ and in a second ``learn``. Past its end a schedule keeps its last value.
 
 `parse_schedule` reads the forms of configuration files that docs/configuration.md lists.
 
-`DDQN` takes schedules as arguments. Algorithms of stable-baselines3 accept only functions of their
-progress, which jumps back when ``learn`` is called again, and set their learning rate once per
-block of updates. `bind_schedules` makes both rates follow the model's counters, the learning rate
-at every step of the optimiser:
-
-    bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
-    model.learn(10_000)
-
-Call it again after ``load`` or after replacing the optimiser: a saved model keeps the current
-numbers.
+`DDQN` takes schedules as arguments, and both its rates follow the model's counters. Algorithms of
+stable-baselines3 accept only functions of their progress (`of_progress`), which jumps back when
+``learn`` is called again.
 """
 
 from __future__ import annotations
@@ -27,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 from torch.optim import Optimizer
 
@@ -332,11 +324,11 @@ class Following:
     def __init__(self, schedule: Schedule, model: Any) -> None:
         self.schedule, self.model = schedule, model
 
-    def __call__(self, progress_remaining: float, more: int = 0) -> float:
-        """The value, after this many updates more than the model has counted."""
+    def __call__(self, progress_remaining: float) -> float:
+        """The value now."""
         model = self.model
         counts = {
-            "updates": num_updates(model) + more,
+            "updates": num_updates(model),
             "transitions": getattr(model, "num_transitions", model.num_timesteps),
             "progress": 1.0 - progress_remaining,
         }
@@ -355,39 +347,3 @@ def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Give an optimiser a rate; a group with a `rate_factor` gets the rate times that."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get("rate_factor", 1.0)
-
-
-def bind_schedules(model: Any, *, learning_rate: Any = None, exploration_rate: Any = None) -> None:
-    """Let the rates of a model follow schedules, in any form that `parse_schedule` reads.
-
-    Raises:
-        TypeError: The model is not an off-policy algorithm.
-        ValueError: A rate is malformed or out of range, or the model does not have it.
-    """
-    kind = type(model).__name__
-    if not issubclass(type(model), OffPolicyAlgorithm):
-        raise TypeError(f"model must be an SB3 off-policy algorithm, got {kind}")
-    if exploration_rate is not None:
-        if not hasattr(model, "exploration_schedule"):
-            raise ValueError(f"exploration_rate: {kind} has no exploration rate")
-        highest = getattr(model, "highest_exploration_rate", 1.0)
-        schedule = parse_schedule(exploration_rate, "exploration_rate", highest=highest)
-        model.exploration_schedule = Following(schedule, model)
-        model.exploration_rate = model.exploration_schedule(progress_remaining(model))
-    if learning_rate is not None:
-        schedule = parse_schedule(learning_rate, "learning_rate", highest=math.inf)
-        model.lr_schedule = rate = Following(schedule, model)
-        set_learning_rate(model.policy.optimizer, rate(progress_remaining(model)))
-        if not getattr(model, "sets_rate_at_every_update", False):
-            _set_before_every_step(model, rate)
-
-
-def _set_before_every_step(model: Any, rate: Following) -> None:
-    block = [-1, 0]  # updates before the running block, steps in it: SB3 counts whole blocks
-
-    def before_step(optimizer: Optimizer, *_: Any) -> None:
-        updates = num_updates(model)
-        block[:] = [updates, block[1] + 1 if block[0] == updates else 0]
-        set_learning_rate(optimizer, rate(progress_remaining(model), block[1]))
-
-    model.policy.optimizer.register_step_pre_hook(before_step)

@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.utils import ConstantSchedule
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
@@ -190,6 +191,7 @@ class Learner(ABC):
 
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
         self.role, self.section, self.frozen = role, section, False
+        self.rate = section.rate()
         self.env = TensorVecEnv(
             game.make_env(role, section.rollout.rollout_size, section.reward, device)
         )
@@ -198,7 +200,6 @@ class Learner(ABC):
                 **section.arguments(env=self.env, seed=seed, device=device),
                 **copy.deepcopy(section.algorithm_arguments),
             )
-            self.bind()
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         callbacks = [from_data(CALLBACKS, "callback", data) for data in section.callbacks]
@@ -206,10 +207,6 @@ class Learner(ABC):
         begin_learning(self.model, NO_END, self.callback)
         self.policy.set_training_mode(False)
         self.player = player_of(self.policy, role)
-
-    @abstractmethod
-    def bind(self) -> None:
-        """Let rates follow the networks and the optimiser that there are."""
 
     @property
     def policy(self) -> Any:
@@ -237,6 +234,10 @@ class Learner(ABC):
         self.model.stop_requested = False
         self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
 
+    def now(self, schedule: Schedule) -> float:
+        """The value of a schedule of this role's counters."""
+        return schedule(self.transitions if schedule.unit == "transitions" else self.updates)
+
     @property
     def wants_to_stop(self) -> bool:
         """Whether a callback has ended training since `begin`."""
@@ -255,6 +256,7 @@ class Learner(ABC):
     def update(self) -> None:
         """One update from the experience collected, with whatever is due before it."""
         call_each(self.callback, "before_train")
+        self.model.lr_schedule = ConstantSchedule(self.now(self.rate))
         with in_mode(self.policy, False):
             self.gradient_step()
         call_each(self.callback, "after_train")

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
-from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
+from stable_baselines3.common.utils import ConstantSchedule, get_parameters_by_name, polyak_update
 from torch import nn
 
 from sb3_ext.adapter.observations import to_device
@@ -27,7 +27,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.schedules.schedules import bind_schedules, parse_schedule
+from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
@@ -102,11 +102,12 @@ class OffPolicyLearner(Learner):
 
     Section: ClassVar[type[TrainedRole]] = OffPolicyRole
 
-    def bind(self) -> None:
-        """Let the rates follow the networks and the optimiser that there are."""
-        section = self.section
-        rate = parse_schedule(section.exploration_rate, "exploration_rate", "updates")
-        bind_schedules(self.model, learning_rate=section.rate(), exploration_rate=rate)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        rate = self.section.exploration_rate
+        self.exploration = parse_schedule(rate, "exploration_rate", "updates")
+        # SB3 explores with the rate of the step before.
+        self.model.exploration_rate = self.now(self.exploration)
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
@@ -142,6 +143,7 @@ class OffPolicyLearner(Learner):
         return bool((self.updates - 1) % self.section.rollout.every_updates == 0)
 
     def play(self, steps: int) -> bool:  # noqa: D102
+        self.model.exploration_schedule = ConstantSchedule(self.now(self.exploration))
         frequency = TrainFreq(steps, TrainFrequencyUnit.STEP)
         about = (self.env, self.callback, frequency, self.buffer)
         return bool(self.model.collect_rollouts(*about, learning_starts=0).continue_training)
@@ -176,7 +178,6 @@ class OffPolicyLearner(Learner):
         policy.q_net, policy.q_net_target = online, copy.deepcopy(online)
         policy.optimizer = optimizer
         networks_were_replaced(model)
-        self.bind()
 
 
 LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner

@@ -8,7 +8,6 @@ from annotated_types import Ge
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.utils import ConstantSchedule
 
 from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
 from sb3_ext.networks.fields import Widths
@@ -49,16 +48,11 @@ class OnPolicyLearner(Learner):
 
     Section: ClassVar[type[TrainedRole]] = OnPolicyRole
 
-    def bind(self) -> None:  # noqa: D102
-        self.rate = self.section.rate()
-
     @property
     def has_experience(self) -> bool:  # noqa: D102
         return bool(self.buffer.full)
 
     def gradient_step(self) -> None:  # noqa: D102
-        count = self.transitions if self.rate.unit == "transitions" else self.updates
-        self.model.lr_schedule = ConstantSchedule(self.rate(count))
         self.model.train()
 
     def collect(self, games: int | None = None, max_steps: int | None = None) -> int:

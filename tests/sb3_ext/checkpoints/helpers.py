@@ -12,7 +12,6 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.files import file_digest
-from sb3_ext.schedules.schedules import Exponential, bind_schedules
 from tests.fakes import ToyVectorEnv
 
 
@@ -39,8 +38,8 @@ def rewrite_manifest(path: Path) -> None:
     (path / "manifest.json").write_text(json.dumps(manifest))
 
 
-def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
-    model = algorithm(
+def stock_model(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
+    return algorithm(
         policy,
         TensorVecEnv(ToyVectorEnv(8)),
         buffer_size=600,
@@ -53,5 +52,3 @@ def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
         seed=0,
         device="cpu",
     )
-    bind_schedules(model, learning_rate=Exponential(1e-2, 1e-4, 0.95))
-    return model

@@ -26,7 +26,7 @@ from sb3_ext.runs.checkpoint import CheckpointError, CheckpointWarning, save_che
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
+from tests.sb3_ext.checkpoints.helpers import equal, stock_model
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
 
 
@@ -73,8 +73,8 @@ MODELS: dict[str, Callable[[], Any]] = {
         loss="mse",
         autocast=True,
     ),
-    "stock DQN": lambda: scheduled_stock(DQN),
-    "stock QRDQN": lambda: scheduled_stock(QRDQN),
+    "stock DQN": lambda: stock_model(DQN),
+    "stock QRDQN": lambda: stock_model(QRDQN),
     "stock PPO, normalised": lambda: PPO(
         "MlpPolicy",
         VecNormalize(TensorVecEnv(ToyVectorEnv(8))),
@@ -175,7 +175,7 @@ def toy(**arguments: Any) -> TensorVecEnv:
             "optimizer: param_groups: got",
         ),
         (lambda: make_model(buffer_size=800), "buffer: replay buffer: got 500 slots"),
-        (lambda: scheduled_stock(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
+        (lambda: stock_model(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
     ],
 )
 def test_another_model_is_refused_with_file_and_field(

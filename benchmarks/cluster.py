@@ -22,8 +22,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import entries_of
 from sb3_ext.cluster import RayCollector
-from sb3_ext.cluster.actor import Actor, ActorPlan, vector_env_spec
-from sb3_ext.cluster.chunk import Chunk, blocks
+from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, vector_env_spec
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import ParallelStep
 
@@ -120,7 +119,7 @@ def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> 
         learner, steps, AtOnce(games, chunk, learner.observation_space), 2 * chunk
     )
     seconds = actors * chunk * games / (1.5 * limit)
-    with patch("sb3_ext.cluster.crew.Actor", SimulatedActor):
+    with patch("sb3_ext.cluster.collector.Actor", SimulatedActor):
         collector = RayCollector(
             ENV_ID,
             {"seconds": seconds},

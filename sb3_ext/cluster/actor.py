@@ -1,13 +1,17 @@
 """What runs in an actor's process: the games of one chunk, and nothing to remember between two.
 
+A chunk is T parallel steps of N games, sent as one `ParallelStep` of NumPy arrays.
+
 Games, weights and the place in the random streams come with every request and the games go back
 with the chunk, so that every process gives the same answer, however often an actor was replaced.
 """
 
 from __future__ import annotations
 
+import operator
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -20,9 +24,9 @@ from gymnasium.envs.registration import EnvSpec
 
 from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.cluster.chunk import Chunk, as_tensors, stacked
+from sb3_ext.adapter.observations import each_entry
 from sb3_ext.config.checks import one_line
-from sb3_ext.ddqn.collector import Explorer, TensorCollector
+from sb3_ext.ddqn.collector import Explorer, ParallelStep, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 
 
@@ -139,3 +143,54 @@ def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, dict[str, Any]]:
     """A chunk, in a process of the cluster; `packed` makes the `Actor`."""
     answer: tuple[Chunk, dict[str, Any]] = _made(packed).collect(*asked)
     return answer
+
+
+@dataclass
+class Chunk:
+    """T parallel steps of N games, and who collected them when.
+
+    Attributes:
+        actor: Number of the actor.
+        sequence: Number of the chunk among those of its actor.
+        version: Updates that had made the weights which played.
+        seconds: What collecting took.
+        steps: Arrays `[T, N, ...]`; `episode` is there, with zeros where none ended.
+    """
+
+    actor: int
+    sequence: int
+    version: int
+    seconds: float
+    steps: ParallelStep
+
+
+def stacked(steps: Iterable[ParallelStep]) -> ParallelStep:
+    """Steps of the same games one after another as one; their memory may be used again."""
+    copies = [_copied(step.as_arrays()) for step in steps]
+    return ParallelStep._make(
+        None if values[0] is None else each_entry(lambda *each: np.stack(each), *values)
+        for values in zip(*copies, strict=True)
+    )
+
+
+def _copied(step: ParallelStep) -> ParallelStep:
+    ended = step.terminated | step.truncated
+    sums = step.episode or {"r": np.zeros(len(ended), "f4"), "l": np.zeros(len(ended), "i8")}
+    episode = {"ended": ended, "r": sums["r"] * ended, "l": sums["l"] * ended}
+    return step._replace(episode=episode)._each(partial(each_entry, np.copy))
+
+
+def blocks(steps: ParallelStep, rows: int) -> Iterator[ParallelStep]:
+    """All T steps of the first games in tensors, then those of the next; `rows` divides N."""
+    whole = steps._each(as_tensors)
+    for first in range(0, steps.actions.shape[1], rows):
+        part = operator.itemgetter((slice(None), slice(first, first + rows)))
+        yield whole._each(partial(each_entry, part))
+
+
+def as_tensors(value: Any) -> Any:
+    """Return arrays, or entries that are arrays, as read-only tensors of the same memory."""
+    with warnings.catch_warnings():
+        # What came through the object store can only be read.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return each_entry(torch.from_numpy, value)

@@ -10,19 +10,20 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import torch
+import yaml
 from annotated_types import Ge, Le
 from pydantic import model_validator
 from torch import Tensor
 
 from resgym.trust import imported_modules
-from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
-from sb3_ext.cluster.chunk import Chunk, blocks
-from sb3_ext.cluster.connection import connected
-from sb3_ext.cluster.crew import Crew
+from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, play_chunk, vector_env_spec
+from sb3_ext.cluster.connection import check_cpus, connected, reason_of
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
@@ -88,97 +89,34 @@ class CollectorSettings(Section):
         return self
 
 
-class Ledger:
-    """Judges chunks and counts them.
-
-    Args:
-        num_actors: How many actors there are.
-        max_staleness: Updates that may have been made between the weights that played a chunk and
-            its arrival in the replay buffer.
+@dataclass
+class Stream:
+    """The chunks of one actor, in order: each begins where the games of the one before ended.
 
     Attributes:
-        counts: Chunks, sums over the accepted ones, staleness and seconds.
-        actors: The same of each.
+        number: Of the actor.
+        packed: Ray's reference to what plays them.
+        games: Where its games stand before the oldest request; None before the first chunk.
+        next_sequence: Of the next chunk to be asked for.
+        requests: Those not answered yet, oldest first: sequence, version of the weights, rate.
+        answers: Ray's references, to the chunk of each request and to where its games stand then.
     """
 
-    def __init__(self, num_actors: int, max_staleness: int) -> None:
-        self.max_staleness = max_staleness
-        names = (
-            *("accepted", "stale", "episodes", "returns", "lengths", "staleness_sum"),
-            *("staleness_max", "waiting_seconds", "total_seconds"),
-        )
-        self.counts: dict[str, Any] = dict.fromkeys(names, 0)
-        own = ("transitions", "episodes", "busy_seconds")
-        self.actors: list[dict[str, Any]] = [dict.fromkeys(own, 0) for _ in range(num_actors)]
-        self._counted_until = time.perf_counter()
-
-    def accept(self, chunk: Chunk, updates: int) -> bool:
-        """Count a chunk that arrived after this many updates; False: it must not be stored."""
-        account, counts, steps = self.actors[chunk.actor], self.counts, chunk.steps
-        account["busy_seconds"] += chunk.seconds
-        staleness = updates - chunk.version
-        if staleness > self.max_staleness:
-            counts["stale"] += 1
-            return False
-        counts["accepted"] += 1
-        counts["staleness_sum"] += staleness
-        counts["staleness_max"] = max(counts["staleness_max"], staleness)
-        episode: Any = steps.episode
-        episodes = int(episode["ended"].sum())
-        counts["episodes"] += episodes
-        counts["returns"] += float(episode["r"].sum(dtype="f8"))
-        counts["lengths"] += int(episode["l"].sum())
-        account["episodes"] += episodes
-        account["transitions"] += steps.actions.size
-        return True
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        """Everything counted: chunks, sums over the accepted ones, seconds, and `actors`."""
-        now, counts = time.perf_counter(), self.counts
-        counts["total_seconds"] += now - self._counted_until
-        self._counted_until = now
-        actors = [
-            {**each, "idle_seconds": max(0.0, counts["total_seconds"] - each["busy_seconds"])}
-            for each in self.actors
-        ]
-        return {
-            "received": counts["accepted"] + counts["stale"],
-            **{name: value for name, value in counts.items() if not name.endswith("_sum")},
-            "staleness_mean": counts["staleness_sum"] / max(1, counts["accepted"]),
-            "actors": actors,
-        }
-
-    def table(self) -> str:
-        """The statistics as text: a line for each actor, and two for the learner."""
-        counted = self.statistics
-        names = ("transitions", "episodes", "busy_seconds", "idle_seconds")
-        lines = ["  ".join(("actor", *names))]
-        for number, each in enumerate(counted["actors"]):
-            figures = [f"{each[name]:{len(name)},.0f}" for name in names]
-            lines.append("  ".join((f"{number:5}", *figures)))
-        counted |= {name: round(value, 1) for name, value in counted.items() if name != "actors"}
-        return "\n".join(lines) + (
-            "\nchunks: {received} received, {accepted} accepted, {stale} stale\n"
-            "learner: {waiting_seconds} s waiting; staleness in updates: {staleness_mean} on "
-            "average, {staleness_max} at most"
-        ).format(**counted)
-
-    def state_dict(self) -> dict[str, Any]:
-        """All counts, as plain data."""
-        _ = self.statistics
-        return copy.deepcopy({"actors": self.actors, "counts": self.counts})
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue counting from a saved `state_dict`."""
-        self.actors, self.counts = copy.deepcopy([*state["actors"]]), dict(state["counts"])
+    number: int
+    packed: Any
+    games: Any = None
+    next_sequence: int = 0
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
 
 
 class RayCollector:
     """Collects with actors, each with games of its own; see `Collector`.
 
     `model.learn(n, collector=RayCollector("resgym/HironakaHost-v0", actors=8))`. Whole chunks go
-    into the replay buffer, so `learn` ends with the chunk that completes `n`.
+    into the replay buffer, so `learn` ends with the chunk that completes `n`. A process remembers
+    nothing, so any of them may play any actor's next chunk, and Ray asks another one for what a
+    lost process did not give.
 
     Args:
         env: Id of a vector environment, or a function of `num_envs` and `env_kwargs` that makes
@@ -188,7 +126,7 @@ class RayCollector:
 
     Attributes:
         settings: Those.
-        version: Updates that made the weights published last.
+        version: Updates that made the weights published last; -1 before the first.
 
     Raises:
         ValueError, TypeError: An argument out of its range or of another type, in one line.
@@ -206,18 +144,25 @@ class RayCollector:
         given = settings if env_kwargs is None else {**settings, "env_kwargs": env_kwargs}
         self.settings = read_section(CollectorSettings, given)
         self.actors = self.settings.actors
-        self._ledger = Ledger(self.actors, self.settings.max_staleness)
-        self.version = -1
-        self._updates = self._seed = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.version, self._updates = -1, 0
         self._rate: float | None = None
-        self._rows = self._most = 1
-        self._cut: Any = None
-        self._crew: Any = None
+        self._weights: dict[int, Any] = {}
+        self._streams: list[Stream] = []
+        counted = ("accepted", "stale", "episodes", "staleness_sum", "staleness_max")
+        self._counts: dict[str, Any] = dict.fromkeys((*counted, "waiting_seconds"), 0)
+        own = ("transitions", "busy_seconds")
+        self._counts["actors"] = [dict.fromkeys(own, 0) for _ in range(self.actors)]
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """What was counted so far, see `Ledger.statistics`."""
-        return self._ledger.statistics
+        """Chunks, sums over the accepted ones, seconds of waiting, and what each actor did."""
+        counts = copy.deepcopy(self._counts)
+        mean = counts.pop("staleness_sum") / max(1, counts["accepted"])
+        received = counts["accepted"] + counts["stale"]
+        return {"received": received, **counts, "staleness_mean": mean}
 
     @contextmanager
     def session(self, model: Any) -> Iterator[Collector | None]:
@@ -226,12 +171,13 @@ class RayCollector:
         Raises:
             ValueError: The cluster is not there or too small, or the model does not fit.
         """
+        settings = self.settings
+        self._begin()
         if self.actors == 0:
             yield None
             return
-        self._ledger = Ledger(self.actors, self.settings.max_staleness)
         self._rows, self._cut = model.n_envs, model.replay_buffer.cut
-        games = self.settings.games or self._rows
+        games = settings.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
         saved = model.collector_state
@@ -240,7 +186,7 @@ class RayCollector:
         plan = ActorPlan(
             env=self.env,
             games=games,
-            chunk=self.settings.chunk,
+            chunk=settings.chunk,
             seed=self._seed,
             explorer=model.explorer_elsewhere(),
             mask_source=model.legal_actions.source,
@@ -248,30 +194,28 @@ class RayCollector:
             action_space=model.action_space,
             modules=imported_modules(),
         )
-        with connected() as ray:
-            self._crew = Crew(
-                ray,
-                plan,
-                [self._env_kwargs_of(number) for number in range(self.actors)],
-                cpus=self.settings.actor_cpus,
-                timeout=self.settings.timeout_s,
-                max_restarts=self.settings.max_restarts,
-                in_order=self.settings.deterministic,
+        with connected() as self._ray:
+            ray = self._ray
+            check_cpus(ray, self.actors, settings.actor_cpus, ", or a smaller actor_cpus")
+            self._play = ray.remote(play_chunk).options(
+                num_cpus=settings.actor_cpus, num_returns=2, max_retries=settings.max_restarts
             )
-            self._most = self._most_under_way(model, self.settings.chunk * games)
+            for number in range(self.actors):
+                make = partial(Actor, plan, self._env_kwargs_of(number))
+                self._streams.append(Stream(number, ray.put(ray.cloudpickle.dumps(make))))
+            self._most = self._most_under_way(model, settings.chunk * games)
             try:
                 if saved is not None:
-                    self._crew.load_state_dict(saved["crew"])
-                    self._ledger.load_state_dict(saved["ledger"])
-                self.version = self._crew.version
+                    self._load_state_dict(saved)
                 yield self
                 model.collector_state = self.state_dict()
                 if model.verbose >= 1:
-                    print(self._ledger.table())
+                    print(yaml.safe_dump({"collector": self.statistics}, sort_keys=False))
             finally:
-                self._crew.stop()
+                for reference, _ in (each for stream in self._streams for each in stream.answers):
+                    with suppress(Exception):  # the cluster may be gone
+                        ray.cancel(reference, force=True)
                 self._cut()
-                self._crew = None
 
     def _env_kwargs_of(self, number: int) -> dict[str, Any]:
         opponents = self.settings.opponents
@@ -300,34 +244,113 @@ class RayCollector:
         """See `Collector`; only every `sync_updates`-th version goes out."""
         self._updates, self._rate = version, exploration_rate
         if self.version < 0 or version - self.version >= self.settings.sync_updates:
-            self._crew.publish(version, weights)
-            self.version = version
+            self._send(version, weights)
+
+    def _send(self, version: int, weights: Mapping[str, Tensor]) -> None:
+        """Plays with these weights from now on; each version is sent once."""
+        arrays = {name: value.detach().cpu().numpy() for name, value in weights.items()}
+        self._weights[version], self.version = self._ray.put(arrays), version
 
     def collect(self, num_steps: int) -> Iterator[ParallelStep]:
         """See `Collector`: the steps of one chunk, whatever `num_steps` is."""
         while True:
             chunk = self.receive()
-            if self._ledger.accept(chunk, self._updates):
+            if self.accept(chunk, self._updates):
                 for step in blocks(chunk.steps, self._rows):
                     self._cut()  # other games than those stored last
                     yield step
                 return
 
+    def accept(self, chunk: Chunk, updates: int) -> bool:
+        """Count a chunk that arrived after this many updates; False: it must not be stored."""
+        counts, staleness = self._counts, updates - chunk.version
+        account = counts["actors"][chunk.actor]
+        account["busy_seconds"] += chunk.seconds
+        if staleness > self.settings.max_staleness:
+            counts["stale"] += 1
+            return False
+        counts["accepted"] += 1
+        counts["staleness_sum"] += staleness
+        counts["staleness_max"] = max(counts["staleness_max"], staleness)
+        counts["episodes"] += int(chunk.steps.episode["ended"].sum())  # type: ignore[index]
+        account["transitions"] += chunk.steps.actions.size
+        return True
+
+    def _ask(self) -> None:
+        """Requests chunks with the newest weights, as many as may be under way."""
+        streams = self._streams
+        while sum(len(each.requests) for each in streams) < self._most:
+            stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
+            rate = self._epsilon(stream.number)
+            asked = {"sequence": stream.next_sequence, "version": self.version}
+            self._submit(stream, {**asked, "exploration_rate": rate})
+            stream.next_sequence += 1
+        used = {asked["version"] for each in streams for asked in each.requests} | {self.version}
+        self._weights = {version: self._weights[version] for version in sorted(used)}
+
+    def _submit(self, stream: Stream, asked: Mapping[str, Any]) -> None:
+        games = stream.answers[-1][1] if stream.answers else stream.games
+        sequence, version, rate = asked.values()
+        given = (stream.packed, stream.number, sequence, version, self._weights[version])
+        stream.answers.append(self._play.remote(*given, rate, games))
+        stream.requests.append(dict(asked))
+
     def receive(self) -> Chunk:
-        """The next chunk, whatever the ledger will say of it."""
-        self._crew.ask(self._most, self._epsilon)
-        began = time.perf_counter()
-        chunk = self._crew.receive()
-        self._ledger.counts["waiting_seconds"] += time.perf_counter() - began
+        """The next chunk, accepted or not.
+
+        Raises:
+            ValueError: The environment raises an error.
+            ChildProcessError: Processes were lost too often, or none answers.
+        """
+        self._ask()
+        began, ray, settings = time.perf_counter(), self._ray, self.settings
+        asked = [each for each in self._streams if each.requests]
+        asked.sort(key=lambda each: (each.requests[0]["sequence"], each.number))
+        oldest = asked[:1] if settings.deterministic else asked
+        by_reference = {each.answers[0][0]: each for each in oldest}
+        ready, _ = ray.wait(list(by_reference), timeout=settings.timeout_s)
+        if not ready:
+            text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s"
+            raise ChildProcessError(text)
+        stream = by_reference[ready[0]]
+        where = f"actor {stream.number}: chunk {stream.requests.pop(0)['sequence']}"
+        try:
+            chunk, stream.games = ray.get(stream.answers.pop(0))
+        except ray.exceptions.RayTaskError as error:
+            raise ValueError(f"{where}: {reason_of(error)}") from error
+        except ray.exceptions.RayError as error:
+            raise ChildProcessError(
+                f"{where}: its process was lost: {type(error).__name__}, more often than "
+                "max_restarts allows"
+            ) from error
+        self._counts["waiting_seconds"] += time.perf_counter() - began
         return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
-        """What a run needs to continue: where the games stand, and what was asked for."""
+        """Where all games stand, what was asked for and counted, and the weights in use."""
+        kept = ("games", "next_sequence", "requests")
+        arrays = self._ray.get(list(self._weights.values()))
         return {
-            "crew": self._crew.state_dict(),
-            "ledger": self._ledger.state_dict(),
+            "counts": copy.deepcopy(self._counts),
             "seed": self._seed,
+            "streams": [{name: getattr(each, name) for name in kept} for each in self._streams],
+            "weights": {
+                version: {name: torch.tensor(value) for name, value in each.items()}
+                for version, each in zip(self._weights, arrays, strict=True)
+            },
         }
+
+    def _load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Repeats the open requests; ValueError for another number of actors."""
+        if (before := len(state["streams"])) != self.actors:
+            raise ValueError(f"actors: the resumed run has {before}, got {self.actors}")
+        self._counts = copy.deepcopy(state["counts"])
+        for version in sorted(state["weights"]):
+            self._send(version, state["weights"][version])
+        for stream, saved in zip(self._streams, state["streams"], strict=True):
+            stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
+            for asked in saved["requests"]:
+                self._submit(stream, asked)
 
     def _epsilon(self, number: int) -> float | None:
         if self._rate is None or self.settings.epsilons is None:

@@ -45,7 +45,7 @@ class Watched(RayCollector):
 
     def receive(self) -> Any:
         chunk = super().receive()
-        self.seen.append((chunk.actor, chunk.sequence, int(chunk.steps.episode["l"].sum())))
+        self.seen.append((chunk.actor, chunk.sequence, int(chunk.steps.episode["ended"].sum())))
         return chunk
 
 
@@ -103,7 +103,7 @@ def test_a_run_survives_all_that_happens_to_its_actors() -> None:
     quarter = len(harm.memory) // 4
     assert max(harm.memory[-quarter:]) < max(harm.memory[quarter : 2 * quarter]) + 20_000_000
     if not counted["stale"]:
-        assert counted["lengths"] == sum(each[2] for each in watched.seen)
+        assert counted["episodes"] == sum(each[2] for each in watched.seen)
 
 
 def learner(folder: Path, address: str | None, mark: str, transitions: int) -> subprocess.Popen:
@@ -208,9 +208,9 @@ def test_the_command_line_trains_with_actors(tmp_path: Path, capfd: Any) -> None
     chunks = "collector:{chunk: 10, deterministic: true}"
     assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
     run = tmp_path / "ddqn" / "resgym-HironakaHost-v0_1"
-    assert "chunks: 4 received, 4 accepted, 0 stale" in capfd.readouterr().out
+    assert "received: 4\n  accepted: 4\n  stale: 0" in capfd.readouterr().out
     assert train(["--resume", str(run), "-n", "960"]) == 0
-    assert "chunks: 6 received, 6 accepted, 0 stale" in capfd.readouterr().out
+    assert "received: 6\n  accepted: 6\n  stale: 0" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

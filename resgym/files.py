@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 
 def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
@@ -53,24 +50,3 @@ def write_file(path: Path, content: str | bytes) -> None:
         if isinstance(error, OSError):
             error.filename = os.fspath(path)  # not the one aside
         raise
-
-
-def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return plain data as JSON reads it back, with its digest as ``sha256``."""
-    plain: dict[str, Any] = json.loads(json.dumps(data))
-    plain.pop("sha256", None)
-    digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-    return {**plain, "sha256": digest}
-
-
-def check_seal(data: Any) -> dict[str, Any]:
-    """Return the data that were given to `sealed`.
-
-    Raises:
-        ValueError: the data have no digest, or were changed after they were sealed.
-    """
-    if not isinstance(data, dict) or "sha256" not in data:
-        raise ValueError("sha256 is missing")
-    if sealed(data) != data:
-        raise ValueError("sha256: the file was changed after it was written")
-    return {key: value for key, value in data.items() if key != "sha256"}

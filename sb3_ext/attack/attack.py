@@ -1,14 +1,13 @@
 """An attack: trained and scripted opponents of a frozen player, and the exact worst case.
 
 The result is the worst rho over all of them, so a failed training cannot make a player look strong.
-Every finished part is a sealed file in the run's folder, and is not repeated.
+A checkpoint holds every finished part, which is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ import gymnasium
 import torch
 
 from resgym import GameSpec, Player, RowRandom, rho
-from resgym.files import check_seal, sealed
 from resgym.game.actions import host_action_table
 from resgym.game.spec import Role
 from resgym.measure.rho import rho_starts
@@ -63,6 +61,7 @@ examples:
     Config = AttackConfig
     metrics = ("rho/score", "rho/validation", "seeds")
     may_change = frozenset({"seeds"})
+    every = 1
 
     def __init__(self, config: AttackConfig, run: Run) -> None:
         super().__init__(config, run)
@@ -77,7 +76,6 @@ examples:
             )
         self._stops = UNLESS_PROVED in parts
         self._parts = PARTS if self._stops else parts
-        self.used = Used()
         self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
 
     @classmethod
@@ -107,34 +105,42 @@ examples:
         seat = f"{given.role}-" if given.role else ""
         return Path("runs/attack", config.name, f"{seat}{player_name(given.player)}")
 
-    def run(self, pulse: Pulse) -> None:
-        """Does what is not in the folder yet, part by part."""
-        who = {"role": self._player.role, "fingerprint": self._print}
-        if self._part("player", lambda: who) != who:
+    @property
+    def used(self) -> Used:
+        """What the finished trainings used; checkpoints count finished parts."""
+        exact, scripted, trained = self.found.values()
+        updates = sum(each["updates"] for each in trained.values())
+        transitions = sum(each["transitions"] for each in trained.values())
+        return Used(updates, transitions, bool(exact) + bool(scripted) + len(trained))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Who is attacked, and what was found."""
+        return {"attack": {"player": self._print, "found": self.found}}
+
+    @state.setter
+    def state(self, parts: Mapping[str, Any]) -> None:
+        if parts["attack"]["player"] != self._print:
             raise ConfigError(
                 f"out: got {self.run_of.folder}, which belongs to an attack on another "
                 "player; expected another folder"
             )
+        self.found = parts["attack"]["found"]
+
+    def run(self, pulse: Pulse) -> None:
+        """Does what is not done yet, part by part."""
         found = self.found
         with spreading(self.run_of.given.actors, lambda: beat(pulse, self.used)) as spread:
-            if "exact" in self._parts and self.config.exact:
+            if "exact" in self._parts and self.config.exact and not found["exact"]:
                 found["exact"] = self._exact(spread, self.config.exact)
+                beat(pulse, self.used, exact=True)
             if self._stops and found["exact"] and not found["exact"]["given_up"]:
                 return
-            if "scripted" in self._parts:
-                found["scripted"] = self._part("scripted", lambda: self._scripted(spread))
+            if "scripted" in self._parts and not found["scripted"]:
+                found["scripted"] = self._scripted(spread)
+                beat(pulse, self.used, exact=True)
             if "trained" in self._parts:
                 self._trainings(pulse, spread)
-
-    def _part(self, name: str, make: Callable[[], Any]) -> Any:
-        """What is in a file of the folder, or is made and put there."""
-        if self.run_of.folder is None:
-            return make()
-        file = self.run_of.folder / f"{name}.json"
-        if not file.is_file():
-            write_json(file, sealed(make()))
-        with errors_named(f"out: {file} is damaged: delete it", ConfigError):
-            return check_seal(json.loads(file.read_text(encoding="utf-8")))
 
     def _exact(self, spread: Spread, section: Exact) -> Any:
         """What a perfect responder reaches; None against a player that draws numbers."""
@@ -145,7 +151,7 @@ examples:
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
         limits = (game.max_moves, section.positions)
         search = partial(strength, self._player, starts, self._spec, *limits, spread)
-        found = self._part("exact", lambda: search().summary())
+        found = search().summary()
         self.run_of.say(exact_line(found))
         return found
 
@@ -164,27 +170,17 @@ examples:
 
     def _trainings(self, pulse: Pulse, spread: Spread) -> None:
         folder, found = self.run_of.folder, self.found["trained"]
-        left = [
-            seed
-            for seed in self.config.seeds
-            if folder is None or not (folder / f"seed-{seed}.json").is_file()
-        ]
+        left = [seed for seed in self.config.seeds if str(seed) not in found]
         # Of those in other processes only the ends are told.
         tell = _untold if self.run_of.given.actors else partial(self._told, pulse)
-        results = iter(spread(partial(_trained, self._player, self.config, tell), left))
-
-        def make(seed: int) -> dict[str, Any]:
-            result, policy = next(results)
+        results = spread(partial(_trained, self._player, self.config, tell), left)
+        for seed, (result, policy) in zip(left, results, strict=True):
             if folder:  # the network first: its figures say that it is there
                 save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
-            return result
-
-        for seed in self.config.seeds:
-            found[str(seed)] = each = self._part(f"seed-{seed}", partial(make, seed))
-            updates, timesteps, _ = self.used
-            self.used = Used(updates + each["updates"], timesteps + each["transitions"])
-            worst = self._worst(every["test"]["rho"] for every in found.values())
-            beat(pulse, self.used, **{"rho/score": worst, "seeds": float(len(found))})
+            found[str(seed)] = result
+            worst = self._worst(each["test"]["rho"] for each in found.values())
+            known = {"rho/score": worst, "seeds": float(len(found))}
+            beat(pulse, self.used, exact=True, **known)
 
     def _told(
         self, pulse: Pulse, updates: int, transitions: int, score: float | None = None
@@ -195,7 +191,8 @@ examples:
             self.run_of.say(f"update {updates}: worst so far {score:.4f}")
             rhos = [each["best"]["rho"] for each in self.found["trained"].values()]
             metrics["rho/validation"] = fmean([*rhos, score])
-        used = Used(self.used.updates + updates, self.used.timesteps + transitions)
+        before = self.used
+        used = Used(before.updates + updates, before.timesteps + transitions, before.steps)
         beat(pulse, used, **metrics)
 
     def result(self) -> dict[str, Any]:
@@ -222,7 +219,7 @@ examples:
         """Writes ``result.json``; a table of all responders."""
         result = self.result()
         if self.run_of.folder:
-            write_json(self.run_of.folder / "result.json", sealed(result))
+            write_json(self.run_of.folder / "result.json", result)
         rows = [("responder", "rho", "95 % interval", "moves", "unfinished")]
         for name, each in result["responders"].items():
             low, high = each["interval_95"]
@@ -278,7 +275,7 @@ def _fingerprint(player: Player, spec: GameSpec, episode: int = 0) -> str:
     rng = RowRandom.for_episode(row, torch.full_like(row, episode))
     with errors_of("player"):  # a model of another dimension, or of fewer points
         answers = ask_player(player, rho_starts(spec, _PROBES), coords, rng)
-    return digest_of(answers.cpu().numpy())
+    return digest_of(player.role, answers.cpu().numpy())
 
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:

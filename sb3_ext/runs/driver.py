@@ -182,9 +182,9 @@ def refuse_another(
         refuse_another(found.get(key), about.get(key), may_change, what, inner)
 
 
-def beat(pulse: Pulse, used: Used, **metrics: float) -> None:
-    """A pulse where a checkpoint would not be exact; raises `Ended`, which a job leaves alone."""
-    if not pulse(used, exact=False, **metrics):
+def beat(pulse: Pulse, used: Used, *, exact: bool = False, **metrics: float) -> None:
+    """A pulse where the job cannot end by itself; raises `Ended`, which a job leaves alone."""
+    if not pulse(used, exact=exact, **metrics):
         raise Ended
 
 

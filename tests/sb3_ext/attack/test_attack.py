@@ -91,12 +91,12 @@ def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
     assert main([*command, "--stop", "max_updates=5"]) == 0  # in the second seed
     assert "max_updates 5 reached" in capsys.readouterr().out
     assert list(json.loads((out / "result.json").read_text())["trained"]) == ["0"]
-    files = {file.name: file.stat().st_mtime_ns for file in out.glob("*.json")}
+    first = (out / "seed-0" / "manifest.json").stat().st_mtime_ns
     assert main(command) == 0
+    assert "searches given up" not in capsys.readouterr().err  # the exact part is done
     result = json.loads((out / "result.json").read_text())
     assert list(result["trained"]) == ["0", "2"]
-    kept = ("exact.json", "scripted.json", "seed-0.json")
-    assert {name: (out / name).stat().st_mtime_ns for name in kept}.items() <= files.items()
+    assert (out / "seed-0" / "manifest.json").stat().st_mtime_ns == first
     assert result["responders"] == attack("zeillinger", "seeds=[0, 2]")["responders"]
     assert attack("zeillinger", "seeds=[7]")["trained"]["7"]["test"] != result["worst"]
     # What was kept plays as it was measured, and can be attacked itself.
@@ -126,24 +126,6 @@ def test_folders_of_other_attacks_are_refused(finished, player, more, message, c
     assert main([player, *finished[1], *more]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
-
-
-@pytest.mark.parametrize("name", ["exact.json", "seed-0.json"])
-def test_a_changed_file_is_one_line(finished, name, capsys):
-    """Every number, word, key and bracket of a file counts."""
-    out, command = finished
-    file = out / name
-    text = file.read_text()
-    places = [match.start() for match in re.finditer(r'[0-9]|\w(?=")|[]{}[]', text)]
-    try:
-        for place in places[:: max(1, len(places) // 2)]:
-            other = "7" if text[place] != "7" else "3"
-            file.write_text(text[:place] + other + text[place + 1 :])
-            assert main(["zeillinger", *command, "--no-progress"]) == 2
-            (line,) = capsys.readouterr().err.splitlines()
-            assert f"{file} is damaged" in line
-    finally:
-        file.write_text(text)
 
 
 def test_nothing_is_trained_where_the_search_settles_everything():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import optuna
 from annotated_types import Le, Len
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler, RandomSampler
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from sb3_ext.config.checks import Registry
 from sb3_ext.config.reading import ConfigFile
@@ -59,28 +60,26 @@ class StudyConfig(ConfigFile):
     folder: ClassVar[str] = "tune"
     field: ClassVar[str] = "study"
 
-    name: Name = Field(description="name of the study in its storage")
-    target: Target = Field(description="the command, its configuration and options")
-    value: Annotated[list[str], Len(1)] = Field(
-        description="metrics of the command; the worst of them counts"
-    )
-    settings: dict[str, Any] = Field(
-        {}, description="dotted keys of the configuration with the same value in every trial"
-    )
-    direction: Literal["maximize", "minimize"] = Field(
-        description="larger or smaller values are better"
-    )
-    search: Annotated[dict[str, Any], Len(1)] = Field(
-        description="dotted keys of the configuration, each with a range or choices"
-    )
-    trials: PositiveCount = Field(description="trials of all workers together")
-    sampler: Annotated[
-        dict[str, Any], accepted_by(lambda data: from_data(SAMPLERS, "name", data))
-    ] = Field(description="name of one of Optuna's samplers, with its arguments")
-    pruner: Annotated[
-        dict[str, Any], accepted_by(lambda data: from_data(PRUNERS, "name", data))
-    ] = Field(description="name of one of Optuna's pruners, with its arguments")
-    seed: Annotated[Count, Le(2**32 - 1)] = Field(description="seed of the sampled values")
+    name: Name
+    """name of the study in its storage"""
+    target: Target
+    """the command, its configuration and options"""
+    value: Annotated[list[str], Len(1)]
+    """metrics of the command; the worst of them counts"""
+    settings: dict[str, Any] = {}  # noqa: RUF012
+    """dotted keys of the configuration with the same value in every trial"""
+    direction: Literal["maximize", "minimize"]
+    """larger or smaller values are better"""
+    search: Annotated[dict[str, Any], Len(1)]
+    """dotted keys of the configuration, each with a range or choices"""
+    trials: PositiveCount
+    """trials of all workers together"""
+    sampler: Annotated[dict[str, Any], accepted_by(partial(from_data, SAMPLERS, "name"))]
+    """name of one of Optuna's samplers, with its arguments"""
+    pruner: Annotated[dict[str, Any], accepted_by(partial(from_data, PRUNERS, "name"))]
+    """name of one of Optuna's pruners, with its arguments"""
+    seed: Annotated[Count, Le(2**32 - 1)]
+    """seed of the sampled values"""
 
     @model_validator(mode="after")
     def _fits(self) -> StudyConfig:

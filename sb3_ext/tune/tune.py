@@ -1,7 +1,7 @@
 """Search hyperparameters with Optuna, with one worker or many.
 
 A trial is a command of this package with sampled values; the study reads its metrics. The same
-command on another machine, with the same storage, adds a worker.
+command once more, here or on another machine with the same storage, adds a worker.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import importlib
 import json
 import os
 import shlex
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Mapping
@@ -26,10 +24,8 @@ import sqlalchemy.exc
 import yaml
 from filelock import FileLock
 from optuna.exceptions import OptunaError, TrialPruned
-from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.storages import RDBStorage, RetryFailedTrialCallback, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
-from optuna.visualization import matplotlib as plots
 
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.checks import one_line, unknown_word
@@ -46,12 +42,6 @@ SILENT_INTERVALS = 6
 """A worker without a heartbeat for this many intervals counts as dead."""
 RETRIES = 3
 """A trial whose workers died more often than this is left."""
-PLOTS: dict[str, Any] = {
-    "history": plots.plot_optimization_history,
-    "importances": partial(plots.plot_param_importances, evaluator=PedAnovaImportanceEvaluator()),
-    "intermediate": plots.plot_intermediate_values,
-    "slices": plots.plot_slice,
-}
 _LOOK_SECONDS = 0.3
 
 
@@ -70,7 +60,7 @@ class Tune(Job[StudyConfig]):
     about = __doc__ or ""
     examples = """\
 examples:
-  python -m sb3_ext.tune train --workers 2
+  python -m sb3_ext.tune train
   python -m sb3_ext.tune attack --storage postgresql://host/studies --set trials=100
 """
     Config = StudyConfig
@@ -95,10 +85,8 @@ examples:
         text = "Optuna's storage, such as postgresql://... (default: an SQLite file in the folder)"
         add("--storage", help=text)
         add("--trials", type=int, help="trials of all workers together (default: as in the file)")
-        add("--workers", type=int, default=1, help="processes on this machine (default 1)")
         text = "seconds between heartbeats; a worker that misses six counts as dead (default 10)"
         add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
-        add("--worker-of", type=int, help=argparse.SUPPRESS)
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> StudyConfig:
@@ -127,12 +115,9 @@ examples:
             try:
                 with FileLock(Path(self.run_of.folder or ".", "study.lock")):  # tables: once
                     self._open()
-                (self._supervise if self.run_of.given.workers > 1 else self._work)(pulse)
+                self._work(pulse)
             except (OptunaError, sqlalchemy.exc.SQLAlchemyError) as error:
                 raise RuntimeError(f"storage: {one_line(error)}") from error
-        done = sum(trial.state.is_finished() for trial in self._counted())
-        if not self._stopped and done < self.config.trials:
-            raise RuntimeError(f"all workers ended after {done} of {self.config.trials} trials")
 
     def _open(self) -> None:
         given, config = self.run_of.given, self.config
@@ -164,8 +149,7 @@ examples:
         return [trial for trial in self.study.get_trials(deepcopy=False) if counts(trial)]
 
     def _goes_on(self, pulse: Pulse, **metrics: float) -> bool:
-        alive = self.run_of.given.worker_of in (None, os.getppid())
-        self._stopped |= not (alive and pulse(Used(), exact=False, **metrics))
+        self._stopped |= not pulse(Used(), exact=False, **metrics)
         return not self._stopped
 
     def _look(self, pulse: Pulse) -> bool:
@@ -176,22 +160,6 @@ examples:
             found = {"value": float(trial.value or 0.0), "best": self.study.best_value}
             self._goes_on(pulse, trials=float(self._seen), **found)
         return self._goes_on(pulse)
-
-    def _supervise(self, pulse: Pulse) -> None:
-        """Runs this command in this many processes, each with one worker, until all have ended."""
-        given = self.run_of.given
-        one = ["--workers", "1", "--worker-of", str(os.getpid())]
-        line = [sys.executable, "-m", "sb3_ext.tune", *given.arguments, *one]
-        # Ctrl-C on the terminal reaches this process alone, which hands it on once.
-        alone: dict[str, Any] = {"start_new_session": True, "stdout": subprocess.DEVNULL}
-        workers = [subprocess.Popen(line, **alone) for _ in range(given.workers)]
-        told = False
-        while any(worker.poll() is None for worker in workers):
-            if not told and not self._look(pulse):
-                told = True
-                for worker in workers:
-                    worker.terminate()
-            time.sleep(_LOOK_SECONDS)
 
     def _work(self, pulse: Pulse) -> None:
         while self._look(pulse):
@@ -242,10 +210,9 @@ examples:
         return config.worst(measured)
 
     def report(self) -> str:
-        """Writes what was found: a table, Optuna's plots, the best configuration."""
+        """Writes what was found: a table and the best configuration."""
         folder = self.run_of.folder
-        if self.run_of.given.worker_of is not None or folder is None:
-            return ""  # the first process alone tells
+        assert folder is not None
         frame = self.study.trials_dataframe(("number", "state", "value", "params", "user_attrs"))
         if frame.empty:
             return "no trials"
@@ -262,25 +229,7 @@ examples:
         text = yaml.safe_dump(json.loads(made), sort_keys=False)
         heading = f"# Trial {best.number} of {self.study.study_name}, value {best.value:.6g}:\n"
         write_text_durably(path, f"{heading}# {line}\n{text}")
-        self._plot(folder)
         return f"{table}\n\nresults are in {folder}; train with the best:\n{line}"
-
-    def _plot(self, folder: Path) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # experimental, too few trials, equal limits
-            try:
-                from matplotlib import pyplot
-            except ImportError:
-                self.run_of.say("no plots without matplotlib: pip install 'resgym[plots]'")
-                return
-            pyplot.switch_backend("Agg")
-            for name, draw in PLOTS.items():
-                try:
-                    draw(self.study)
-                    pyplot.savefig(folder / f"{name}.png", bbox_inches="tight")
-                except (RuntimeError, ValueError) as error:  # too few trials, or all are equal
-                    self.run_of.say(f"no plot of {name}: {one_line(error)}")
-                pyplot.close("all")
 
 
 def _command(name: str) -> type[Job[Any]]:

@@ -14,17 +14,10 @@ import yaml
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from sb3_ext.tune.tune import ERROR, PLOTS, counts, main
+from sb3_ext.tune.tune import ERROR, counts, main
 from tests.sb3_ext.tune.parabola import study
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(autouse=True)
-def without_plots(request, monkeypatch):
-    """They take a second each; one test looks at them."""
-    for name in [] if "plots" in request.node.name else list(PLOTS):
-        monkeypatch.delitem(PLOTS, name)
 
 
 def tune(folder, *more, **changes):
@@ -184,7 +177,7 @@ def test_hopeless_trials_are_pruned_and_without_a_pruner_none_is(tmp_path):
     assert [trial.state for trial in trials_of(tmp_path / "ended")] == [t.state for t in found]
 
 
-def test_results_are_a_table_plots_and_the_best_file(tmp_path, capsys):
+def test_results_are_a_table_and_the_best_file(tmp_path, capsys):
     assert tune(tmp_path, trials=8) == 0
     heading, first, *_ = capsys.readouterr().out.splitlines()
     best = min(trials_of(tmp_path), key=lambda trial: trial.value)
@@ -192,8 +185,6 @@ def test_results_are_a_table_plots_and_the_best_file(tmp_path, capsys):
     assert shown["number"] == str(best.number)
     assert (shown["state"], float(shown["value"])) == ("COMPLETE", pytest.approx(best.value))
     assert yaml.safe_load((tmp_path / "best.yml").read_text())["x"] == best.params["x"]
-    for name in ("history", "importances", "intermediate", "slices"):
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     # Another study of the same name is refused.
     assert tune(tmp_path, search={"x": {"low": -10.0, "high": 11.0}}) == 2
     assert "holds a run with another search" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``python -m sb3_ext.tune train --workers 2``."""
+"""``python -m sb3_ext.tune train``."""
 
 from sb3_ext.runs.command import start
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import os
 
 import pytest
 
 from resgym.measure.plots import plot_curves
 from sb3_ext.train import curves
-from sb3_ext.train.curves import curves_of, main, read_curves
+from sb3_ext.train.curves import main, read_curves
 
 HISTORY = [
     {"updates": 0, "rho": {"random": 0.1, "choose_first": 0.02}},
-    {"updates": 50, "rho": {"random": 0.2}, "share": {"choose_first": [0.5, 0.6]}},
+    {"updates": 50, "rho": {"random": 0.2}, "score": 0.2},
     {"updates": 100, "rho": {"random": 0.3}, "interval_95": {"random": [0.25, 0.35]}},
 ]
 EVALUATIONS = [
@@ -46,38 +45,23 @@ def test_both_kinds_of_runs_are_read(runs):
     first, second = read_curves(runs / "two")
     assert (first.label, first.x, first.y) == ("host-agent", [0, 10], [0.1, 0.3])
     assert second.label == "host-random"
-    (share,) = read_curves(runs / "one", share=True)
-    assert (share.label, share.x, share.y, share.band) == ("choose_first", [50], [0.5], [])
 
 
 def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
     drawn = []
-    monkeypatch.setattr(
-        curves,
-        "plot_curves",
-        lambda lines, *rest, **more: (
-            drawn.append((lines, more)) or plot_curves(lines, *rest, **more)
-        ),
-    )
-    target, (one, two) = runs / "curve.png", (str(runs / "one"), str(runs / "two"))
-    for given in ([one], [one, two], ["--share", one]):
-        assert main([*given, "--out", str(target)]) == 0
-    labels = [[curve.label for curve in lines] for lines, _ in drawn]
-    assert labels[0] == ["random", "choose_first"]
-    assert labels[1] == ["one: random", "one: choose_first", "two: host-agent", "two: host-random"]
-    assert drawn[2][1]["levels"] == {"optimum": 1.0}
-    assert target.read_bytes().startswith(b"\x89PNG")
-    assert capsys.readouterr().out == f"written to {target}\n" * 3
-    assert main(["--share", two, "--out", str(target)]) == 2
-    assert "run must be a folder with shares of an optimum in" in capsys.readouterr().err
 
+    def draw(lines, *rest, **more):
+        drawn.append([curve.label for curve in lines])
+        return plot_curves(lines, *rest, **more)
 
-def test_runs_of_one_name_are_told_apart(runs):
-    for parent in ("a", "b"):
-        (runs / parent).mkdir()
-        os.rename(runs / ("one" if parent == "a" else "two"), runs / parent / "run")
-    named = curves_of([runs / "a" / "run", runs / "b" / "run"])
-    assert (named[0].label, named[-1].label) == ("a/run: random", "b/run: host-random")
+    monkeypatch.setattr(curves, "plot_curves", draw)
+    monkeypatch.chdir(runs)
+    for given in (["one"], ["one", "two"]):
+        assert main([*given, "--out", "curve.png"]) == 0
+    assert drawn[0] == ["random", "choose_first"]
+    assert drawn[1] == ["one: random", "one: choose_first", "two: host-agent", "two: host-random"]
+    assert (runs / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out == "written to curve.png\n" * 2
 
 
 @pytest.mark.parametrize(

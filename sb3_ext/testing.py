@@ -67,7 +67,7 @@ def smoke_pipeline(
     """Take a model the whole way at a small size, and check what every stage must keep.
 
     After learning at least one parameter has changed and all are finite numbers; the loaded model
-    has the weights of the saved one bit for bit and predicts the same on fresh observations; no
+    has the weights of the saved one bit for bit and predicts the same in games that it plays; no
     prediction, with or without exploration, is illegal.
 
     Args:
@@ -94,47 +94,49 @@ def smoke_pipeline(
             where = f"{name}: {algorithm.__name__} on {env_id}"
             raise AssertionError(f"{where}: {type(error).__name__}: {one_line(error)}") from error
 
+    with stage("environment"):
+        env, other = (_make_env(env_id, n_envs, env_kwargs or {}, masks) for _ in range(2))
+    with stage("model"):
+        is_dict = isinstance(env.observation_space, spaces.Dict)
+        policy = "MultiInputPolicy" if is_dict else "MlpPolicy"
+        small = _OFF_POLICY if issubclass(algorithm, OffPolicyAlgorithm) else _ON_POLICY
+        model = algorithm(env=env, **{"policy": policy, **_SMALL, **small, **hyperparams})
+        before = [value.detach().clone() for value in model.policy.parameters()]
+    with stage("learn"):
+        model.learn(n_timesteps)
+    with stage("update"):
+        check_finite(model)
+        same = map(torch.equal, before, model.policy.parameters())
+        _require(not all(same), "learning changed no parameter")
     with tempfile.TemporaryDirectory() as folder:
-        with stage("environment"):
-            env, other = (_make_env(env_id, n_envs, env_kwargs or {}, masks) for _ in range(2))
-        with stage("model"):
-            is_dict = isinstance(env.observation_space, spaces.Dict)
-            policy = "MultiInputPolicy" if is_dict else "MlpPolicy"
-            small = _OFF_POLICY if issubclass(algorithm, OffPolicyAlgorithm) else _ON_POLICY
-            given = {"policy": policy, **_SMALL, **small, **hyperparams}
-            model = algorithm(env=env, **given)
-            before = [value.detach().clone() for value in model.policy.parameters()]
-        with stage("learn"):
-            model.learn(n_timesteps)
-        with stage("update"):
-            check_finite(model)
-            same = map(torch.equal, before, model.policy.parameters())
-            _require(not all(same), "learning changed no parameter")
         with stage("save"):
             model.save(Path(folder, "model.zip"))
         with stage("load"):
             loaded = algorithm.load(Path(folder, "model.zip"), device=model.device)
             weights = [each.policy.state_dict().values() for each in (model, loaded)]
             _require(all(map(torch.equal, *weights)), "the weights are not those that were saved")
+    key = mask_key(other.observation_space, other.action_space)
+    legal: Any = None
+    observation: Any = other.reset()
+    for _ in range(_FRESH_STEPS):
+        if masks and key is not None:
+            legal = np.asarray(observation[key], dtype=bool)
+        elif masks and other.has_attr("action_masks"):
+            legal = np.asarray(environment_masks(other), dtype=bool)
+        more = {"action_masks": legal} if masks else {}
         with stage("predict"):
-            fresh = list(_fresh_observations(other))
-            for observation, legal in fresh:
-                mask = {"action_masks": legal} if masks else {}
-                one, two = (
-                    each.predict(observation, deterministic=True, **mask)[0]
-                    for each in (model, loaded)
-                )
-                _require(np.array_equal(one, two), "the loaded model predicts other actions")
-        checked = masks and fresh[0][1] is not None
+            greedy, again = (
+                each.predict(observation, deterministic=True, **more)[0] for each in (model, loaded)
+            )
+            _require(np.array_equal(greedy, again), "the loaded model predicts other actions")
         with stage("legal"):
-            for observation, legal in fresh if checked else ():
-                for greedy in (True, False):
-                    actions, _ = loaded.predict(
-                        observation, deterministic=greedy, action_masks=legal
-                    )
-                    fine = legal[np.arange(len(legal)), actions].all()
-                    _require(fine, f"got the actions {actions}; legal are {legal.astype(int)}")
-    return SmokeReport(model.num_timesteps, num_updates(model), checked)
+            drawn, _ = loaded.predict(observation, **more)
+            for actions in (greedy, drawn):
+                fine = legal is None or legal[np.arange(len(legal)), actions].all()
+                _require(fine, f"got the actions {actions}; legal are {legal}")
+        with stage("environment"):
+            observation = other.step(drawn)[0]
+    return SmokeReport(model.num_timesteps, num_updates(model), legal is not None)
 
 
 def _make_env(env_id: str, n_envs: int, given: Mapping[str, Any], masks: bool) -> VecEnv:
@@ -147,22 +149,3 @@ def _make_env(env_id: str, n_envs: int, given: Mapping[str, Any], masks: bool) -
 def _require(condition: object, message: str) -> None:
     if not condition:
         raise AssertionError(message)
-
-
-def _fresh_observations(env: VecEnv) -> Iterator[tuple[Any, Any]]:
-    """Observations of a few steps of random legal play, and the legal actions `[N, A]` or None."""
-    rng = np.random.default_rng(12_345)
-    env.seed(12_345)
-    env.action_space.seed(12_345)
-    observation: Any = env.reset()
-    key = mask_key(env.observation_space, env.action_space)
-    for _ in range(_FRESH_STEPS):
-        legal = None if key is None else np.asarray(observation[key], dtype=bool)
-        if key is None and env.has_attr("action_masks"):
-            legal = np.asarray(environment_masks(env), dtype=bool)
-        yield observation, legal
-        if legal is None:
-            actions = np.stack([env.action_space.sample() for _ in range(env.num_envs)])
-        else:
-            actions = np.where(legal, rng.random(legal.shape), -1.0).argmax(axis=1)
-        observation = env.step(actions)[0]

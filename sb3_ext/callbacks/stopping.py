@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from stable_baselines3.common.logger import KVWriter
 
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import as_tensor, stop_training
-from sb3_ext.runs.stopping import Condition, StopRules, load_states, parse_conditions
+from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
 
 
 class LastLogged(KVWriter):
@@ -121,10 +120,10 @@ class StopBy(ByConditions):
 class StopConditions(StopBy):
     """End `learn` by rules that count from the beginning of the run.
 
-    The arguments are those of `StopRules`. Seconds count training time over all resumes.
+    The arguments are those of `Rules`. Seconds count training time over all resumes.
     """
 
-    __signature__ = inspect.signature(StopRules)
+    __signature__ = Rules.__signature__
 
     def __init__(self, **rules: Any) -> None:
         super().__init__(StopRules(**rules))

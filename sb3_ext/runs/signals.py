@@ -28,7 +28,7 @@ def before_training() -> Iterator[None]:
 
     A SIGUSR1 does nothing, a SIGTERM is as in `blocks_are_left`.
     """
-    if not _in_main_thread() or not hasattr(signal, "SIGUSR1"):  # not on Windows
+    if not hasattr(signal, "SIGUSR1"):  # not on Windows
         yield
         return
     with _handled(signal.SIGUSR1, signal.SIG_IGN), blocks_are_left():
@@ -47,10 +47,7 @@ def while_importing(message: str) -> Iterator[None]:
         os.write(2, f"{message}\n".encode())
         os._exit(128 + number)
 
-    if not _in_main_thread() or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
-        yield
-        return
-    with _handled(signal.SIGINT, end), _handled(signal.SIGTERM, end):
+    with _handled(signal.SIGINT, end, signal.default_int_handler), _handled(signal.SIGTERM, end):
         yield
 
 
@@ -61,10 +58,7 @@ def blocks_are_left() -> Iterator[None]:
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(TERMINATED)
 
-    if not _in_main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    with _handled(signal.SIGTERM, leave):
+    with _handled(signal.SIGTERM, leave, signal.SIG_DFL):
         yield
 
 
@@ -76,9 +70,13 @@ def handle_again(number: int) -> None:
 
 
 @contextmanager
-def _handled(number: int, handler: Any) -> Iterator[None]:
-    """A signal has this handler while the block lasts, and then the one of before."""
-    before = signal.signal(number, handler)
+def _handled(number: int, handler: Any, instead_of: Any = None) -> Iterator[None]:
+    """A signal has this handler in the block, in the main thread and in the place of the other."""
+    before = signal.getsignal(number)
+    if not _in_main_thread() or instead_of not in (None, before):
+        yield
+        return
+    signal.signal(number, handler)
     try:
         yield
     finally:

@@ -10,11 +10,21 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 from sb3_ext.config.checks import Registry, check_count, check_number, unknown_word
 from sb3_ext.config.reading import split_setting
-from sb3_ext.config.sections import ConfigError, errors_of, from_data
+from sb3_ext.config.sections import (
+    ConfigError,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    checked,
+    errors_of,
+    from_data,
+    read_section,
+)
 
 
 class Condition(ABC):
@@ -138,7 +148,22 @@ def load_states(
         condition.load_state_dict(state)
 
 
-RULES = ("max_updates", "max_timesteps", "max_episodes", "max_seconds", "until")
+class Rules(Section):
+    """What ends work; the first exhausted budget does, or all conditions holding."""
+
+    max_updates: PositiveCount | None = None
+    """gradient updates"""
+    max_timesteps: PositiveCount | None = None
+    """transitions collected"""
+    max_episodes: PositiveCount | None = None
+    """episodes ended in all rows together"""
+    max_seconds: PositiveNumber | None = None
+    """seconds while `StopRules.start` was called last and not `pause`"""
+    until: Annotated[list[Any], checked(partial(parse_conditions, name=""))] = []  # noqa: RUF012
+    """conditions on metrics, as `parse_conditions` reads them"""
+
+
+RULES = tuple(Rules.model_fields)
 
 
 class Ended(Exception):
@@ -146,40 +171,19 @@ class Ended(Exception):
 
 
 class StopRules:
-    """Stop rules: the first exhausted budget ends the work, or all conditions holding.
+    """What is used of `Rules`, and which of them ended the work.
 
     Args:
-        max_updates: gradient updates.
-        max_timesteps: transitions collected.
-        max_episodes: episodes ended in all rows together.
-        max_seconds: seconds while `start` was called last and not `pause`.
-        until: conditions on metrics, as `parse_conditions` reads them.
+        **rules: see `Rules`; at least one.
 
     Attributes:
         reason: what ended the work, None if nothing did.
     """
 
-    def __init__(
-        self,
-        *,
-        max_updates: int | None = None,
-        max_timesteps: int | None = None,
-        max_episodes: int | None = None,
-        max_seconds: float | None = None,
-        until: Any = None,
-    ) -> None:
-        counts = {
-            "max_updates": max_updates,
-            "max_timesteps": max_timesteps,
-            "max_episodes": max_episodes,
-        }
-        self.budgets: dict[str, float] = {
-            name: check_count(name, count) for name, count in counts.items() if count is not None
-        }
-        if max_seconds is not None:
-            seconds = check_number("max_seconds", max_seconds, low=0, above=True)
-            self.budgets["max_seconds"] = seconds
-        self.conditions = [] if until is None else parse_conditions(until)
+    def __init__(self, **rules: Any) -> None:
+        self.budgets = dict(read_section(Rules, rules))
+        self.conditions: list[Condition] = self.budgets.pop("until")
+        self.budgets = {k: budget for k, budget in self.budgets.items() if budget is not None}
         if not self.budgets and not self.conditions:
             raise ValueError(f"give at least one of {', '.join(RULES)}")
         self.reason: str | None = None
@@ -236,7 +240,7 @@ def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> Sto
         known: the rules that the command can follow.
 
     Raises:
-        ConfigError: there is no such rule, it is not one of this command, or its value is wrong.
+        ValueError: there is no such rule, it is not one of this command, or its value is wrong.
     """
     if not given:
         return None
@@ -248,7 +252,7 @@ def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> Sto
         if name == "until":
             value = [*values.get(name, []), *(value if isinstance(value, list) else [value])]
         values[name] = value
-    with errors_of("--stop"):
+    with errors_of("--stop", ValueError):
         rules = StopRules(**values)
     rules.start()
     return rules

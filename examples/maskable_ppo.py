@@ -5,7 +5,7 @@ from sb3_contrib import MaskablePPO
 
 import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 
 
 def main(timesteps: int = 200_000) -> float:

@@ -4,7 +4,7 @@ import gymnasium
 
 import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.ddqn import DDQN
 
 

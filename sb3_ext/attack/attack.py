@@ -29,9 +29,9 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.ahead import Ahead
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.best import save_player
-from sb3_ext.cluster.pieces import Spread, spreading
+from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
+from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.ddqn import DDQN

@@ -14,9 +14,9 @@ from sb3_ext.adapter.sb3_private import walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback, stop_training
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count
-from sb3_ext.runs.folder import going_on_without
+from sb3_ext.runs.command import RunSignals
+from sb3_ext.runs.files import going_on_without
 from sb3_ext.runs.ranks import ranks_of
-from sb3_ext.runs.signals import RunSignals
 
 
 class Checkpoints(PeriodicCallback):

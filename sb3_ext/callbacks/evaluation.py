@@ -1,18 +1,34 @@
-"""SB3's evaluation callback, safe against kills, time limits and full disks."""
+"""Evaluate a model during training: by rewards as SB3 does, by rho, and by games to read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from sb3_ext.checkpoints.best import save_model
+from resgym.measure.games import sample_games
+from resgym.measure.optimum import SCRIPTED
+from resgym.measure.rho import rho
+from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
+from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
+from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.model_state import load_vec_env_state, vec_env_state
-from sb3_ext.runs.files import rename_durably
-from sb3_ext.runs.folder import going_on_without
+from sb3_ext.checkpoints.policy_file import save_model, save_player
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import check_arguments
+from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
+from sb3_ext.runs.files import RunFolder, going_on_without, rename_durably, write_text_durably
+
+if TYPE_CHECKING:
+    from resgym.measure.games import GameRecord
 
 _REMEMBERED = (
     *(f"evaluations_{name}" for name in ("timesteps", "results", "length", "successes")),
@@ -63,3 +79,240 @@ class Evaluation(EvalCallback):
             setattr(self, name, state[name])
         if state["environment"] is not None:
             load_vec_env_state(self.eval_env, state["environment"])
+
+
+def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
+    """Return the greedy player of an SB3 model or policy; it follows the model's training.
+
+    Raises:
+        ValueError: the observations are not those of a one-seat environment.
+    """
+    policy = getattr(model, "policy", model)
+    role, points = seat_of(policy)
+    if len(getattr(points, "shape", None) or ()) != 2:
+        observed = policy.observation_space
+        raise ValueError(f"{name}: observes {observed}, not the points [P, D] of a game")
+    about: dict[str, Any] = {
+        "scale_observation": float(points.high.max()) <= 1.0,
+        "device": policy.device,
+        "name": name,
+    }
+    if hasattr(policy, "lstm_actor"):
+        return RecurrentPlayer(role, partial(recurrent_scores, policy), points.shape, **about)
+    return ScoringPlayer(role, partial(action_scores, policy), points.shape, **about)
+
+
+class GamesAgainst(PeriodicCallback):
+    """Let the model play fixed opponents from the same starts every time, without exploring.
+
+    It also acts at the end, unless that version has been played already.
+
+    Args:
+        opponents: players of the other seat, by name or as objects.
+        every: how often.
+        game: as `resgym.rho`: ``games`` against each opponent, ``seed``, which fixes the starts
+            (keep it apart from those of training), sizes; default: the model's own sizes.
+    """
+
+    remembered: ClassVar[tuple[str, ...]] = ("_played",)
+    default_games: ClassVar[int] = 2000
+
+    def __init__(
+        self, opponents: Sequence[Any], every: Every | Mapping[str, Any], **game: Any
+    ) -> None:
+        super().__init__(every)
+        if isinstance(opponents, str) or not opponents:
+            raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
+        self.opponents = {player_name(opponent): opponent for opponent in opponents}
+        self.game = {"games": self.default_games, "seed": 0, **game}
+        check_arguments(partial(rho, None, None), self.game)
+        check_count("games", self.game["games"])
+        self._played: int | None = None  # updates of the version that has played last
+
+    def _on_training_start(self) -> None:
+        self._role, points = seat_of(self.model)
+        other: Any = "agent" if self._role == "host" else "host"
+        self._players = {
+            name: resolve_player(opponent, other) for name, opponent in self.opponents.items()
+        }
+        rows, dimension = points.shape
+        self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
+
+    def _pairs(self) -> Iterator[tuple[str, tuple[Any, Any]]]:
+        """Each opponent's name, with the host and the agent of its games."""
+        mine, self._played = player_of(self.model), num_updates(self.model)
+        for name, other in self._players.items():
+            yield name, (mine, other) if self._role == "host" else (other, mine)
+
+    def _on_training_end(self) -> None:
+        if self._played != num_updates(self.model):
+            self.act()
+
+
+class RhoEvaluation(GamesAgainst):
+    """Measure the model's rho from the same starts every time, also at the end.
+
+    Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the share of games that the
+    host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for the
+    model (a host's longest, an agent's shortest). For a host also ``rho_share/<opponent>``, rho as
+    a share of the optimum against deterministic scripted agents; a lower bound if the search was
+    given up.
+
+    The score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against
+    a named opponent. The best model has the highest score for a host, the lowest for an agent.
+
+    Starts, games and players use random numbers of their own, so a run with evaluations learns the
+    same as one without.
+
+    Arguments that are not told here are those of `GamesAgainst`.
+
+    Args:
+        best: ``worst``, ``mean`` or the name of an opponent.
+        save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
+            policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
+        at_start: also evaluate the untrained model.
+
+    Attributes:
+        history: one dict per evaluation: updates, transitions, seconds, rho and its 95 % interval
+            by opponent, score; for a host also ``share`` by opponent, as lower and upper bound.
+        best_score: the best score so far, None before the first evaluation.
+        optima: for a host, after the first evaluation: the optimal rho by opponent from these
+        starts, as lower and upper bound, or None.
+    """
+
+    remembered = (*GamesAgainst.remembered, "best_score", "history")
+
+    def __init__(
+        self,
+        opponents: Sequence[Any],
+        every: Every | Mapping[str, Any],
+        *,
+        best: str = "worst",
+        save_path: str | Path | None = None,
+        at_start: bool = False,
+        **game: Any,
+    ) -> None:
+        super().__init__(opponents, every, **game)
+        if best not in ("worst", "mean", *self.opponents):
+            raise ValueError(
+                f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
+            )
+        self.best, self.at_start = best, at_start
+        self.save_path = None if save_path is None else Path(save_path)
+        self.history: list[dict[str, Any]] = []
+        self.best_score: float | None = None
+        self.optima: dict[str, tuple[float, float] | None] = {}
+
+    def _on_training_start(self) -> None:
+        super()._on_training_start()
+        earlier = self.history[-1]["training_seconds"] if self.history else 0.0
+        self._begin = time.monotonic() - earlier
+        if self.at_start and not self.history:
+            self.evaluate()
+
+    def act(self) -> None:
+        """Evaluates."""
+        self.evaluate()
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates now; returns rho by opponent."""
+        begin = time.monotonic()
+        measured = {}
+        for name, pair in self._pairs():
+            # The search asks other players too often for a training that waits.
+            optimum = self.optima.get(name, type(pair[1]) in SCRIPTED)
+            game = {**self._game, "optimum": optimum}
+            measured[name] = rho(*pair, **game)
+            self.optima[name] = measured[name].optimum
+        results = {name: each.rho for name, each in measured.items()}
+        score, sign = self._score(results), 1 if self._role == "host" else -1
+        entry = {
+            "updates": num_updates(self.model),
+            "transitions": self.num_timesteps,
+            "training_seconds": begin - self._begin,
+            "rho": results,
+            "interval_95": {name: list(each.interval) for name, each in measured.items()},
+            "score": score,
+            "share": {name: list(each.share) for name, each in measured.items() if each.share},
+            **self._details(),
+        }
+        self.history.append(entry)
+        better = self.best_score is None or sign * score > sign * self.best_score
+        if better:
+            self.best_score = score
+        if self.save_path is not None:
+            self._save(self.save_path, better)
+        values: dict[str, Any] = {f"rho/{name}": value for name, value in results.items()}
+        for each in walk_callbacks(self.locals.get("callback")):
+            if hasattr(each, "observe"):
+                each.observe({**values, "rho/best": self.best_score, "rho/score": score})
+        for name, found in measured.items():
+            values[f"win_rate/{name}"] = found.win_rate
+            values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest
+            if found.share:
+                values[f"rho_share/{name}"] = found.share[0]
+        for key, value in {**values, "rho/best": self.best_score}.items():
+            self.logger.record(key, value)
+        self._begin += time.monotonic() - begin  # only training counts
+        return results
+
+    def _save(self, folder: Path, better: bool) -> None:
+        if better:
+            with going_on_without("best model", folder):
+                save_player(folder / "best", self.model, self.history[-1])
+        with going_on_without("history", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            RunFolder(folder).write_json("rho.json", self.history)
+
+    def _score(self, results: dict[str, float]) -> float:
+        worst = min if self._role == "host" else max
+        scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
+        return scores[self.best]
+
+    def _details(self) -> dict[str, Any]:
+        """What else an entry of the history says, as plain data; called after `_score`."""
+        return {}
+
+
+def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecord]) -> None:
+    """Write games into a folder, which is made if needed: ``<name>.txt`` and ``<name>.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
+    data = json.dumps([record.to_dict() for record in records])
+    stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+    write_text_durably(folder / f"{stem}.json", f"{data}\n")
+
+
+class SampleGames(GamesAgainst):
+    """Play whole games without exploring and write them as text and JSON, also at the end.
+
+    The folder ``<run_dir>/games/<updates>/`` gets ``<opponent>.txt`` to read and
+    ``<opponent>.json``, a list of games with positions, the host's sets and the agent's axes. The
+    starts are the same each time, so that versions can be compared.
+
+    Arguments that are not told here are those of `GamesAgainst`; by default there are 3 games.
+
+    Args:
+        run_dir: the folder of the run.
+    """
+
+    default_games = 3
+
+    def __init__(
+        self,
+        run_dir: str | os.PathLike[str],
+        opponents: Sequence[Any],
+        every: Every | Mapping[str, Any],
+        **game: Any,
+    ) -> None:
+        super().__init__(opponents, every, **game)
+        self.folder = Path(run_dir) / "games"
+
+    def act(self) -> None:
+        """Plays and writes."""
+        updates = num_updates(self.model)
+        for name, pair in self._pairs():
+            records = sample_games(*pair, **self._game)
+            title = f"trained {self._role} against {name}, after {updates} updates"
+            write_games(self.folder / f"{updates:09d}", name, title, records)

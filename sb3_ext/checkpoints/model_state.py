@@ -28,7 +28,8 @@ from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.adapter.sb3_private import COUNTERS, OBSERVATIONS, forget_observation
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.runs.checkpoint import CheckpointError, CheckpointWarning, errors_named
+from sb3_ext.runs.checkpoint import CheckpointError, errors_named
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.runs.ranks import ranks_of
 
 

@@ -1,6 +1,7 @@
-"""One policy as one ``.safetensors`` file: its weights, and its description as metadata.
+"""Saved versions of a model for playing: checkpoints, SB3's files, and one ``.safetensors`` file.
 
-The shipped players are such files, and so is ``model.safetensors`` of a model card
+The latter has the weights and the description of a policy as metadata. The shipped players are
+such files, and so is ``model.safetensors`` of a model card
 (docs/scoreboard.md). Reading one runs no code.
 """
 
@@ -17,9 +18,10 @@ from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.runs.checkpoint import CheckpointError, errors_named
+from sb3_ext.runs.checkpoint import CheckpointError, errors_named, save_checkpoint
+from sb3_ext.runs.files import rename_durably
 
 MODEL, CONFIG = "model.safetensors", "config.json"
 """Files of a card's folder: a file as above, and what it is made of, for people."""
@@ -75,3 +77,40 @@ def read_card(folder: Path, device: torch.device | str = "cpu") -> BasePolicy:
     if described != json.loads(json.dumps(describe_policy(policy))):
         raise CheckpointError(f"{file}: policy: is not the one of {MODEL}")
     return policy
+
+
+def save_model(path: Path, model: Any) -> None:
+    """Write a model's SB3 file; the old file stays until the new one is complete.
+
+    ``path`` ends in ``.zip``. A model with NaN weights is refused.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new.zip")
+    try:
+        model.save(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True) -> None:
+    """Write a version of a model as a checkpoint without pickles.
+
+    Args:
+        path: the checkpoint's directory.
+        model: the model whose policy plays; without ``archive`` it may be the policy itself.
+        evaluation: the measurements of this version, as plain data.
+        archive: also write SB3's file, as ``<path>_model.zip`` for a path ``best``, otherwise as
+        ``<path>.zip``.
+    """
+    if archive:  # first, since it refuses a model that a NaN has spoiled
+        name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"
+        save_model(path.with_name(name), model)
+    policy = getattr(model, "policy", model)
+    state = {
+        "evaluation": evaluation,
+        "network": network_description(policy),
+        "policy": dict(policy.state_dict()),
+    }
+    save_checkpoint(path, state, latest=False)

@@ -24,12 +24,12 @@ from sb3_ext.checkpoints.model_state import (
 )
 from sb3_ext.runs.checkpoint import (
     CheckpointError,
-    CheckpointWarning,
     checkpoint_name,
     errors_named,
     read_checkpoint,
     save_checkpoint,
 )
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.runs.ranks import ranks_of
 
 

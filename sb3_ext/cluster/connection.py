@@ -1,17 +1,25 @@
-"""A Ray cluster to work on: the one that is in use, one at an address, or one of our own."""
+"""A Ray cluster to work on: in use, at an address, or our own; and `map` on it.
+
+docs/cluster.md lists the guarantees.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from typing import Any
 
-from sb3_ext.config.checks import one_line
-from sb3_ext.runs.signals import blocks_are_left, handle_again
+import torch
+
+from resgym.trust import import_modules, imported_modules
+from sb3_ext.config.checks import check_count, one_line
+from sb3_ext.runs.command import blocks_are_left, handle_again
 
 CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
@@ -96,3 +104,122 @@ def reason_of(error: Exception) -> str:
     cause = getattr(error, "cause", None)
     found = cause if isinstance(cause, BaseException) else error
     return f"{type(found).__name__}: {one_line(found)}"
+
+
+Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Calls a function on pieces of work and gives the results in their order, as `map` does."""
+
+AHEAD = 4
+"""Pieces for each process that may be under way or done before the first of them is taken."""
+
+LOST_IN_A_ROW = 10
+"""So often one piece may lose the process that works on it before the work ends."""
+
+CHECK_SECONDS = 1.0
+"""So long a signal may have to wait."""
+
+
+def _nothing() -> None:
+    """The default check, which does nothing."""
+
+
+@contextmanager
+def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
+    """`map` on this many processes while the block lasts; for 0 actors it is `map` itself.
+
+    A piece whose process dies is done again, and one that raises ends the call with its error. So
+    a function whose results depend on the piece alone gives the same ones, however many processes
+    there are. Each has one thread.
+
+    Args:
+        actors: How many processes.
+        check: Called about every second, or without actors before each piece and at the end;
+            what it raises ends the call.
+
+    Raises:
+        ValueError, TypeError: `actors` is not a number of processes, Ray is not installed, or the
+            cluster is not there or too small.
+    """
+    if not check_count("actors", actors, low=0):
+        yield map if check is _nothing else partial(_in_turn, check)
+        return
+    with connected() as ray:
+        check_cpus(ray, actors)
+        yield partial(_spread, ray, actors, check)
+
+
+def _in_turn(
+    check: Callable[[], None], function: Callable[[Any], Any], pieces: Iterable[Any]
+) -> Iterator[Any]:
+    for piece in pieces:
+        check()
+        yield function(piece)
+    check()
+
+
+@lru_cache(maxsize=1)
+def _unpacked(function: bytes) -> Any:
+    from ray import cloudpickle
+
+    torch.set_num_threads(1)
+    return cloudpickle.loads(function)
+
+
+def do_piece(modules: tuple[str, ...], function: bytes, piece: bytes) -> bytes:
+    """The packed result of a piece, in a process of the cluster."""
+    from ray import cloudpickle
+
+    import_modules(modules)
+    # Packed here, arrays can be written to on the other side, as without Ray.
+    result: bytes = cloudpickle.dumps(_unpacked(function)(cloudpickle.loads(piece)))
+    return result
+
+
+def _spread(
+    ray: Any,
+    actors: int,
+    check: Callable[[], None],
+    function: Callable[..., Any],
+    pieces: Iterable[Any],
+) -> Iterator[Any]:
+    """`map` by processes, which unpack a function once; few pieces are made ahead."""
+    work = ray.remote(do_piece).options(num_cpus=1, max_retries=LOST_IN_A_ROW - 1)
+    packed, modules = ray.put(ray.cloudpickle.dumps(function)), imported_modules()
+    left = map(ray.cloudpickle.dumps, pieces)
+    asked: deque[Any] = deque()
+    running: list[Any] = []
+    taken = 0
+    try:
+        while True:
+            while len(running) < actors and len(asked) < AHEAD * actors:
+                if (piece := next(left, None)) is None:
+                    break
+                asked.append(work.remote(modules, packed, piece))
+                running.append(asked[-1])
+            if not asked:
+                return
+            if asked[0] in running:
+                _, running = ray.wait(running, timeout=CHECK_SECONDS)
+                check()
+            else:
+                yield ray.cloudpickle.loads(_result(ray, taken, asked.popleft()))
+                taken += 1
+    finally:
+        for each in running:  # their results are no longer needed
+            with suppress(Exception):  # the cluster may be gone
+                ray.cancel(each, force=True)
+
+
+def _result(ray: Any, number: int, reference: Any) -> bytes:
+    try:
+        return ray.get(reference)  # type: ignore[no-any-return]
+    except ray.exceptions.RayTaskError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, Exception):
+            raise cause from error
+        raise RuntimeError(f"piece {number}: {reason_of(error)}") from error
+    except ray.exceptions.RayError as error:
+        raise ChildProcessError(
+            f"piece {number}: {LOST_IN_A_ROW} times in a row its process was lost "
+            f"(of too little memory?): {type(error).__name__}"
+        ) from error

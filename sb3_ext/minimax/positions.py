@@ -14,7 +14,7 @@ from resgym.game.state import GameState
 from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.minimax.algorithm import MinimaxDQN
 

@@ -30,6 +30,7 @@ from resgym.trust import regular_file
 from sb3_ext.config.checks import one_line, shown
 from sb3_ext.config.sections import REFUSALS
 from sb3_ext.runs.files import (
+    CheckpointWarning,
     check_content,
     file_digest,
     rename_durably,
@@ -285,10 +286,6 @@ def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
 
 class CheckpointError(ValueError):
     """A checkpoint is missing, damaged, or does not fit; one line naming file and field."""
-
-
-class CheckpointWarning(UserWarning):
-    """Something about a checkpoint that did not stop the work."""
 
 
 @contextmanager

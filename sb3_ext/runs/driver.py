@@ -29,11 +29,9 @@ from sb3_ext.runs.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.runs.command import command
+from sb3_ext.runs.command import RunSignals, command
 from sb3_ext.runs.command_line import Report, add_options, reporter, torch_threads
-from sb3_ext.runs.files import provenance
-from sb3_ext.runs.folder import RunFolder, going_on_without
-from sb3_ext.runs.signals import RunSignals
+from sb3_ext.runs.files import RunFolder, going_on_without, provenance
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)

@@ -21,14 +21,14 @@ from torch.nn.utils import clip_grad_norm_
 
 from resgym.benchmark.solved import Solved, joined, solve
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import (
     check_finite,
     load_optimizer_state,
     load_policy_weights,
     network_description,
 )
-from sb3_ext.cluster.pieces import spreading
+from sb3_ext.cluster.connection import spreading
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN

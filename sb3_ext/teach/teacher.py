@@ -16,7 +16,7 @@ from resgym import GameSpec, singularity_names
 from resgym.benchmark import Solved
 from resgym.measure.strength import strength
 from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
+from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.teach.fit import model_losses

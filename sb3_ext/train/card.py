@@ -18,7 +18,7 @@ from resgym.files import write_file
 from resgym.players import player_name
 from resgym.scoreboard import POINTS, Row, measure, table
 from resgym.trust import add_trust, command_line
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
 from sb3_ext.networks.policy_scores import seat_of

@@ -27,7 +27,7 @@ from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
 from resgym.players import ScoringPlayer
 from resgym.trust import check_pickle, regular_file
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy

@@ -45,8 +45,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.files import provenance
-from sb3_ext.runs.folder import FolderInUseError, RunFolder
+from sb3_ext.runs.files import FolderInUseError, RunFolder, provenance
 from sb3_ext.runs.ranks import ALONE, Ranks, local_device
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 from sb3_ext.train.config_files import (

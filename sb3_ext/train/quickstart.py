@@ -15,15 +15,14 @@ from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.best import save_player
+from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
+from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, torch_threads
-from sb3_ext.runs.files import provenance, write_json, write_text_durably
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.files import RunFolder, provenance, write_json, write_text_durably
 from sb3_ext.train.config_files import section_of, transitions_for
 from sb3_ext.train.curves import history_curves
 

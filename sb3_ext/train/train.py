@@ -30,7 +30,7 @@ from sb3_ext.config.sections import errors_of
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import SWITCHES, numerics
 from sb3_ext.runs.driver import Job, Pulse, Used
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.train.config_files import check_hyperparameters, section_of

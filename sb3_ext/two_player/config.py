@@ -8,8 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Le, Len
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
-import sb3_ext.two_player.off_policy
-import sb3_ext.two_player.on_policy  # noqa: F401  # what names find
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (

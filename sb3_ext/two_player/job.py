@@ -17,12 +17,11 @@ from tqdm import tqdm
 
 from sb3_ext.adapter.sb3_private import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
-from sb3_ext.checkpoints.best import save_model, save_player
+from sb3_ext.checkpoints.policy_file import save_model, save_player
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
-from sb3_ext.runs.files import write_text_durably
-from sb3_ext.runs.folder import RunFolder, going_on_without
+from sb3_ext.runs.files import RunFolder, going_on_without, write_text_durably
 from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer

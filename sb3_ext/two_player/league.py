@@ -24,8 +24,8 @@ from pydantic import model_validator
 
 from resgym.tables import text_table
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.best import save_player
-from sb3_ext.cluster.pieces import Spread, spreading
+from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
@@ -50,11 +50,10 @@ from sb3_ext.runs.checkpoint import (
 )
 from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used
-from sb3_ext.runs.files import write_json
-from sb3_ext.runs.folder import LOCK
+from sb3_ext.runs.files import LOCK, write_json
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role
-from sb3_ext.two_player.standings import Standings, Version, pfsp_weights
+from sb3_ext.two_player.pool import Standings, Version, pfsp_weights
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
 

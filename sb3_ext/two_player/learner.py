@@ -1,7 +1,7 @@
 """A role that learns: what the trainer, the pool and the checkpoints ask of it.
 
-`off_policy.py` and `on_policy.py` have a `Learner` each for their kind of algorithm, with a section
-of its own in the configuration. Networks are in training mode only inside an update, also when it
+`kinds.py` has a `Learner` for each kind of algorithm, with a section of its own in the
+configuration. Networks are in training mode only inside an update, also when it
 fails.
 """
 
@@ -31,7 +31,7 @@ from sb3_ext.adapter.sb3_private import (
     restart_episodes,
 )
 from sb3_ext.callbacks import CALLBACKS
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model

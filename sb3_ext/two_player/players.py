@@ -19,9 +19,9 @@ from sb3_ext.config.checks import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
+from sb3_ext.two_player.kinds import share_encoder
 from sb3_ext.two_player.learner import Learner, learner_of
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.sharing import share_encoder
 
 
 class TwoPlayers:

@@ -11,12 +11,8 @@ from sb3_ext.adapter.sb3_private import walk_callbacks
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume
-from sb3_ext.runs.checkpoint import (
-    CheckpointError,
-    CheckpointWarning,
-    list_checkpoints,
-    load_checkpoint,
-)
+from sb3_ext.runs.checkpoint import CheckpointError, list_checkpoints, load_checkpoint
+from sb3_ext.runs.files import CheckpointWarning
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
 from tests.sb3_ext.ddqn.helpers import make_model

@@ -13,7 +13,7 @@ import torch
 from resgym.measure.rho import rho
 from sb3_ext.callbacks import Checkpoints, RhoEvaluation, SampleGames
 from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import load_checkpoint
@@ -86,7 +86,7 @@ def give_rho(monkeypatch, scores):
     about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "interval": (0.0, 9.0)}
     about |= {"optimum": None, "share": None}
     results = iter(SimpleNamespace(rho=score, **about) for score in scores)
-    monkeypatch.setattr("sb3_ext.callbacks.rho_evaluation.rho", lambda *pair, **game: next(results))
+    monkeypatch.setattr("sb3_ext.callbacks.evaluation.rho", lambda *pair, **game: next(results))
 
 
 @pytest.mark.parametrize(

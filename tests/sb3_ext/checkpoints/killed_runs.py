@@ -28,7 +28,8 @@ from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.model_state import global_random_state, model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.checkpoint import CheckpointWarning, list_checkpoints, split_state
+from sb3_ext.runs.checkpoint import list_checkpoints, split_state
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.sb3_ext.ddqn.helpers import MaskedToy
 from tests.sb3_ext.runs.killed import die_at_call, die_at_write, fork

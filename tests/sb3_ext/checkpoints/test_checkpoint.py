@@ -25,7 +25,6 @@ from sb3_ext.runs.checkpoint import (
     SCHEMA,
     STATE,
     CheckpointError,
-    CheckpointWarning,
     checkpoint_name,
     list_checkpoints,
     load_checkpoint,
@@ -33,6 +32,7 @@ from sb3_ext.runs.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
+from sb3_ext.runs.files import CheckpointWarning
 from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
 
 PLAIN = {

@@ -22,7 +22,8 @@ from sb3_ext.checkpoints.model_state import model_state, restore_model, training
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.runs.checkpoint import CheckpointError, CheckpointWarning, save_checkpoint
+from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
 from tests.fakes import ToyVectorEnv

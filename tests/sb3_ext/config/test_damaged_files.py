@@ -16,7 +16,7 @@ from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.config import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, read_sections
-from sb3_ext.tune.study import StudyConfig
+from sb3_ext.tune.tune import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.league import LeagueConfig
 from tests.fakes import BOMB

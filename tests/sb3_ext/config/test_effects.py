@@ -172,7 +172,7 @@ def test_what_the_command_line_trusts(tmp_path: Path) -> None:
         {"opponent": "choose_first", "hosts": {"random": 0.5, "safe(slack=2)": 0.5}},
         {"opponents": ["runs/host", "./checkpoint", "host.safetensors"]},
         {"callback": ["stable_baselines3.common.callbacks.CheckpointCallback"]},
-        {"callback": [{"sb3_ext.callbacks.rho_evaluation.RhoEvaluation": {"field": "a.b"}}]},
+        {"callback": [{"sb3_ext.callbacks.evaluation.RhoEvaluation": {"field": "a.b"}}]},
         {"policy": "MlpPolicy", "save_path": "kept/here", "device": "cuda:0", "starts": "a/b.txt"},
         {"env": "resgym/HironakaHost-v0", "learning_rate": "exp_1e-3_1e-8_0.996"},
     ],

@@ -12,7 +12,7 @@ import resgym
 from resgym import RowRandom, functional
 from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
 from tests.reference import rule
 

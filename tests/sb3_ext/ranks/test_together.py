@@ -13,12 +13,8 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import checkpoint, files
-from sb3_ext.runs.checkpoint import (
-    CheckpointWarning,
-    checkpoint_name,
-    list_checkpoints,
-    load_checkpoint,
-)
+from sb3_ext.runs.checkpoint import checkpoint_name, list_checkpoints, load_checkpoint
+from sb3_ext.runs.files import CheckpointWarning
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.ranks.processes import on_ranks

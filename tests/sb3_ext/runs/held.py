@@ -10,7 +10,7 @@ from pathlib import Path
 
 HOLD = """
 import sys
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.files import RunFolder
 with RunFolder(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from sb3_ext.runs.checkpoint import CheckpointWarning
-from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
+from sb3_ext.runs.files import CheckpointWarning, FolderError, FolderInUseError, RunFolder
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another

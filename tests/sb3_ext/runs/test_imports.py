@@ -16,7 +16,7 @@ import yaml
 
 from resgym.game import REWARDS
 from resgym.trust import import_modules, imported_modules
-from sb3_ext.cluster.pieces import spreading
+from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player

@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.runs.checkpoint import CheckpointWarning
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.killed import compare, die_at
 

@@ -15,7 +15,7 @@ import pytest
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
-from sb3_ext.runs.checkpoint import CheckpointWarning
+from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another

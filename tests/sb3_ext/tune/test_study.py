@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from sb3_ext.tune import tune
-from sb3_ext.tune.study import StudyConfig
+from sb3_ext.tune.tune import StudyConfig
 from tests.sb3_ext.tune.parabola import study
 
 ATTACK = {"command": "attack", "config": "points5", "player": "zeillinger"}

@@ -10,9 +10,8 @@ import pytest
 from sb3_ext.config.sections import Section
 from sb3_ext.runs.driver import parser_of
 from sb3_ext.two_player.job import TwoPlayer
+from sb3_ext.two_player.kinds import OffPolicyRole, PPORole
 from sb3_ext.two_player.league import League
-from sb3_ext.two_player.off_policy import OffPolicyRole
-from sb3_ext.two_player.on_policy import PPORole
 
 DOCS = Path(__file__).parents[3] / "docs"
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sb3_ext.two_player.standings import Standings, Version, elo_ratings, pfsp_weights
+from sb3_ext.two_player.pool import Standings, Version, elo_ratings, pfsp_weights
 
 
 def test_opponents_are_met_the_more_the_harder_they_are() -> None:

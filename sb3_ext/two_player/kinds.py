@@ -1,14 +1,22 @@
-"""Roles that learn by an off-policy algorithm: DDQN, and SB3's and sb3-contrib's DQN and QRDQN."""
+"""Roles that learn: off-policy by DDQN, DQN or QRDQN, on-policy by PPO, A2C or MaskablePPO.
+
+Two of them may share one encoder: what one learns of positions the other one sees with.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge
 from gymnasium.vector.utils import batch_space
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, get_parameters_by_name, polyak_update
 from torch import nn
@@ -17,14 +25,17 @@ from sb3_ext.adapter.observations import to_device
 from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.checks import Registry
 from sb3_ext.config.sections import (
+    Fraction,
+    Number,
     PositiveCount,
     PositiveFraction,
+    PositiveNumber,
     Section,
     Size,
     Transitions,
     accepted_by,
 )
-from sb3_ext.networks.fields import ExplorationRate, NetArch
+from sb3_ext.networks.fields import ExplorationRate, NetArch, Widths
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import parse_schedule
@@ -187,3 +198,91 @@ def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:
     """The networks of a policy that have a target network ``<name>_target``, with it."""
     own = dict(policy.named_children())
     return [(own[name], own[f"{name}_target"]) for name in own if f"{name}_target" in own]
+
+
+Weight = Annotated[float, Number, Ge(0)]
+
+
+class OnPolicyRole(TrainedRole):
+    """A role that learns from what it has just played."""
+
+    net_arch: Widths
+    """layers after the features extractor, in the net_arch language"""
+    gae_lambda: Fraction
+    """lambda of the generalised advantage estimator: 0 looks one move ahead, 1 to the game's end"""
+    ent_coef: Weight
+    """weight of the entropy in the loss"""
+    vf_coef: Weight
+    """weight of the value loss in the loss"""
+
+    def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102
+        return super().arguments(n_steps=self.rollout.max_rollout_steps, **more)
+
+
+class PPORole(OnPolicyRole):
+    """A role that learns by PPO."""
+
+    batch_size: Size
+    """transitions in a batch"""
+    n_epochs: PositiveCount
+    """passes over each rollout"""
+    clip_range: PositiveNumber
+    """largest relative change of an action's probability that still counts in the loss"""
+
+
+class OnPolicyLearner(Learner):
+    """Updates from the newest rollout, and plays another one after every update."""
+
+    Section: ClassVar[type[TrainedRole]] = OnPolicyRole
+
+    @property
+    def has_experience(self) -> bool:  # noqa: D102
+        return bool(self.buffer.full)
+
+    def gradient_step(self) -> None:  # noqa: D102
+        self.model.train()
+
+    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
+        """One rollout, which takes the place of the one before and has as many moves."""
+        if max_steps not in (None, self.model.n_steps):
+            raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
+        return super().collect(games, max_steps)
+
+    def play(self, steps: int) -> bool:  # noqa: D102
+        return bool(self.model.collect_rollouts(self.env, self.callback, self.buffer, steps))
+
+
+class PPOLearner(OnPolicyLearner):
+    """PPO has some keys more."""
+
+    Section: ClassVar[type[TrainedRole]] = PPORole
+
+
+LEARNERS[OnPolicyAlgorithm] = OnPolicyLearner
+LEARNERS[PPO] = LEARNERS[MaskablePPO] = PPOLearner
+
+
+def share_encoder(learners: Mapping[str, Learner]) -> None:
+    """Lets the features extractors of two roles use the same memory wherever they can.
+
+    Weights of one name and one shape are one from now on, with the first role's values; what only
+    one role is told (the agent the host's axes) enters through weights of its own. Every role's
+    optimiser continues moving all of its network. Target networks stay apart, and begin as copies.
+
+    Raises:
+        ValueError: no weights have the same name and shape.
+    """
+    pairs = [target_pairs(learner.policy) for learner in learners.values()]
+    # A network with a target has an extractor of its own; other policies have one themselves.
+    owners = [
+        each[0][0] if each else learner.policy
+        for each, learner in zip(pairs, learners.values(), strict=True)
+    ]
+    first, second = (dict(owner.features_extractor.named_parameters()) for owner in owners)
+    shared = [name for name in second if name in first and first[name].shape == second[name].shape]
+    if not shared:
+        raise ValueError("the features extractors of the roles have no weights of one shape")
+    for name in shared:
+        second[name].data = first[name].data
+    for online, target in (pair for each in pairs for pair in each):
+        target.load_state_dict(online.state_dict())

@@ -6,19 +6,15 @@ asked for, so that ``import sb3_ext`` itself stays light.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sb3_ext.attack.attack import exploit
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"attack.attack": "exploit"})
 
 __all__ = ["__version__", "exploit"]
 
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    if name == "exploit":
-        from sb3_ext.attack.attack import exploit
-
-        return exploit
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice, pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import AfterValidator
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import Registry, check_count, shown
+from sb3_ext.config.sections import Size, checked
 
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""
@@ -228,3 +230,14 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
     kind = first.device.type
     with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
         return network(observation).float()  # type: ignore[no-any-return]
+
+
+def _checked(net_arch: list[Any]) -> list[Any]:
+    expand_net_arch(net_arch, name="")
+    return net_arch
+
+
+NetArch = Annotated[list[Any], checked(_checked)]
+"""The ``net_arch`` language, as a field of a configuration."""
+Widths = Annotated[list[Size], AfterValidator(_checked)]
+"""Widths of layers alone, as SB3's own policies have them."""

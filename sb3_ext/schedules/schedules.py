@@ -18,8 +18,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator
 from stable_baselines3.common.utils import ConstantSchedule
 from torch.optim import Optimizer
 
@@ -31,7 +32,7 @@ from sb3_ext.config.checks import (
     numeric_string_hint,
     unknown_word,
 )
-from sb3_ext.config.sections import from_data
+from sb3_ext.config.sections import checked, from_data
 
 Unit = Literal["updates", "transitions", "progress"]
 UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
@@ -347,3 +348,26 @@ def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Give an optimiser a rate; a group with a `rate_factor` gets the rate times that."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get("rate_factor", 1.0)
+
+
+def schedule_field(
+    highest: float = math.inf,
+    units: tuple[Unit, ...] = ("updates", "transitions"),
+    unit: Unit | None = "updates",
+) -> BeforeValidator:
+    """A validator for schedules of `units` in [0, highest]; `unit` where a form says none."""
+
+    def check(value: Any) -> Any:
+        schedule = parse_schedule(value, "", unit, highest)
+        if schedule.unit not in units:
+            why = "" if "progress" in units else ": there is no end that progress could refer to"
+            raise ValueError(
+                f" must be a schedule of {' or '.join(units)}, got unit {schedule.unit!r}{why}"
+            )
+        return value  # plain data can be written out as it was read
+
+    return checked(check)
+
+
+LearningRate = Annotated[Any, schedule_field()]
+ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

@@ -24,7 +24,7 @@ from sb3_ext.config.sections import (
     accepted_by,
     checked,
 )
-from sb3_ext.networks.fields import schedule_field
+from sb3_ext.schedules.schedules import schedule_field
 
 STUDENT = "student"
 

@@ -4,18 +4,20 @@
 imported when one is first asked for, so that the command line answers signals before.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sb3_ext.two_player.names import *  # noqa: F403
-
-
-def __getattr__(name: str) -> Any:
-    if not name.startswith("_"):
-        names = vars(importlib.import_module("sb3_ext.two_player.names"))
-        if name in names:
-            return names[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sb3_ext.two_player.config import *  # noqa: F403
+    from sb3_ext.two_player.kinds import *  # noqa: F403
+    from sb3_ext.two_player.learner import *  # noqa: F403
+    from sb3_ext.two_player.trainer import *  # noqa: F403
+else:
+    _HOMES = {
+        "config": "ConfigError TrainerConfig read_config shipped_configs",
+        "kinds": "BUFFERS LEARNERS",
+        "learner": "ALGORITHMS CALLBACKS OPTIMIZERS",
+        "trainer": "Evaluation HostAgentTrainer",
+    }
+    __getattr__, _ = lazy_names(__name__, _HOMES)

@@ -35,10 +35,10 @@ from sb3_ext.config.sections import (
     Transitions,
     accepted_by,
 )
-from sb3_ext.networks.fields import ExplorationRate, NetArch, Widths
+from sb3_ext.networks.mlp import NetArch, Widths
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.schedules.schedules import ExplorationRate, parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)

@@ -51,10 +51,9 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.policies import OPTIMIZERS
-from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.runs.checkpoint import errors_named
-from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.schedules.schedules import LearningRate, Schedule, parse_schedule
 from sb3_ext.two_player.hironaka import Game
 
 NO_END = 2**60

@@ -32,7 +32,6 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
-from sb3_ext.config.reading import shipped_configs
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import errors_named
@@ -59,6 +58,7 @@ examples:
   python -m sb3_ext.attack taught --role host --parts exact --actors 8
 """
     Config = AttackConfig
+    file = ("--budget", "points5")
     metrics = ("rho/score", "rho/validation", "seeds")
     may_change = frozenset({"seeds"})
     every = 1
@@ -84,8 +84,6 @@ examples:
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
         add("--role", choices=("host", "agent"), help="seat of the player, if both have the name")
-        known = f"a YAML file, or one of {', '.join(shipped_configs('attack'))} (default points5)"
-        add("--budget", dest="config", default="points5", metavar="FILE", help=known)
         parts = (
             "parts of the attack (default: the first three); the last skips scripts and trainings "
             "if the search proves every start"
@@ -94,10 +92,9 @@ examples:
         add_options(parser, "--starts", "--actors")
 
     @classmethod
-    def read(cls, given: argparse.Namespace) -> AttackConfig:
-        """The budget, with the starts of the command line."""
-        settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
-        return AttackConfig.read(given.config, settings)
+    def changes(cls, given: argparse.Namespace) -> list[str]:
+        """Of the starts."""
+        return starts_setting(given.starts)
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: AttackConfig) -> Path:

@@ -62,9 +62,9 @@ def reporter(shown: bool) -> Report:
     return partial(print, file=sys.stderr, flush=True) if shown else lambda line: None
 
 
-def starts_setting(starts: str | None, key: str) -> list[str]:
-    """The option ``--starts``, if it was given, as a change of a configuration's key."""
-    return [] if starts is None else [f"{key}={json.dumps(starts)}"]
+def starts_setting(starts: str | None) -> list[str]:
+    """The option ``--starts``, if it was given, as a change of a configuration."""
+    return [] if starts is None else [f"game.starts={json.dumps(starts)}"]
 
 
 @contextmanager

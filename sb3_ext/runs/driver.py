@@ -98,6 +98,8 @@ class Job(ABC, Generic[C]):
     about: ClassVar[str]
     examples: ClassVar[str] = ""
     Config: ClassVar[type[ConfigFile]]
+    file: ClassVar[tuple[str, str | None]] = ("--config", None)
+    """The argument that names the configuration, and its default."""
     rules: ClassVar[tuple[str, ...]] = ("max_updates", "max_timesteps", "max_seconds", "until")
     shared: ClassVar[tuple[str, ...]] = ("--set", "--stop", "--threads", "--no-progress")
     """Options that several commands have."""
@@ -122,14 +124,24 @@ class Job(ABC, Generic[C]):
         """Adds options of its own."""
 
     @classmethod
+    def changes(cls, given: argparse.Namespace) -> list[str]:
+        """Settings that a command line means by other options than ``--set``."""
+        return []
+
+    @classmethod
     def read(cls, given: argparse.Namespace) -> Any:
-        """The configuration that a command line means."""
-        return cls.Config.read(given.config, given.settings)
+        """The configuration of a command line, or of the folder that it continues with."""
+        resume = getattr(given, "resume", None)
+        file = given.config if resume is None else resume / "config.yml"
+        if file is None:
+            known = ", ".join(cls.Config.shipped())
+            raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
+        return cls.Config.read(file, [*given.settings, *cls.changes(given)])
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: Any) -> Path:
         """The folder of a run where the command line names none."""
-        return Path("runs", cls.name)
+        return Path("runs", cls.name, getattr(config, "name", ""))
 
     def identity(self) -> dict[str, Any]:
         """What a folder holds a run of, as plain data; another one is refused."""
@@ -212,6 +224,10 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
         epilog=job.examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    flag, default = job.file
+    known = f"a YAML file, or one of {', '.join(job.Config.shipped())}"
+    dest = {} if flag == "config" else {"dest": "config", "metavar": "FILE"}
+    parser.add_argument(flag, default=default, help=known, **dest)
     job.options(parser)
     add_options(parser, *job.shared)
     add_trust(parser)

@@ -29,7 +29,7 @@ from sb3_ext.checkpoints.model_state import (
     network_description,
 )
 from sb3_ext.cluster.connection import spreading
-from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
+from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
@@ -58,6 +58,7 @@ examples:
   python -m sb3_ext.teach --config agent --actors 8                         labels on a cluster
 """
     Config = TeachConfig
+    file = ("--config", "host")
     rules = ("max_updates", "max_seconds", "until")
     metrics = ("teach/right", "teach/choice", "teach/value")
 
@@ -79,9 +80,7 @@ examples:
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds the file, and who solves."""
-        known = f"a YAML file, or one of {', '.join(shipped_configs('teach'))} (default host)"
-        parser.add_argument("--config", default="host", metavar="FILE", help=known)
+        """Adds who solves."""
         add_options(parser, "--actors")
 
     @property

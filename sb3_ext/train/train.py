@@ -164,11 +164,11 @@ class Train(Job[TrainConfig]):
     name = "train"
     about = "Trains one player."
     Config = TrainConfig
+    file = ("--conf-file", None)
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Adds those of rl_zoo3 that a trial needs."""
-        parser.add_argument("--conf-file", dest="config", required=True)
         parser.add_argument("--algo", required=True)
         parser.add_argument("--env", required=True)
 

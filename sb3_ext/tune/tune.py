@@ -34,7 +34,7 @@ from pydantic import model_validator
 
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.checks import Registry, one_line, unknown_word
-from sb3_ext.config.reading import ConfigFile, shipped_configs
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     REFUSALS,
     ConfigError,
@@ -175,6 +175,7 @@ examples:
   python -m sb3_ext.tune attack --storage postgresql://host/studies --set trials=100
 """
     Config = StudyConfig
+    file = ("config", None)
     rules = ("max_seconds", "until")
     metrics = ("best", "trials", "value")
     may_change = frozenset({"trials"})
@@ -191,8 +192,6 @@ examples:
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the study, and who works on it."""
         add = parser.add_argument
-        shipped = ", ".join(shipped_configs("tune"))
-        add("config", metavar="study", help=f"a YAML file, or one of {shipped}")
         text = "Optuna's storage, such as postgresql://... (default: an SQLite file in the folder)"
         add("--storage", help=text)
         add("--trials", type=int, help="trials of all workers together (default: as in the file)")
@@ -200,15 +199,9 @@ examples:
         add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
 
     @classmethod
-    def read(cls, given: argparse.Namespace) -> StudyConfig:
-        """The study, with another number of trials."""
-        more = [] if given.trials is None else [f"trials={given.trials}"]
-        return StudyConfig.read(given.config, [*given.settings, *more])
-
-    @classmethod
-    def place(cls, given: argparse.Namespace, config: StudyConfig) -> Path:
-        """A folder for each study."""
-        return Path("runs/tune", config.name)
+    def changes(cls, given: argparse.Namespace) -> list[str]:
+        """Of the number of trials."""
+        return [] if given.trials is None else [f"trials={given.trials}"]
 
     def _job(self, searched: Mapping[str, Any]) -> Job[Any]:
         """The command of a trial."""

@@ -17,7 +17,7 @@ else:
     _HOMES = {
         "config": "ConfigError TrainerConfig read_config shipped_configs",
         "kinds": "BUFFERS LEARNERS",
-        "learner": "ALGORITHMS CALLBACKS OPTIMIZERS",
+        "learner": "ALGORITHMS CALLBACKS OPTIMIZERS SCHEDULES",
         "trainer": "Evaluation HostAgentTrainer",
     }
     __getattr__, _ = lazy_names(__name__, _HOMES)

@@ -13,7 +13,6 @@ from typing import Any
 
 import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
-from tqdm import tqdm
 
 from sb3_ext.adapter.sb3_private import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
@@ -58,9 +57,8 @@ class TwoPlayer(Job[TrainerConfig]):
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds the configuration and what is short for some of its keys."""
+        """Adds what is short for some keys of the configuration."""
         add = parser.add_argument
-        add("--config", help=f"a YAML file, or one of {', '.join(TrainerConfig.shipped())}")
         add("--steps", type=int, help="another value for training.steps")
         text = "start from the networks of a run's folder"
         add("--init-from", type=Path, metavar="FOLDER", help=text)
@@ -68,16 +66,15 @@ class TwoPlayer(Job[TrainerConfig]):
         add_options(parser, "--starts")
 
     @classmethod
+    def changes(cls, given: argparse.Namespace) -> list[str]:
+        """Of steps and starts."""
+        steps = [] if given.steps is None else [f"training.steps={given.steps}"]
+        return [*starts_setting(given.starts), *steps]
+
+    @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:
-        """The configuration of a command line, or of the folder that it continues with."""
-        file = given.config if given.resume is None else given.resume / "config.yml"
-        if file is None:
-            known = ", ".join(TrainerConfig.shipped())
-            raise ConfigError(f"--config: is missing; expected a file or one of {known}")
-        settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
-        if given.steps is not None:
-            settings.append(f"training.steps={given.steps}")
-        config = TrainerConfig.read(file, settings)
+        """As it is, or made short."""
+        config: TrainerConfig = super().read(given)
         return smoke_version(config) if given.smoke else config
 
     @classmethod
@@ -108,16 +105,8 @@ class TwoPlayer(Job[TrainerConfig]):
         """Makes the steps that are left."""
         trainer, steps = self.trainer, self.config.training.steps
         self._begin()
-        bar = tqdm(
-            total=steps,
-            initial=trainer.total_steps,
-            disable=self.given.get("no_progress", True),
-            unit="step",
-            dynamic_ncols=True,
-        )
 
         def beat(trainer: HostAgentTrainer) -> bool:
-            bar.update(trainer.total_steps - bar.n)
             last = trainer.history[-1:]
             found: Any = {"steps": float(trainer.total_steps)}
             if last and last[0].step == trainer.total_steps:
@@ -130,8 +119,7 @@ class TwoPlayer(Job[TrainerConfig]):
         going_on = pulse(self.used, exact=False)
         if not self.run_of.interrupted:
             left = max(steps - trainer.total_steps, 0)
-            with bar:
-                trainer.train(left if going_on else 0, callback=beat)
+            trainer.train(left if going_on else 0, callback=beat)
 
     def _begin(self) -> None:
         """Drops what a killed process wrote of later steps than its checkpoint's."""
@@ -155,6 +143,7 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def add_evaluation(self, evaluation: Evaluation) -> None:
         """Writes down a measurement, and the versions that are the best so far."""
+        self.run_of.say(f"step {evaluation.step}: {evaluation.values}")
         path = self._files.path
         with going_on_without("line", path / "evaluations.jsonl"):
             self._write_evaluations()
@@ -172,21 +161,6 @@ class TwoPlayer(Job[TrainerConfig]):
         if self._tensorboard is not None:
             keys: dict[str, tuple[str, ...]] = dict.fromkeys(values, ())
             self._tensorboard.write(dict(values), keys, self.trainer.total_steps)
-
-    def describe(self) -> str:
-        """What would be trained."""
-        about: dict[str, Any] = {"steps": self.config.training.steps}
-        for role, player in self.trainer.players.items():
-            about[role] = repr(player)
-        for role, learner in self.trainer.roles.items():
-            model = learner.model
-            about[role] = {
-                "algorithm": f"{learner.section.algorithm} on {model.device}",
-                "observation": str(model.observation_space),
-                "action": str(model.action_space),
-                "parameters": sum(each.numel() for each in learner.policy.parameters()),
-            }
-        return yaml.safe_dump({self.config.name: about}, sort_keys=False, width=1000).rstrip()
 
     def report(self) -> str:
         """Writes the last models and a summary, which is what is said."""

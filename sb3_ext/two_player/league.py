@@ -151,26 +151,16 @@ class League(Job[LeagueConfig]):
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds the configuration and processes."""
-        known = ", ".join(LeagueConfig.shipped())
-        parser.add_argument("--config", help=f"a YAML file, or one of {known}")
+        """Adds processes and starts."""
         add_options(parser, "--actors", "--starts")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> LeagueConfig:
-        """The configuration of a command line, or of the folder that it continues with."""
+        """With the starts of all members."""
         check_count("--actors", given.actors, low=0)
-        file = given.config if given.resume is None else given.resume / "config.yml"
-        if file is None:
-            raise ConfigError("--config: is missing; expected a file")
-        config = LeagueConfig.read(file, given.settings)
-        starts = starts_setting(given.starts, "game.starts")
+        config: LeagueConfig = super().read(given)
+        starts = starts_setting(given.starts)
         return config.model_copy(update={"settings": [*config.settings, *starts]})
-
-    @classmethod
-    def place(cls, given: argparse.Namespace, config: LeagueConfig) -> Path:
-        """A folder for each name."""
-        return Path("runs/population", config.name)
 
     def identity(self) -> dict[str, Any]:
         """Plain data that no longer depends on other files."""

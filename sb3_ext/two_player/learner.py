@@ -53,6 +53,7 @@ from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.policies import OPTIMIZERS
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.runs.checkpoint import errors_named
+from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
 from sb3_ext.schedules.schedules import LearningRate, Schedule, parse_schedule
 from sb3_ext.two_player.hironaka import Game
 

@@ -15,7 +15,6 @@ from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from resgym.measure.games import sample_games
-from resgym.measure.optimum import SCRIPTED
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
@@ -154,9 +153,7 @@ class RhoEvaluation(GamesAgainst):
 
     Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the share of games that the
     host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for the
-    model (a host's longest, an agent's shortest). For a host also ``rho_share/<opponent>``, rho as
-    a share of the optimum against deterministic scripted agents; a lower bound if the search was
-    given up.
+    model (a host's longest, an agent's shortest).
 
     The score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against
     a named opponent. The best model has the highest score for a host, the lowest for an agent.
@@ -174,10 +171,8 @@ class RhoEvaluation(GamesAgainst):
 
     Attributes:
         history: one dict per evaluation: updates, transitions, seconds, rho and its 95 % interval
-            by opponent, score; for a host also ``share`` by opponent, as lower and upper bound.
+            by opponent, score.
         best_score: the best score so far, None before the first evaluation.
-        optima: for a host, after the first evaluation: the optimal rho by opponent from these
-        starts, as lower and upper bound, or None.
     """
 
     remembered = (*GamesAgainst.remembered, "best_score", "history")
@@ -201,7 +196,6 @@ class RhoEvaluation(GamesAgainst):
         self.save_path = None if save_path is None else Path(save_path)
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
-        self.optima: dict[str, tuple[float, float] | None] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -217,13 +211,7 @@ class RhoEvaluation(GamesAgainst):
     def evaluate(self) -> dict[str, float]:
         """Evaluates now; returns rho by opponent."""
         begin = time.monotonic()
-        measured = {}
-        for name, pair in self._pairs():
-            # The search asks other players too often for a training that waits.
-            optimum = self.optima.get(name, type(pair[1]) in SCRIPTED)
-            game = {**self._game, "optimum": optimum}
-            measured[name] = rho(*pair, **game)
-            self.optima[name] = measured[name].optimum
+        measured = {name: rho(*pair, **self._game) for name, pair in self._pairs()}
         results = {name: each.rho for name, each in measured.items()}
         score, sign = self._score(results), 1 if self._role == "host" else -1
         entry = {
@@ -233,7 +221,6 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            "share": {name: list(each.share) for name, each in measured.items() if each.share},
             **self._details(),
         }
         self.history.append(entry)
@@ -249,8 +236,6 @@ class RhoEvaluation(GamesAgainst):
         for name, found in measured.items():
             values[f"win_rate/{name}"] = found.win_rate
             values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest
-            if found.share:
-                values[f"rho_share/{name}"] = found.share[0]
         for key, value in {**values, "rho/best": self.best_score}.items():
             self.logger.record(key, value)
         self._begin += time.monotonic() - begin  # only training counts

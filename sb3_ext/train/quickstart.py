@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,34 +68,25 @@ def main(arguments: Sequence[str]) -> int:
     for name in ("updates", "games"):
         check_count(name, getattr(args, name))
     with torch_threads(args.threads), RunFolder(args.out):
-        run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
+        _run(args, args.out)
     return 0
 
 
-def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
-    """Train and compare a host; write the results to the folder ``out``.
-
-    ``games`` are those of each cell of the table, and of each evaluation but at most 1,000 there;
-    ``progress`` shows a bar. Returns what ``summary.json`` holds.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    model, every = make_model(updates, seed), Every(updates=max(1, updates // 10))
-    evaluation = RhoEvaluation(
-        [OPPONENT], every, games=min(games, 1000), seed=1, at_start=True, save_path=out
-    )
-    print(
-        f"training a host against {OPPONENT}: dimension 3, 20 points, values 0..20, "
-        f"{updates} updates"
-    )
-    model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
-    save_player(out / "host", model, {"updates": updates, "opponent": OPPONENT})
+def _run(args: argparse.Namespace, out: Path) -> None:
+    model, every = make_model(args.updates, args.seed), Every(updates=max(1, args.updates // 10))
+    games = min(args.games, 1000)
+    evaluation = RhoEvaluation([OPPONENT], every, games=games, seed=1, at_start=True, save_path=out)
+    print(f"training a host against {OPPONENT}: 3 axes, 20 points, values 0..20")
+    transitions = transitions_for(model, args.updates)
+    model.learn(transitions, evaluation, progress_bar=not args.no_progress)
+    save_player(out / "host", model, {"updates": args.updates, "opponent": OPPONENT})
 
     print(
-        f"\nrho (games finished per move), {games} games each, cut at 200 moves; in brackets its "
-        "share of the\noptimum, which no host can surpass from these starts:\n"
+        f"\nrho (games finished per move), {args.games} games each, cut at 200 moves; in brackets "
+        "its share of the\noptimum, which no host can surpass from these starts:\n"
     )
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
-    table = cross_play(hosts, list(AGENTS), games=games, seed=2, optimum=True)
+    table = cross_play(hosts, list(AGENTS), games=args.games, seed=2, optimum=True)
     seconds = evaluation.history[-1]["training_seconds"]
     print(f"{table}\n\ntrained for {seconds:.0f} s, without the evaluations")
     summary = {
@@ -103,22 +95,20 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         "transitions": model.num_timesteps,
         "training_seconds": round(seconds, 1),
         "table": table.to_dict(),
-        **provenance(seed),
+        **provenance(args.seed),
     }
     write_json(out / "summary.json", summary)
-    best = evaluation.optima[OPPONENT]  # from the starts of the curve
     levels = {name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")}
     try:
         plot_curves(
             history_curves(evaluation.history),
             out / "curve.png",
-            levels={**({"optimum": best[1]} if best else {}), **levels},
+            levels=levels,
             ylabel=f"rho against {OPPONENT}",
             title="Games finished per move while the host learns",
         )
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)
-    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=seed)
+    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=args.seed)
     write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
     print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")
-    return summary

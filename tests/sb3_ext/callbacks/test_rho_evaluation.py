@@ -65,26 +65,9 @@ def test_what_is_measured_is_the_model_without_exploring():
     assert callback.history[-1]["interval_95"] == {"random": list(again.interval)}
 
 
-def test_the_share_of_what_no_host_can_surpass(tmp_path):
-    model = game_model()
-    logs = keep_logs(model)
-    about: dict[str, Any] = {"games": 30, "max_value": 6, "save_path": tmp_path}
-    callback = RhoEvaluation(["choose_first", "random"], Every(updates=10), **about)
-    model.learn(160, callback)
-    result = rho(player_of(model), "choose_first", games=30, optimum=True, **SIZES)
-    assert result.share is not None
-    assert 0 < result.share[0] == result.share[1] < 1
-    for entry in (callback.history[-1], json.loads((tmp_path / "rho.json").read_text())[-1]):
-        assert entry["share"] == {"choose_first": list(result.share)}
-    assert callback.optima == {"choose_first": result.optimum, "random": None}
-    assert logs.values("rho_share/choose_first")[-1] == result.share[0]
-    assert not logs.values("rho_share/random")
-
-
 def give_rho(monkeypatch, scores):
     """Makes the next measurements have these results."""
     about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "interval": (0.0, 9.0)}
-    about |= {"optimum": None, "share": None}
     results = iter(SimpleNamespace(rho=score, **about) for score in scores)
     monkeypatch.setattr("sb3_ext.callbacks.evaluation.rho", lambda *pair, **game: next(results))
 

@@ -36,8 +36,8 @@ class Count(Job[CountConfig]):
         self.done, self.sum, self.began = 0, 0, 0
 
     @classmethod
-    def options(cls, parser: Any) -> None:
-        parser.add_argument("--config", default={"updates": 10}, type=yaml.safe_load)
+    def read(cls, given: Any) -> CountConfig:
+        return CountConfig.read({"updates": 10}, given.settings)
 
     @property
     def state(self) -> dict[str, Any]:

@@ -31,10 +31,6 @@ class Parabola(Job[ParabolaConfig]):
     Config = ParabolaConfig
 
     @classmethod
-    def options(cls, parser):
-        parser.add_argument("--config")
-
-    @classmethod
     def read(cls, given):
         return ParabolaConfig.read({"x": 0.0, "mode": "plain"}, given.settings)
 

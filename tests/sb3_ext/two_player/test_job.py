@@ -83,9 +83,7 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
     assert last("runs/quick")["step"] == 4
     capsys.readouterr()
     assert run("--config", "host_vs_choose_first", "--dry-run") == 0
-    printed = capsys.readouterr().out
-    words = "steps: 5000", "Discrete(4)", "parameters", "choose_first"
-    assert [word for word in words if word not in printed] == []
+    assert read_config(yaml.safe_load(capsys.readouterr().out)).training.steps == 5000
     assert sorted(each.name for each in Path().iterdir() if each.is_dir()) == ["a", "runs"]
 
 

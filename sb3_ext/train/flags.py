@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -134,12 +134,13 @@ _CHOICES = {
     "--sampler": ("tpe", "random", "auto"),
     "--pruner": ("median", "halving", "none"),
 }
-_LISTS = {
-    "--gym-packages": ("modules that register environments, imported first", None),
-    "-tags --wandb-tags": ("with --track", None),
-    "--env-kwargs": ("arguments of the environment as key:value", StoreYaml),
-    "--eval-env-kwargs": ("the same for evaluations", StoreYaml),
-    "-params --hyperparams": ("hyperparameters in place of the file's, as key:value", StoreYaml),
+_YAML = {"action": StoreYaml}
+_LISTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "--gym-packages": ("modules that register environments, imported first", {"default": []}),
+    "-tags --wandb-tags": ("with --track", {"default": []}),
+    "--env-kwargs": ("arguments of the environment as key:value", _YAML),
+    "--eval-env-kwargs": ("the same for evaluations", _YAML),
+    "-params --hyperparams": ("hyperparameters in place of the file's, as key:value", _YAML),
 }
 _ON_OFF = {
     "--save-replay-buffer": "keep the replay buffer",
@@ -179,23 +180,21 @@ def make_parser() -> argparse.ArgumentParser:
 
 def add_flags(parser: argparse._ActionsContainer, *only: str) -> None:
     """Adds the flags of rl_zoo3, or only some of them, to a command line."""
-    for names, keywords in _flags():
+
+    def add(names: str, text: str, **keywords: Any) -> None:
         if not only or {*names.split()} & {*only}:
-            parser.add_argument(*names.split(), **keywords)
+            parser.add_argument(*names.split(), help=text, **keywords)
 
-
-def _flags() -> Iterator[tuple[str, dict[str, Any]]]:
+    usual = " (default %(default)s)"
     for names, read, default, text in _FLAGS:
-        text += "" if default in (None, "") else " (default %(default)s)"
-        yield names, {"type": read, "default": default, "help": text}
+        text += "" if default in (None, "") else usual
+        add(names, text, type=read, default=default)
     for names, choices in _CHOICES.items():
-        text = "(default %(default)s)"
-        yield names, {"choices": choices, "default": choices[0], "help": text}
-    for names, (text, action) in _LISTS.items():
-        more: dict[str, Any] = {"default": []} if action is None else {"action": action}
-        yield names, {"nargs": "+", "help": text, **more}
+        add(names, usual, choices=choices, default=choices[0])
+    for names, (text, more) in _LISTS.items():
+        add(names, text, nargs="+", **more)
     for names, text in _ON_OFF.items():
-        yield names, {"action": "store_true", "help": text}
+        add(names, text, action="store_true")
 
 
 KEPT = (

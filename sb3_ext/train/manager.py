@@ -25,7 +25,6 @@ from typing import Any
 import gymnasium
 import rl_zoo3
 import rl_zoo3.exp_manager
-import yaml
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
@@ -359,13 +358,16 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.ranks.rank > 0:
             return
         if self.args.resume is None:
-            origin = provenance(self.seed)
-            about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
-            files = {"config": saved_hyperparams, "args": vars(self.args), "versions": about}
-            for name, content in files.items():
-                plain = json.loads(json.dumps(content, default=str))
-                Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(plain))
-            Path(self.params_path, "command.txt").write_text(shlex.join(sys.orig_argv))
+            about = provenance(self.seed)
+            about |= about.pop("versions")
+            folder = RunFolder(self.params_path)
+            for name, content in (
+                ("config", saved_hyperparams),
+                ("args", vars(self.args)),
+                ("versions", about),
+            ):
+                folder.write_yaml(f"{name}.yml", json.loads(json.dumps(content, default=str)))
+            (folder.path / "command.txt").write_text(shlex.join(sys.orig_argv))
         print(f"Log path: {self.save_path}")
 
 

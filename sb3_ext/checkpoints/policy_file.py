@@ -20,11 +20,11 @@ from stable_baselines3.common.policies import BasePolicy
 from resgym.trust import regular_file
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.runs.checkpoint import CheckpointError, errors_named, save_checkpoint
+from sb3_ext.runs.checkpoint import errors_named, save_checkpoint
 from sb3_ext.runs.files import rename_durably
 
-MODEL, CONFIG = "model.safetensors", "config.json"
-"""Files of a card's folder: a file as above, and what it is made of, for people."""
+MODEL = "model.safetensors"
+"""Such a file in a card's folder."""
 
 
 def _network(policy: Any) -> Any:
@@ -61,22 +61,6 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
     load_policy_weights(_network(policy), weights, f"{path}")
     policy.set_training_mode(False)
     return policy.to(device)
-
-
-def is_card(folder: Path) -> bool:
-    """Whether a folder is a card's, perhaps a damaged one."""
-    return any((folder / name).is_file() for name in (MODEL, CONFIG))
-
-
-def read_card(folder: Path, device: torch.device | str = "cpu") -> BasePolicy:
-    """The policy of a card's folder; errors as in `read_policy`, or the two files differ."""
-    policy = read_policy(folder / MODEL, device)
-    file = folder / CONFIG
-    with errors_named(f"{file}: cannot be read"):
-        described = json.loads(regular_file(file, CONFIG).read_text(encoding="utf-8"))["policy"]
-    if described != json.loads(json.dumps(describe_policy(policy))):
-        raise CheckpointError(f"{file}: policy: is not the one of {MODEL}")
-    return policy
 
 
 def save_model(path: Path, model: Any) -> None:

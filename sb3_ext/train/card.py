@@ -20,12 +20,12 @@ from resgym.scoreboard import POINTS, Row, measure, table
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.policy_description import describe_policy
-from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
+from sb3_ext.checkpoints.policy_file import MODEL, policy_bytes
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.runs.command import command
 from sb3_ext.train.loading import load_player, load_policy
 
-CARD = "README.md"
+CARD, CONFIG = "README.md", "config.json"
 TAGS = ("reinforcement-learning", "resgym", "resolution-of-singularities", "stable-baselines3")
 
 

@@ -30,7 +30,7 @@ from resgym.trust import check_pickle, regular_file
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
-from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
+from sb3_ext.checkpoints.policy_file import MODEL, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.ddqn import DDQN
@@ -70,9 +70,9 @@ def load_policy(
     path = Path(path)
     if not path.is_dir():
         regular_file(path, "model")
-    if path.is_dir() and is_card(path):
-        policy = read_card(path, device)
-    elif path.suffix == ".safetensors":
+    elif (path / MODEL).exists():  # of a card
+        path = path / MODEL
+    if path.suffix == ".safetensors":
         policy = read_policy(path, device)
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)

@@ -14,7 +14,7 @@ import resgym
 from resgym.benchmark import Solved
 from resgym.cli import main as resgym_main
 from resgym.scoreboard import read_rows
-from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
+from sb3_ext.checkpoints.policy_file import MODEL
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE
 from sb3_ext.train.loading import load_policy
@@ -36,7 +36,6 @@ def _never_waits() -> Iterator[None]:
 
 def card(path: Path) -> object:
     path.rename(path.with_name(MODEL))
-    path.with_name(CONFIG).write_text("{}")
     return load_policy(path.parent)
 
 

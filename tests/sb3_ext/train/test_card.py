@@ -12,8 +12,9 @@ from huggingface_hub import ModelCard
 
 import resgym
 from resgym import cli, scoreboard
-from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
+from sb3_ext.checkpoints.policy_file import MODEL
 from sb3_ext.train import card
+from sb3_ext.train.card import CONFIG
 from sb3_ext.train.loading import load_player
 from tests.sb3_ext.train.helpers import make_model
 
@@ -77,23 +78,13 @@ def test_folders_that_are_no_cards(saved, tmp_path):
     good = tmp_path / "good"
     card.write_card(saved / "host.zip", good, "mine")
     content = (good / MODEL).read_bytes()
-    config = json.loads((good / CONFIG).read_text())
-    config["policy"]["arguments"]["net_arch"] = [8]
-    for number, (file, damage, message) in enumerate(
-        [
-            (MODEL, content[:-100], f"{MODEL}: is missing or damaged"),
-            (MODEL, b"\x80\x04.", f"{MODEL}: is missing or damaged"),
-            (MODEL, None, f"{MODEL}: is missing or damaged"),
-            (CONFIG, json.dumps(config).encode(), f"{CONFIG}: policy: is not the one of {MODEL}"),
-            (CONFIG, b'{"model_type": "bert"}', f"{CONFIG}: cannot be read: 'policy' is missing"),
-            (CONFIG, None, f"{CONFIG}: cannot be read"),
-        ]
-    ):
+    damages = {content[:-100]: "is missing or damaged", b"\x80\x04.": "is missing or damaged"}
+    for number, (damage, message) in enumerate([*damages.items(), (None, "no checkpoint here")]):
         folder = tmp_path / str(number)
         shutil.copytree(good, folder)
-        (folder / file).unlink()
+        (folder / MODEL).unlink()
         if damage is not None:
-            (folder / file).write_bytes(damage)
+            (folder / MODEL).write_bytes(damage)
         with pytest.raises(ValueError, match=message) as caught:
             load_player(folder, "host")
         assert "\n" not in str(caught.value)

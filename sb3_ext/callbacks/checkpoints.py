@@ -33,7 +33,6 @@ class Checkpoints(PeriodicCallback):
         run_dir: the folder of the run.
         every: how often to save.
         keep_last: number of checkpoints to keep, at least 1.
-        buffer: False leaves out the replay buffer: small files, but no exact resume.
     """
 
     between_rollouts = True
@@ -44,11 +43,10 @@ class Checkpoints(PeriodicCallback):
         every: Every | Mapping[str, Any],
         *,
         keep_last: int = 2,
-        buffer: bool = True,
     ) -> None:
         super().__init__(every)
         self.run_dir = Path(run_dir)
-        self.keep_last, self.buffer = check_count("keep_last", keep_last), buffer
+        self.keep_last = check_count("keep_last", keep_last)
         self._requested = False
 
     def request(self) -> None:
@@ -75,8 +73,8 @@ class Checkpoints(PeriodicCallback):
             OSError: the checkpoint could not be written.
         """
         model: Any = self.model
-        kept: dict[str, Any] = {"keep_last": self.keep_last, "buffer": self.buffer}
-        return save_run(model, self.run_dir, self.locals.get("callback", self), **kept)
+        callbacks = self.locals.get("callback", self)
+        return save_run(model, self.run_dir, callbacks, keep_last=self.keep_last)
 
 
 class Signals(BaseCallback):

@@ -33,7 +33,7 @@ from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.runs.ranks import ranks_of
 
 
-def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
+def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
     """Return the state of a model between two blocks of updates.
 
     Tensors belong to the model: write them before it continues.
@@ -42,7 +42,6 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         model: DDQN, or SB3's and sb3-contrib's DQN, QRDQN, PPO, A2C and MaskablePPO, set up with an
             environment.
         prefix: put before the name of every part, such as ``"host."``.
-        buffer: False leaves out the replay buffer, the largest part.
 
     Raises:
         FloatingPointError: a loss or a weight is NaN or infinite.
@@ -57,9 +56,8 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         "optimizer": model.policy.optimizer.state_dict(),
         "training": training_state(model),
         "environment": None if model.env is None else vec_env_state(model.env),
+        "buffer": _buffer_state(_buffer_of(model)),
     }
-    if buffer:
-        parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
 
 
@@ -102,14 +100,11 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         if part is not None:
             with errors_named(prefix + name):
                 load(part)
-        elif name not in ("buffer", "environment"):
+        elif name != "environment":
             raise CheckpointError(f"parts: {prefix}{name} is missing")
-        else:
-            text = (
-                f"{prefix}{name}: it was not saved; the run continues otherwise than it would have"
-            )
-            warnings.warn(text, CheckpointWarning, stacklevel=2)
     if state.get(f"{prefix}environment") is None:
+        text = f"{prefix}environment: it was not saved; the run continues otherwise than it would"
+        warnings.warn(text, CheckpointWarning, stacklevel=2)
         forget_observation(model)  # learn() resets the environment
 
 

@@ -39,7 +39,6 @@ def save_run(
     callbacks: Any = None,
     *,
     keep_last: int = 2,
-    buffer: bool = True,
 ) -> Path:
     """Write a checkpoint of a run and delete old ones; return its directory.
 
@@ -48,7 +47,6 @@ def save_run(
         run_dir: the folder of the run; the checkpoint is named after the transitions collected.
         callbacks: callbacks whose state is saved too.
         keep_last: number of checkpoints to keep.
-        buffer: False leaves out the replay buffer. Resuming is then not exact.
 
     Raises:
         FloatingPointError: a loss was NaN or infinite, or the weights of several ranks are no
@@ -57,7 +55,7 @@ def save_run(
     """
     ranks = ranks_of(model)
     with ranks.together():
-        state = model_state(model, buffer=buffer)
+        state = model_state(model)
         state["callbacks"] = callback_states(callbacks)
         state["random"] = global_random_state()
     ranks.check_same(model.policy.parameters())

@@ -159,8 +159,8 @@ class DDQNState(Settings, DQN):
 
     def _check_arguments(self) -> None:
         """ConfigError for the first argument that is wrong, in one line."""
-        given = {name: getattr(self, name) for name in _CHECKED.model_fields}
-        vars(self).update(read_section(_CHECKED, given))
+        values = {name: getattr(self, name) for name in _CHECKED.model_fields}
+        vars(self).update(read_section(_CHECKED, values))
         if self.replay_ratio is not None and self.gradient_steps != 1:
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")

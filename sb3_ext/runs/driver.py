@@ -226,7 +226,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
     )
     flag, default = job.file
     known = f"a YAML file, or one of {', '.join(job.Config.shipped())}"
-    dest = {} if flag == "config" else {"dest": "config", "metavar": "FILE"}
+    dest: dict[str, Any] = {} if flag == "config" else {"dest": "config", "metavar": "FILE"}
     parser.add_argument(flag, default=default, help=known, **dest)
     job.options(parser)
     add_options(parser, *job.shared)

@@ -42,8 +42,8 @@ def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
             found.setdefault(name, []).append((place, float(value), band))
     curves = []
     for name, points in found.items():
-        x, y, band = map(list, zip(*points, strict=True))
-        curves.append(Curve(name, x, y, band if np.isfinite(band).any() else []))
+        x, y, spans = map(list, zip(*points, strict=True))
+        curves.append(Curve(name, x, y, spans if np.isfinite(spans).any() else []))
     return curves
 
 

@@ -174,7 +174,7 @@ class League(Job[LeagueConfig]):
         with spreading(vars(self.run_of.given).get("actors", 0), beat) as spread:
             while True:
                 ranked = {role: self.standings.ranked(role) for role in ROLES if self.round}
-                found = {
+                found: dict[str, Any] = {
                     f"{role}/elo": self.standings.versions[names[0]].elo
                     for role, names in ranked.items()
                 }

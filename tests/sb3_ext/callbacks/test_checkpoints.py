@@ -24,10 +24,9 @@ def numbers(run):
 
 def test_rhythm_and_number_kept(tmp_path):
     model = make_model(learning_starts=80)
-    every = Checkpoints(tmp_path / "a", Every(transitions=100), keep_last=3, buffer=False)
+    every = Checkpoints(tmp_path / "a", Every(transitions=100), keep_last=3)
     model.learn(400, [every, Checkpoints(tmp_path / "b", {"updates": 15}, keep_last=9)])
     assert numbers(tmp_path / "a") == [200, 304, 400]  # the first step past 300, and the end
-    assert "buffer" not in load_checkpoint(tmp_path / "a")
     saved = [load_checkpoint(p)["training"] for p in list_checkpoints(tmp_path / "b")]
     assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
 

@@ -125,18 +125,6 @@ def test_control_resuming_without_random_state_differs(tmp_path: Path) -> None:
     assert not equal(weights(second), weights(whole))
 
 
-def test_without_buffer_it_is_small_and_says_what_is_lost(tmp_path: Path) -> None:
-    model = make_model()
-    model.learn(320)
-    path = save_run(model, tmp_path, buffer=False)
-    assert not (path / "buffer.safetensors").exists()
-    other = make_model()
-    with pytest.warns(CheckpointWarning, match="buffer: it was not saved"):
-        resume(other, tmp_path)
-    assert other.replay_buffer.size() == 0
-    other.learn(320, reset_num_timesteps=False)
-
-
 def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path) -> None:
     def make() -> DDQN:
         return make_model(DummyVecEnv([NumpyToy for _ in range(4)]))

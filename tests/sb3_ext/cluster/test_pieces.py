@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.cluster import pieces
+from sb3_ext.cluster import connection as pieces
 from sb3_ext.cluster.connection import AHEAD, spreading
 from sb3_ext.runs.files import file_digest
 from sb3_ext.teach import teach

@@ -23,7 +23,7 @@ from sb3_ext.train.train import main as train_main
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
-MODULES = 33
+MODULES = 28
 """Of sb3_ext, that a command enters before it learns; may only fall."""
 ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.

@@ -106,20 +106,17 @@ class ResidualBlock(nn.Module):
 def build_mlp(
     input_dim: int,
     net_arch: Sequence[Any],
-    output_dim: int | None = None,
     activation: str | type[nn.Module] = nn.ReLU,
 ) -> Mlp:
     """Builds a network from the ``net_arch`` language.
 
     A width is a linear layer and the activation after it; ``b`` and ``ln`` put a BatchNorm or a
     LayerNorm between the two; ``rK`` is a ``ResidualBlock`` of width K. Nothing is applied to the
-    input itself, so that an absent point (-1) and the origin (0) stay apart, and the output layer,
-    if there is one, follows the last activation and has none of its own.
+    input itself, so that an absent point (-1) and the origin (0) stay apart.
 
     Args:
         input_dim: width of the input, at least 1.
         net_arch: the list, see the module.
-        output_dim: width of a final linear layer; None ends with the last item's activation.
         activation: name in ``ACTIVATIONS`` or class.
 
     Raises:
@@ -144,9 +141,6 @@ def build_mlp(
             block_width = int(item[1:])
             layers.append(ResidualBlock(width, block_width, act))
             width, can_norm = block_width, False
-    if output_dim is not None:
-        layers.append(nn.Linear(width, output_dim))
-        width = output_dim
     network = Mlp(*layers)
     network.output_dim = width
     return network

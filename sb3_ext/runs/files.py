@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -90,10 +90,10 @@ _PACKAGES = (
 )
 
 
-def provenance(seed: int | None, command: Sequence[str] = ()) -> dict[str, Any]:
-    """Plain data to be saved beside results; by default with this process's command line."""
+def provenance(seed: int | None) -> dict[str, Any]:
+    """Plain data to be saved beside results, with this process's command line."""
     return {
-        "command": list(command) or sys.argv,
+        "command": sys.orig_argv,
         "commit": commit(),
         "seed": seed,
         "versions": versions(),

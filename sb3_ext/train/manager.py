@@ -87,7 +87,7 @@ class RunLines(BaseCallback, KVWriter):
         if self in formats:
             return
         if self._resumed:
-            origin = provenance(self.model.seed, sys.orig_argv)
+            origin = provenance(self.model.seed)
             self._folder.append("resumed.jsonl", {"step": self.num_timesteps, **origin})
             self._folder.keep_lines_until("metrics.jsonl", self.num_timesteps)
         formats.append(self)

@@ -20,13 +20,13 @@ import torch
 from resgym import GameSpec, Player, RowRandom, rho
 from resgym.game.actions import host_action_table
 from resgym.game.spec import Role
+from resgym.measure.ahead import Ahead
 from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength
 from resgym.players import ask_player, player_name, resolve_player
 from resgym.tables import text_table
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.attack.ahead import Ahead
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
@@ -183,7 +183,7 @@ examples:
         self, pulse: Pulse, updates: int, transitions: int, score: float | None = None
     ) -> None:
         """A training has come so far; with a score it was measured."""
-        metrics = {}
+        metrics: dict[str, Any] = {}
         if score is not None:  # the mean over the seeds so far
             self.run_of.say(f"update {updates}: worst so far {score:.4f}")
             rhos = [each["best"]["rho"] for each in self.found["trained"].values()]

@@ -7,8 +7,8 @@ import torch
 import resgym
 from resgym import GameSpec, make_agent, make_host
 from resgym.game.rng import RowRandom
+from resgym.measure.ahead import Ahead
 from resgym.measure.rho import rho_starts
-from sb3_ext.attack.ahead import Ahead
 from tests.reference import players as reference
 from tests.reference.rule import host_actions, is_finished, move
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from resgym import GameSpec, GameState, Player, RowRandom
 from resgym.game.actions import host_action_table
-from resgym.game.spec import Role
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_lengths
-from resgym.players import ask_player, player_name
+from resgym.players import Player, ask_player, player_name
 
 _ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that is played
 

@@ -41,7 +41,6 @@ from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.train.config_files import transitions_for
 
 PARTS = ("exact", "scripted", "trained")
-UNLESS_PROVED = "unless-proved"
 _PROBES = 256
 
 
@@ -74,8 +73,7 @@ examples:
             raise ConfigError(
                 f"player: got {player_name(run.given.player)}; expected a deterministic player"
             )
-        self._stops = UNLESS_PROVED in parts
-        self._parts = PARTS if self._stops else parts
+        self._parts = parts
         self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
 
     @classmethod
@@ -84,11 +82,7 @@ examples:
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
         add("--role", choices=("host", "agent"), help="seat of the player, if both have the name")
-        parts = (
-            "parts of the attack (default: the first three); the last skips scripts and trainings "
-            "if the search proves every start"
-        )
-        add("--parts", nargs="+", default=PARTS, choices=(*PARTS, UNLESS_PROVED), help=parts)
+        add("--parts", nargs="+", default=PARTS, choices=PARTS, help="parts (default: all)")
         add_options(parser, "--starts", "--actors")
 
     @classmethod
@@ -131,8 +125,6 @@ examples:
             if "exact" in self._parts and self.config.exact and not found["exact"]:
                 found["exact"] = self._exact(spread, self.config.exact)
                 beat(pulse, self.used, exact=True)
-            if self._stops and found["exact"] and not found["exact"]["given_up"]:
-                return
             if "scripted" in self._parts and not found["scripted"]:
                 found["scripted"] = self._scripted(spread)
                 beat(pulse, self.used, exact=True)
@@ -361,7 +353,7 @@ def exploit(
         budget: the name of a budget of this package, a YAML file, a dictionary or a config.
         role: seat of the player, if both seats have its name.
         settings: changes of the budget, ``key=value`` each.
-        parts: ``exact``, ``scripted``, ``trained``, ``unless-proved``; default: the first three.
+        parts: of ``exact``, ``scripted``, ``trained``.
         say: called with lines of progress.
 
     Returns:

@@ -81,7 +81,6 @@ class AttackConfig(ConfigFile):
     """A whole budget; compare players only under the same budget."""
 
     folder: ClassVar[str] = "attack"
-    field: ClassVar[str] = "budget"
 
     name: Name
     """name of the setting"""

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.callbacks.base import Every, PeriodicCallback, as_tensor
 
 
@@ -27,55 +26,43 @@ def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
 
 
 class ActionCounts(PeriodicCallback):
-    """Count the actions of the rollouts, including exploration, and the greedy actions.
+    """Count the actions of the rollouts, including exploration.
 
     A collapsed policy chooses one action only. Each period logs ``actions/<k>``, the share of
     action k in the period (up to 32 actions), ``actions/entropy`` (see `entropy_of_counts`) and
-    ``actions/most_common_share``; and ``actions/greedy_entropy`` and
-    ``actions/greedy_most_common_share`` for the choices without exploration in the current states.
+    ``actions/most_common_share``.
 
     Counts stay on the device between two logs. No random numbers are drawn, so training is
     unaffected.
 
     Attributes:
-        last: the counts of the last log, by ``rollout`` and ``greedy``; lists of A integers.
+        last: the counts of the last log, A integers.
     """
 
     remembered = ("counts",)
 
     def __init__(self, every: Every | Mapping[str, Any]) -> None:
         super().__init__(every)
-        self.last: dict[str, list[int]] = {}
+        self.last: list[int] = []
         self.counts: Tensor | None = None
 
     def _on_step(self) -> bool:
-        counts = self._count(self.locals["actions"])
+        index = as_tensor(self.locals["actions"]).reshape(-1).long()
+        zeros = index.new_zeros(int(self.model.action_space.n))  # type: ignore[attr-defined]
+        # Unlike bincount this does not wait for the device.
+        counts = zeros.index_add(0, index, torch.ones_like(index))
         self.counts = counts if self.counts is None else self.counts.to(counts.device) + counts
         return super()._on_step()
 
-    def _count(self, actions: Any) -> Tensor:
-        index = as_tensor(actions).reshape(-1).long()
-        zeros = index.new_zeros(int(self.model.action_space.n))  # type: ignore[attr-defined]
-        # Unlike bincount this does not wait for the device.
-        return zeros.index_add(0, index, torch.ones_like(index))
-
     def act(self) -> None:
-        """Log the counts of the period and the policy's greedy choices."""
+        """Log the counts of the period."""
         assert self.counts is not None
-        model, env = self.model, self.training_env
-        legal = getattr(model, "legal_actions", None)
-        told = legal is not None and legal.source == "environment"
-        masks = {"action_masks": env.action_masks()} if told else {}  # type: ignore[attr-defined]
-        chosen, _ = model.predict(to_arrays(self.locals["new_obs"]), deterministic=True, **masks)
         counts, self.counts = self.counts.cpu(), None
-        for action, share in enumerate((counts / counts.sum()).tolist()[:32]):
+        self.last, shares = counts.tolist(), (counts / counts.sum()).tolist()
+        for action, share in enumerate(shares[:32]):
             self.logger.record(f"actions/{action}", share, exclude="stdout")
-        greedy = self._count(chosen)
-        self.last = {"rollout": counts.tolist(), "greedy": greedy.tolist()}
-        for prefix, each in (("", counts), ("greedy_", greedy)):
-            most = each.max().item() / max(each.sum().item(), 1)
-            self.logger.record(f"actions/{prefix}entropy", entropy_of_counts(each))
-            self.logger.record(f"actions/{prefix}most_common_share", most)
+        self.logger.record("actions/entropy", entropy_of_counts(counts))
+        self.logger.record("actions/most_common_share", max(shares))
 
 
 def layer_statistics(policy: Any) -> dict[str, float]:

@@ -51,11 +51,9 @@ class ConfigFile(Section):
 
     Attributes:
         folder: where those of the package lie, below ``configs``.
-        field: what errors call the argument.
     """
 
     folder: ClassVar[str] = ""
-    field: ClassVar[str] = "config"
 
     @classmethod
     def read(
@@ -76,7 +74,7 @@ class ConfigFile(Section):
         if isinstance(source, Mapping):
             left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
             return read_section(cls, apply_settings({**left_out, **source}, settings))
-        path = find_config(str(source), cls.folder, cls.field)
+        path = find_config(str(source), cls.folder)
         data = read_mapping(path)
         try:
             return cls.read(data, settings)

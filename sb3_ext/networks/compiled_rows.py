@@ -15,7 +15,7 @@ _ONE = np.float32(1.0)
 
 @compiled
 def pack_canonical(points, rows, games, count):  # type: ignore[no-untyped-def]
-    """`features.canonical_points` of [N, P, D], present rows alone; returns R.
+    """`rows.canonical_points` of [N, P, D], present rows alone; returns R.
 
     Written to the first R of `rows` [N P, D] and of `games` [N P], whose they are, and how many to
     `count` [N].

@@ -17,15 +17,17 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import Registry, check_count
-from sb3_ext.networks.features import (
+from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
+from sb3_ext.networks.rows import (
+    Rows,
     axis_sums,
     canonical_points,
     pair_features,
     point_features,
     points_of,
+    pool,
+    quotients,
 )
-from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
-from sb3_ext.networks.rows import Rows, pool, quotients
 
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
 # What SB3's policies take when none is named.

@@ -147,10 +147,6 @@ class Job(ABC, Generic[C]):
         """What a folder holds a run of, as plain data; another one is refused."""
         return self.config.to_dict()
 
-    def describe(self) -> str:
-        """What ``--dry-run`` prints."""
-        return yaml.safe_dump(self.identity(), sort_keys=False).rstrip()
-
     @property
     def state(self) -> dict[str, Any] | None:
         """Parts of a checkpoint; None: the job keeps what is finished by itself."""
@@ -267,7 +263,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
         if rules is not None:
             rules.check_fields(made.metrics)
         if given.dry_run:
-            print(made.describe())
+            print(yaml.safe_dump(made.identity(), sort_keys=False).rstrip())
             return 0
         return _Driver(made, place, rules).go(resume is not None)
 

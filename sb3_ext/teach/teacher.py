@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
+from torch.nn.functional import huber_loss, pad
 
 from resgym import GameSpec, singularity_names
 from resgym.benchmark import Solved
+from resgym.benchmark.solved import Asked
+from resgym.functional import observe
+from resgym.game.state import GameState
 from resgym.measure.strength import strength
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
 from sb3_ext.networks.policy_scores import seat_of
-from sb3_ext.teach.fit import model_losses
 from sb3_ext.teach.positions import singularities
 
 MAX_DEPTH = 25
@@ -182,3 +187,71 @@ def _deeper(host: Any) -> dict[str, int | None]:
         name: each if known else None
         for (name, each), known in zip(more, found.per_start > 0, strict=True)
     }
+
+
+class Losses(NamedTuple):
+    """Means over a batch.
+
+    Attributes:
+        choice: minus log of the probability that a softmax of the values puts on the best moves.
+        value: Huber distance of the best moves to their return, and of others above the most that
+            they can return to that.
+    """
+
+    choice: Tensor
+    value: Tensor
+
+
+def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Losses:
+    """Both losses of action values [B, A] for solved positions, on the device of the values.
+
+    A host's move that is not best takes one move more at least, an agent's gets one less. Every
+    move costs a host 1 and gives an agent 1, as the reward ``step`` says.
+
+    Args:
+        values: values of all actions; those of illegal actions are ignored.
+        batch: B positions.
+        gamma: the environment's discount.
+        temperature: divisor of the values before the softmax.
+    """
+
+    def returned(moves: Tensor) -> Tensor:
+        length = moves.float()[:, None]
+        length = length if gamma == 1.0 else (1.0 - gamma**length) / (1.0 - gamma)
+        return -length if host else length
+
+    regret, host = batch.regret.to(values.device), batch.coords is None
+    legal, optimal = regret >= 0, regret == 0
+    logits = values / temperature
+    whole, best = (logits.masked_fill(~each, -torch.inf) for each in (legal, optimal))
+    choice = whole.logsumexp(1) - best.logsumexp(1)
+    moves = batch.value.to(values.device)
+    exact = returned(moves)
+    # An agent who ends the game at once has no worse game; the bound is then that of no move.
+    most = returned(moves + 1 if host else moves - 1)
+    zero = torch.zeros_like(values)
+    near = huber_loss(values - exact, zero, reduction="none")
+    above = huber_loss((values - most).clamp(min=0.0), zero, reduction="none")
+    value = _row_mean(near, optimal) + _row_mean(above, legal & ~optimal)
+    return Losses(choice.mean(), value.mean())
+
+
+def _row_mean(x: Tensor, chosen: Tensor) -> Tensor:
+    return (x * chosen).sum(1) / chosen.sum(1).clamp(min=1)
+
+
+def model_losses(model: Any, batch: Asked, temperature: float) -> Losses:
+    """The losses of a DDQN's online network on positions of its seat."""
+    points = seat_of(model)[1]
+    observed = observation(batch, points.shape[0], scale=float(points.high.max()) <= 1.0)
+    values = model.policy.q_net(to_device(observed, model.device))
+    return losses(values, batch, model.gamma, temperature)
+
+
+def observation(batch: Asked, rows: int, scale: bool = True) -> Any:
+    """What an environment with this many rows and ``scale_observation=scale`` shows of them."""
+    points = pad(batch.state.points, (0, 0, 0, rows - batch.state.points.shape[1]), value=-1)
+    shown = observe(GameState(points, batch.state.count), scale)
+    if batch.coords is None:
+        return shown
+    return {"coords": batch.coords.to(torch.int8), "points": shown}

@@ -11,7 +11,6 @@ from typing import Any
 import gymnasium
 
 from resgym.cli import OneLineParser
-from resgym.measure.games import sample_games
 from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -23,7 +22,7 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, torch_threads
-from sb3_ext.runs.files import RunFolder, provenance, write_json, write_text_durably
+from sb3_ext.runs.files import RunFolder, provenance, write_json
 from sb3_ext.train.config_files import section_of, transitions_for
 from sb3_ext.train.curves import history_curves
 
@@ -109,6 +108,4 @@ def _run(args: argparse.Namespace, out: Path) -> None:
         )
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)
-    (game,) = sample_games(hosts["trained"], OPPONENT, games=1, seed=args.seed)
-    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
     print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")

@@ -91,7 +91,6 @@ class StudyConfig(ConfigFile):
     """A whole study."""
 
     folder: ClassVar[str] = "tune"
-    field: ClassVar[str] = "study"
 
     name: Name
     """name of the study in its storage"""
@@ -176,8 +175,7 @@ examples:
 """
     Config = StudyConfig
     file = ("config", None)
-    rules = ("max_seconds", "until")
-    metrics = ("best", "trials", "value")
+    rules = ("max_seconds",)
     may_change = frozenset({"trials"})
     alone = False
 
@@ -186,7 +184,7 @@ examples:
         # A key that does not exist or a wrong type is found now, not in every trial.
         with errors_of("target, settings or search"):
             self._job(config.some())
-        self._seen, self._stopped = 0, False
+        self._stopped = False
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
@@ -252,21 +250,12 @@ examples:
     def _counted(self) -> list[FrozenTrial]:
         return [trial for trial in self.study.get_trials(deepcopy=False) if counts(trial)]
 
-    def _goes_on(self, pulse: Pulse, **metrics: float) -> bool:
-        self._stopped |= not pulse(Used(), exact=False, **metrics)
+    def _goes_on(self, pulse: Pulse) -> bool:
+        self._stopped |= not pulse(Used(), exact=False)
         return not self._stopped
 
-    def _look(self, pulse: Pulse) -> bool:
-        """Report what is new; return whether to continue."""
-        finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        for trial in finished[self._seen :]:
-            self._seen += 1
-            found = {"value": float(trial.value or 0.0), "best": self.study.best_value}
-            self._goes_on(pulse, trials=float(self._seen), **found)
-        return self._goes_on(pulse)
-
     def _work(self, pulse: Pulse) -> None:
-        while self._look(pulse):
+        while self._goes_on(pulse):
             fail_stale_trials(self.study)
             known = self._counted()
             waiting = any(trial.state is TrialState.WAITING for trial in known)

@@ -15,7 +15,8 @@ from sb3_ext.networks.extractors import (
     PointPairsExtractor,
     PointSetExtractor,
 )
-from sb3_ext.networks.features import (
+from sb3_ext.networks.rows import (
+    Rows,
     axis_sums,
     pair_features,
     point_features,

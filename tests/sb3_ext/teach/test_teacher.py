@@ -12,7 +12,7 @@ from sb3_ext.config.effects import known_class
 from sb3_ext.config.reading import find_config
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
-from sb3_ext.teach.fit import losses, observation
+from sb3_ext.teach.teacher import losses, observation
 from sb3_ext.train.config_files import read_sections
 from tests.resgym.benchmark.recursion import small
 from tests.sb3_ext.checkpoints.helpers import equal

@@ -1,7 +1,5 @@
 """Vector environments of torch tensors as environments of stable-baselines3."""
 
-from __future__ import annotations
-
 from sb3_ext.adapter.observations import reached_observation
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
+from sb3_ext.callbacks.base import Checkpoints, Signals
 from sb3_ext.callbacks.evaluation import RhoEvaluation, SampleGames
 from sb3_ext.callbacks.stopping import Curriculum, StopConditions
 from sb3_ext.callbacks.watching import ActionCounts, LayerStatistics, SystemStatistics, Timers

@@ -24,7 +24,7 @@ from sb3_ext.checkpoints.policy_file import save_model, save_player
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import check_arguments
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
-from sb3_ext.runs.files import RunFolder, going_on_without, rename_durably, write_text_durably
+from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
 
 if TYPE_CHECKING:
     from resgym.measure.games import GameRecord
@@ -247,7 +247,7 @@ class RhoEvaluation(GamesAgainst):
                 save_player(folder / "best", self.model, self.history[-1])
         with going_on_without("history", folder):
             folder.mkdir(parents=True, exist_ok=True)
-            RunFolder(folder).write_json("rho.json", self.history)
+            write_json(folder / "rho.json", self.history)
 
     def _score(self, results: dict[str, float]) -> float:
         worst = min if self._role == "host" else max

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -169,7 +168,6 @@ class Curriculum(ByConditions):
 
     Attributes:
         stage: number of the current stage.
-        changes: one dict per change: stage, updates, transitions.
     """
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
@@ -184,7 +182,6 @@ class Curriculum(ByConditions):
         ]
         self.until.append([])
         self.stage = 0
-        self.changes: list[dict[str, int]] = []
 
     @property
     def conditions(self) -> Sequence[Condition]:  # type: ignore[override]
@@ -203,17 +200,14 @@ class Curriculum(ByConditions):
             self.stage += 1
             settings = self.settings[self.stage]
             self.training_env.env_method("set_stage", **settings)
-            counters = {"updates": num_updates(self.model), "transitions": self.num_timesteps}
-            self.changes.append({"stage": self.stage, **counters})
             if self.verbose:
                 print(f"curriculum: stage {self.stage} {settings} begins")
         self.logger.record("curriculum/stage", self.stage)
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the stage, the changes so far, and the state of its conditions."""
-        own = {"changes": copy.deepcopy(self.changes), "stage": self.stage}
-        return {"conditions": self._states(), **own}
+        """Return the stage, and the state of its conditions."""
+        return {"conditions": self._states(), "stage": self.stage}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved `state_dict`; a ValueError if there were other stages."""
@@ -221,4 +215,4 @@ class Curriculum(ByConditions):
         if not 0 <= stage < len(self.settings):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")
         load_states(self.until[stage], state["conditions"], f"stages[{stage}].until")
-        self.stage, self.changes = stage, copy.deepcopy(state["changes"])
+        self.stage = stage

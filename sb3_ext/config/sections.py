@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -127,7 +127,6 @@ PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
 PositiveNumber = Annotated[float, Number, Gt(0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """Of what has a folder of its own."""
-Version = Annotated[Literal[1], Field(description="version of this format")]
 
 _ALLOWED = {
     "bool_type": "true or false",

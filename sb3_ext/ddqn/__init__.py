@@ -1,7 +1,5 @@
 """Double deep Q-learning with legal-action masks, for many parallel games."""
 
-from __future__ import annotations
-
 from sb3_ext.ddqn.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.policies import QPolicy
 

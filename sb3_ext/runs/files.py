@@ -211,12 +211,8 @@ class RunFolder:
                 if path.name != LOCK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def write_json(self, name: str, data: Any) -> None:
-        """Replaces a file as a whole."""
-        write_json(self.path / name, data)
-
     def write_yaml(self, name: str, data: Any) -> None:
-        """The same in YAML."""
+        """Replaces a file as a whole."""
         write_text_durably(self.path / name, yaml.safe_dump(data, sort_keys=False))
 
     def append(self, name: str, entry: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator
 from stable_baselines3.common.utils import ConstantSchedule
@@ -35,7 +35,7 @@ from sb3_ext.config.checks import (
 from sb3_ext.config.sections import checked, from_data
 
 Unit = Literal["updates", "transitions", "progress"]
-UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
+UNITS = get_args(Unit)
 
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule")
 

@@ -38,8 +38,7 @@ from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.schedules.schedules import parse_schedule
-from sb3_ext.teach.config import TeachConfig
-from sb3_ext.teach.positions import draw
+from sb3_ext.teach.positions import TeachConfig, draw
 from sb3_ext.teach.teacher import model_losses
 
 PIECE = 1024

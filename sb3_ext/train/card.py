@@ -7,10 +7,10 @@ The card shows figures of the scoreboard, measured from the written folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub import ModelCardData
 
 import resgym
 from resgym.cli import OneLineParser
@@ -79,7 +79,6 @@ def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequ
         pipeline_tag="reinforcement-learning",
         tags=[*TAGS],
         model_name=name,
-        eval_results=[result for row in rows for result in _results(row)] or None,
     )
     figures = "".join(
         f"\n{row.points} points, {row.starts} starts (seed {row.seed}, SHA-256 "
@@ -109,24 +108,6 @@ env = gymnasium.make("resgym/Hironaka{other}-v0", opponent="./FOLDER")
 
 ## Figures
 {figures}"""
-
-
-def _results(row: Row) -> Iterator[EvalResult]:
-    """Entries of the model index; of a range the lower end."""
-    for what, found in (
-        ("exact worst case", row.worst),
-        ("against choose_first", row.choose_first),
-        ("against random", row.random),
-    ):
-        if found is not None:
-            yield EvalResult(
-                task_type="reinforcement-learning",
-                dataset_type="resgym/HironakaHost-v0",
-                dataset_name=f"resgym/HironakaHost-v0, {row.points} points",
-                metric_type="rho",
-                metric_name=f"rho, {what}",
-                metric_value=round(found.rho[0], 6),
-            )
 
 
 @command("card")

@@ -87,20 +87,14 @@ def buffer_class(name: str | None) -> type | None:
     return None if name is None else BUFFERS[name]
 
 
-def read_sections(path: Path) -> dict[str, Any]:
-    """The sections of a file."""
-    data = read_mapping(path)
-    if not all(isinstance(section, Mapping) for section in data.values()):
-        raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")
-    return {str(name): dict(section) for name, section in data.items()}
-
-
 def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
     """The section of an environment, or ``default``, after its place for messages."""
-    sections = read_sections(path)
+    sections = read_mapping(path)
+    if not all(isinstance(section, Mapping) for section in sections.values()):
+        raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")
     for name in (env_id, "default"):
         if name in sections:
-            return f"{path}, {name}", sections[name]
+            return f"{path}, {name}", dict(sections[name])
     raise ConfigError(f"{path}: no section {env_id!r} and no 'default'")
 
 

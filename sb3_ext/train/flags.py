@@ -26,8 +26,6 @@ from sb3_ext.config.sections import errors_of
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 from sb3_ext.runs.command_line import SWITCHES, add_options
 
-CHECKPOINT_UPDATES = 1000
-
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
 
@@ -167,7 +165,7 @@ def make_parser() -> argparse.ArgumentParser:
     earlier.add_argument("--init-from", type=Path, metavar="RUN", help=text)
     text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s)"
     kind = whole(0)
-    add("--checkpoint-updates", type=kind, default=CHECKPOINT_UPDATES, metavar="N", help=text)
+    add("--checkpoint-updates", type=kind, default=1000, metavar="N", help=text)
     text = "ddqn: collect with this many actor processes (docs/cluster.md)"
     add("--actors", type=whole(0, 2**20), metavar="N", help=text)
     add_options(ours, "--starts", "--stop")

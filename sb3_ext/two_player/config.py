@@ -19,7 +19,6 @@ from sb3_ext.config.sections import (
     PositiveNumber,
     Section,
     Size,
-    Version,
     Whole,
     errors_of,
     read_section,
@@ -195,7 +194,8 @@ class TrainerConfig(ConfigFile):
 
     folder: ClassVar[str] = "two_player"
 
-    config_version: Version
+    config_version: Literal[1]
+    """version of this format"""
     name: Name
     """name of the experiment, part of its folder's name"""
     seed: Count

@@ -20,7 +20,7 @@ from sb3_ext.checkpoints.policy_file import save_model, save_player
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
-from sb3_ext.runs.files import RunFolder, going_on_without, write_text_durably
+from sb3_ext.runs.files import RunFolder, going_on_without, write_json, write_text_durably
 from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
@@ -175,7 +175,7 @@ class TwoPlayer(Job[TrainerConfig]):
         if self._files is not None:
             for role, learner in trainer.roles.items():
                 save_model(self._files.path / "models" / f"{role}.zip", learner.model)
-            self._files.write_json("summary.json", summary)
+            write_json(self._files.path / "summary.json", summary)
         if self._tensorboard is not None:
             self._tensorboard.close()
         trainer.close()

@@ -120,14 +120,6 @@ class OffPolicyLearner(Learner):
         # SB3 explores with the rate of the step before.
         self.model.exploration_rate = self.now(self.exploration)
 
-    @property
-    def has_experience(self) -> bool:  # noqa: D102
-        return bool(self.buffer.size() > 0)
-
-    @property
-    def initial_games(self) -> int:  # noqa: D102
-        return int(self.section.rollout.initial_rollout_size)
-
     def update_target(self) -> None:
         """Move target networks towards the online ones."""
         if hasattr(self.model, "update_target"):
@@ -234,10 +226,6 @@ class OnPolicyLearner(Learner):
     """Updates from the newest rollout, and plays another one after every update."""
 
     Section: ClassVar[type[TrainedRole]] = OnPolicyRole
-
-    @property
-    def has_experience(self) -> bool:  # noqa: D102
-        return bool(self.buffer.full)
 
     def gradient_step(self) -> None:  # noqa: D102
         self.model.train()

@@ -1,17 +1,15 @@
 """A league: several two-player runs whose players meet each other's earlier versions.
 
 In a round every member trains; its new host and agent then play all versions of the other role,
-all are rated by Elo, and versions that no rule keeps are deleted. `league.json` holds what the
-next round begins with and is replaced as a whole, so a killed run repeats its round with the same
-result.
+all are rated by Elo, and versions that no rule keeps are deleted. A checkpoint
+holds what the next round begins with, so a killed run repeats its round with the same result.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,7 +21,6 @@ from filelock import FileLock
 from pydantic import model_validator
 
 from resgym.tables import text_table
-from resgym.trust import regular_file
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import check_count
@@ -38,10 +35,8 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
 )
-from sb3_ext.runs import driver
 from sb3_ext.runs.checkpoint import (
     checkpoint_name,
-    errors_named,
     is_checkpoint,
     list_checkpoints,
     load_checkpoint,
@@ -49,7 +44,7 @@ from sb3_ext.runs.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
-from sb3_ext.runs.driver import Job, Pulse, Run, Used
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import LOCK, write_json
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role
@@ -125,6 +120,7 @@ class League(Job[LeagueConfig]):
     metrics = ("rounds", *(f"{role}/elo" for role in ROLES))
     may_change = frozenset({"rounds"})
     resumes = True
+    every = 1
 
     def __init__(self, config: LeagueConfig, run: Run) -> None:
         super().__init__(config, run)
@@ -132,22 +128,17 @@ class League(Job[LeagueConfig]):
         self.folder: Path = run.folder
         HostAgentTrainer(config.member(0)).close()  # what an algorithm refuses leaves no folder
         self.round, self.standings = 0, Standings()
-        self._file = self.folder / "league" / "league.json"
-        if self._file.exists():
-            with errors_named(f"{self._file}: is damaged", ConfigError):
-                self._load()
 
-    def _load(self) -> None:
-        state = json.loads(regular_file(self._file, "league").read_text(encoding="utf-8"))
-        versions = {name: Version(**each) for name, each in state["versions"].items()}
-        self.standings = Standings(versions, dict(state["scores"]))
-        self.round = check_count("round", state["round"])
-        for member in range(self.config.members):  # the newest have played all others
-            for role in ROLES:
-                name = self._version(role, self.round, member)
-                others = self.standings.present(other_role(role))
-                if name not in versions or not {*others} <= self.standings.scores[name].keys():
-                    raise ValueError(f"{name} has not played all others")
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the next round begins with."""
+        return {"league": {"round": self.round, **asdict(self.standings)}}
+
+    @state.setter
+    def state(self, parts: Mapping[str, Any]) -> None:
+        own = parts["league"]
+        versions = {name: Version(**each) for name, each in own["versions"].items()}
+        self.round, self.standings = own["round"], Standings(versions, own["scores"])
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
@@ -169,16 +160,16 @@ class League(Job[LeagueConfig]):
 
     def run(self, pulse: Pulse) -> None:
         """Plays the rounds that are left."""
-        self._remove()
-        beat = partial(driver.beat, pulse, Used())
-        with spreading(vars(self.run_of.given).get("actors", 0), beat) as spread:
+        actors = vars(self.run_of.given).get("actors", 0)
+        with spreading(actors, lambda: beat(pulse, Used(steps=self.round))) as spread:
             while True:
                 ranked = {role: self.standings.ranked(role) for role in ROLES if self.round}
                 found: dict[str, Any] = {
                     f"{role}/elo": self.standings.versions[names[0]].elo
                     for role, names in ranked.items()
                 }
-                beat(rounds=float(self.round), **found)
+                beat(pulse, Used(steps=self.round), exact=True, rounds=float(self.round), **found)
+                self._remove()
                 if self.round >= self.config.rounds:
                     return
                 self.play_round(spread)
@@ -200,14 +191,12 @@ class League(Job[LeagueConfig]):
                 standings.enter(name, other, score)
         standings.rate(config.games)
         standings.prune(config.keep)
-        write_json(self._file, {"round": number, **asdict(standings)})
         self.round = number
-        self._remove()
         best = " and ".join(standings.ranked(role)[0] for role in ROLES)
         self.run_of.say(f"round {number} of {config.rounds}: best are {best}")
 
     def _path(self, name: str) -> Path:
-        return self._file.with_name(name)
+        return self.folder / "league" / name
 
     def _version(self, role: str, number: int, member: int) -> str:
         return f"{role}-{(number - 1) * self.config.members + member:06d}"
@@ -248,6 +237,8 @@ class League(Job[LeagueConfig]):
     def report(self) -> str:
         """Copies the best version of each role; a table of the newest versions and the best."""
         rows = [("version", "member", "round", "Elo")]
+        if self.round:
+            write_json(self._path("league.json"), self.state["league"])
         for role in ROLES if self.round else ():
             best = self.standings.ranked(role)[0]
             shutil.rmtree(self.folder / "models" / role, ignore_errors=True)
@@ -316,4 +307,4 @@ def play_matches(config: TrainerConfig, games: int, paths: Sequence[str]) -> lis
         return [game.match({"host": host, "agent": agent}, *about) for agent in agents]
 
 
-main = partial(driver.drive, League)
+main = partial(drive, League)

@@ -244,14 +244,15 @@ class Learner(ABC):
         return bool(self.model.stop_requested)
 
     @property
-    @abstractmethod
     def has_experience(self) -> bool:
         """Whether there is anything to make an update from."""
+        return bool(self.buffer.size() > 0)
 
     @property
     def initial_games(self) -> int:
         """Games to collect before the first update."""
-        return int(self.section.rollout.rollout_size)
+        rollout = self.section.rollout
+        return int(getattr(rollout, "initial_rollout_size", rollout.rollout_size))
 
     def update(self) -> None:
         """One update from the experience collected, with whatever is due before it."""
@@ -356,7 +357,7 @@ class Learner(ABC):
         values["learning_rate"] = float(self.policy.optimizer.param_groups[0]["lr"])
         if hasattr(self.model, "exploration_rate"):
             values["exploration_rate"] = float(self.model.exploration_rate)
-        # The values before the model adds the times of its own loop, which does not run here.
+        # The model adds the times of its own loop, which does not run here.
         recorded = set(self.model.logger.name_to_value)
         self._log.values.clear()
         self.model.dump_logs()

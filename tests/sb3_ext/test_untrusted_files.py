@@ -280,7 +280,7 @@ def other_run(here: Place) -> Path:
     return here.root / "other"
 
 
-CHECKPOINTS = "sb3_ext.callbacks.checkpoints.Checkpoints"
+CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
 SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 

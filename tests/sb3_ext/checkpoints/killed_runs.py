@@ -23,8 +23,7 @@ from typing import Any
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
+from sb3_ext.callbacks.base import Checkpoints, Every, Signals
 from sb3_ext.checkpoints.model_state import global_random_state, model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN

@@ -17,8 +17,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.checkpoints import Checkpoints
+from sb3_ext.callbacks.base import Checkpoints, Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.cluster import RayCollector
 from sb3_ext.ddqn import DDQN

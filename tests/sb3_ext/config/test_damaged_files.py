@@ -12,10 +12,10 @@ import pytest
 import rl_zoo3
 
 from sb3_ext.attack.config import AttackConfig
-from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.ddqn import algorithms
-from sb3_ext.teach.config import TeachConfig
-from sb3_ext.train.config_files import check_hyperparameters, read_sections
+from sb3_ext.teach.positions import TeachConfig
+from sb3_ext.train.config_files import check_hyperparameters, section_of
 from sb3_ext.tune.tune import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.league import LeagueConfig
@@ -35,9 +35,9 @@ VALUES = (
 
 
 def read_algorithm(path: Path) -> None:
-    sections = read_sections(path)
-    for name, section in sections.items():
-        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), name)
+    for name in read_mapping(path):
+        _, section = section_of(path, name)
+        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), str(name))
 
 
 ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}

@@ -9,8 +9,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.base import Every
-from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
+from sb3_ext.callbacks.base import Checkpoints, Every, Signals
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import checkpoint, files
 from sb3_ext.runs.checkpoint import checkpoint_name, list_checkpoints, load_checkpoint

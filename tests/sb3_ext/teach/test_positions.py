@@ -12,8 +12,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
 from sb3_ext.config.reading import find_config
 from sb3_ext.teach import positions
-from sb3_ext.teach.config import TeachConfig
-from sb3_ext.teach.positions import draw
+from sb3_ext.teach.positions import TeachConfig, draw
 
 TABLE = action_axes(3)
 STARTS = {"positions": 10**6, "points": [3, 6], "max_value": [4]}

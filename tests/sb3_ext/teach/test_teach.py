@@ -13,7 +13,7 @@ from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.runs.checkpoint import list_checkpoints, read_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
-from sb3_ext.teach.config import TeachConfig
+from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.loading import load_player
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.teach.labelled import config

@@ -9,11 +9,10 @@ from resgym.benchmark.solved import joined, solve
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
-from sb3_ext.config.reading import find_config
+from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.teacher import losses, observation
-from sb3_ext.train.config_files import read_sections
 from tests.resgym.benchmark.recursion import small
 from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
@@ -144,7 +143,7 @@ def test_an_agent_has_no_such_goals():
 
 @pytest.mark.parametrize("file", ["robust_ddqn", "robust_finish_ddqn"])
 def test_the_shipped_files_name_both(file, files):
-    (section,) = read_sections(find_config(f"taught/{file}")).values()
+    (section,) = read_mapping(find_config(f"taught/{file}")).values()
     for each in section["callback"]:
         ((name, arguments),) = each.items()
         kind = known_class(name)

@@ -51,13 +51,11 @@ def test_the_card_shows_what_its_folder_plays(saved, tmp_path, capsys):
 
     read = ModelCard.load(out / "README.md")
     assert (read.data.library_name, read.data.license) == ("resgym", "cc0-1.0")
-    found = {each.metric_name: each.metric_value for each in read.data.eval_results}
     game = {"games": 4, "max_num_points": 5, "seed": scoreboard.SEED}
     for agent in ("choose_first", "random"):
         played = resgym.rho(str(out), agent, **game)
-        assert found[f"rho, against {agent}"] == pytest.approx(played.rho, abs=1e-6)
-    assert found["rho, exact worst case"] <= found["rho, against choose_first"]
-    assert len(found) == 3  # it knows five points
+        assert f"{played.rho:.4f} ± " in read.text
+    assert read.text.count("starts (seed") == 1  # it knows five points
     assert json.loads((out / CONFIG).read_text())["role"] == "host"
     assert card.main([str(out), "--out", str(tmp_path / "again")]) == 0
     assert torch.equal(answers(tmp_path / "again"), answers(out))
@@ -69,7 +67,6 @@ def test_an_agent_has_a_card_without_figures_and_perhaps_half_of_the_size(saved,
     sizes = [(tmp_path / str(half) / MODEL).stat().st_size for half in (False, True)]
     assert sizes[1] < 0.8 * sizes[0]
     read = ModelCard.load(tmp_path / "True" / "README.md")
-    assert read.data.eval_results is None
     assert "None: the scoreboard is for hosts" in read.text
     assert load_player(tmp_path / "True", "agent").role == "agent"
 

@@ -134,19 +134,6 @@ def test_what_is_wrong_is_code_2(
     assert not out.exists()
 
 
-def test_a_damaged_league_is_one_line(tmp_path: Path, capsys: Any) -> None:
-    run = tmp_path / "run"
-    written(run / "config.yml", played(run, league_data("rounds=1")).identity())
-    file = run / "league" / "league.json"
-    state = json.loads(file.read_text())
-    damages = ({"round": "x"}, {"round": 2}, {"versions": {}}, {"scores": {}})
-    for damaged in (*({**state, **damage} for damage in damages), {}, []):
-        file.write_text(json.dumps(damaged))
-        assert main(["--resume", str(run), "--no-progress"]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"population: {file}: is damaged: ")
-
-
 def test_those_of_the_package_are_valid() -> None:
     assert [LeagueConfig.read(name).name for name in ("default", "small")] == ["default", "small"]
 

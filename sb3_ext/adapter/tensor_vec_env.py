@@ -49,6 +49,7 @@ class TensorVecEnv(VecEnv):
             `DummyVecEnv`, from which one batched environment is made (see `batched_env`).
         filename: Write finished episodes to this `monitor.csv`. With a list of functions, the file
             of their `Monitor` is the default.
+        **make_kwargs: With a list of functions, keyword arguments of the batched environment.
 
     Raises:
         ValueError, TypeError: The environment is not one of this kind.
@@ -58,12 +59,15 @@ class TensorVecEnv(VecEnv):
         self,
         venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
         filename: str | os.PathLike[str] | None = None,
+        **make_kwargs: Any,
     ) -> None:
         override_existing = True
         if isinstance(venv, (list, tuple)):
-            venv, monitor = batched_env(venv)
+            venv, monitor = batched_env(venv, **make_kwargs)
             if filename is None and monitor is not None:
                 filename, override_existing = monitor
+        elif make_kwargs:
+            raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
         super().__init__(
             self.venv.num_envs, self.venv.single_observation_space, self.venv.single_action_space
@@ -320,13 +324,13 @@ _REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLim
 
 
 def batched_env(
-    env_fns: Sequence[Callable[[], gymnasium.Env]],
+    env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
 ) -> tuple[VectorEnv, tuple[str, bool] | None]:
     """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
 
     The first function is called once to learn the environment's specification (all must make the
-    same one), then `gymnasium.make_vec` makes the batched one with its keyword arguments and time
-    limit.
+    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments, time
+    limit, and `kwargs`.
 
     Returns:
         The environment; and for the monitor file of the single environment, if any, its name and
@@ -348,7 +352,8 @@ def batched_env(
     if foreign:
         wrapper = type(foreign[0]).__name__
         raise ValueError(f"env_wrapper: {wrapper} cannot be put on the batched {spec.id}")
-    kwargs: dict[str, Any] = {"max_episode_steps": min(limits)} if limits else {}
+    if limits:
+        kwargs.setdefault("max_episode_steps", min(limits))
     batched = gymnasium.make_vec(
         spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
     )

@@ -235,20 +235,18 @@ class League(Job[LeagueConfig]):
                 prune_checkpoints(folder, max(1, len(kept)))
 
     def report(self) -> str:
-        """Copies the best version of each role; a table of the newest versions and the best."""
+        """Copies the best version of each role; a table of the versions that stay."""
         rows = [("version", "member", "round", "Elo")]
         if self.round:
             write_json(self._path("league.json"), self.state["league"])
         for role in ROLES if self.round else ():
-            best = self.standings.ranked(role)[0]
+            names = self.standings.ranked(role)
             shutil.rmtree(self.folder / "models" / role, ignore_errors=True)
-            shutil.copytree(self._path(best), self.folder / "models" / role)
-            newest = [self._version(role, self.round, m) for m in range(self.config.members)]
-            for name in dict.fromkeys([*newest, best]):
+            shutil.copytree(self._path(names[0]), self.folder / "models" / role)
+            for name in names:
                 each = self.standings.versions[name]
-                mark = "*" * (name == best)
-                rows.append((name + mark, str(each.member), str(each.round), f"{each.elo:.0f}"))
-        return f"{text_table(rows)}\n* highest Elo, in models/\nresults are in {self.folder}"
+                rows.append((name, str(each.member), str(each.round), f"{each.elo:.0f}"))
+        return f"{text_table(rows)}\nthe first of each role are in models/, all in {self.folder}"
 
 
 class Turn(NamedTuple):

@@ -16,7 +16,6 @@ from sb3_ext.networks.extractors import (
     PointSetExtractor,
 )
 from sb3_ext.networks.rows import (
-    Rows,
     axis_sums,
     pair_features,
     point_features,

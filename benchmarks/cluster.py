@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import entries_of
+from sb3_ext.adapter.seam import entries_of
 from sb3_ext.cluster import RayCollector
 from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, vector_env_spec
 from sb3_ext.ddqn import DDQN

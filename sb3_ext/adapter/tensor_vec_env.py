@@ -25,7 +25,7 @@ from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from sb3_ext.adapter.observations import Observation, each_entry, entries_of, rows_of, to_numpy
+from sb3_ext.adapter.seam import Observation, each_entry, entries_of, rows_of, to_numpy
 
 STEPS_BETWEEN_WRITES = 64
 VecEnvIndices = int | Iterable[int] | None

@@ -25,7 +25,7 @@ from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength
 from resgym.players import ask_player, player_name, resolve_player
 from resgym.tables import text_table
-from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.adapter.seam import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.callbacks.base import Every

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge
 from pydantic import model_validator
 
-from resgym import GameSpec, make_agent, make_host
+from resgym import make_agent, make_host
 from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
@@ -16,42 +15,26 @@ from sb3_ext.config.sections import (
     PositiveCount,
     Section,
     Size,
-    Whole,
     accepted_by,
     check_arguments,
     check_policy,
     errors_of,
 )
 from sb3_ext.ddqn import DDQN
+from sb3_ext.two_player.hironaka import GameSizes
 
 
-class Game(Section):
+class Game(GameSizes):
     """The game, its starts included."""
 
-    dimension: PositiveCount
-    """number of axes"""
-    max_num_points: Annotated[int, Whole, Ge(2)]
-    """points of a random start"""
-    max_value: Count
-    """largest value of a random start"""
-    polytope: Literal["dominance", "newton"]
-    """which points a move keeps"""
-    reposition: bool
-    """subtract the least coordinate of each axis after a move"""
     max_moves: PositiveCount
     """moves after which a game is cut"""
-    starts: str | None = None
-    """file of starts; optional"""
 
     @model_validator(mode="after")
     def _is_a_game(self) -> Game:
         with errors_of(".starts" if self.starts else "", ValueError):
             resolve_starts(self.starts, self.spec())
         return self
-
-    def spec(self) -> GameSpec:
-        """The game as `resgym` knows it."""
-        return GameSpec(**self.model_dump(exclude={"max_moves", "starts"}))
 
 
 class Starts(Section):

@@ -16,7 +16,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
-from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
+from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.runs.command import RunSignals

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from resgym.measure.games import sample_games
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
-from sb3_ext.adapter.sb3_private import num_updates, walk_callbacks
+from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.model_state import load_vec_env_state, vec_env_state
 from sb3_ext.checkpoints.policy_file import save_model, save_player

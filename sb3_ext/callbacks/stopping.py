@@ -8,7 +8,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
-from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.adapter.seam import num_updates
 from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
 

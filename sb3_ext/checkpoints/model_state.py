@@ -24,8 +24,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import each_entry, entries_of
-from sb3_ext.adapter.sb3_private import COUNTERS, OBSERVATIONS, forget_observation
+from sb3_ext.adapter.seam import COUNTERS, OBSERVATIONS, each_entry, entries_of, forget_observation
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, errors_named

@@ -141,16 +141,9 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     kind = type(space).__name__
     if kind not in _FIELDS:
         raise ValueError(f"space: got {space}; expected {', '.join(_FIELDS)} or a Dict of these")
-    return {"type": kind, **{name: _plain(name, getattr(space, name)) for name in _FIELDS[kind]}}
-
-
-def _plain(name: str, value: Any) -> Any:
-    if name == "dtype":
-        return str(value)
-    values = np.asarray(value)
-    if name in ("low", "high") and values.size and bool((values == values.flat[0]).all()):
-        return values.flat[0].item()  # one number where all are the same
-    return values.tolist()
+    fields = {name: getattr(space, name) for name in _FIELDS[kind]}
+    plain = {k: str(v) if k == "dtype" else np.asarray(v).tolist() for k, v in fields.items()}
+    return {"type": kind, **plain}
 
 
 def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from sb3_ext.adapter.sb3_private import walk_callbacks
+from sb3_ext.adapter.seam import walk_callbacks
 from sb3_ext.checkpoints.model_state import (
     global_random_state,
     load_global_random_state,

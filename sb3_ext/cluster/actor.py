@@ -24,7 +24,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import each_entry
+from sb3_ext.adapter.seam import each_entry
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn.collector import Explorer, ParallelStep, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions

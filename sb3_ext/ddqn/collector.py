@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
+from sb3_ext.adapter.seam import each_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
 

@@ -26,8 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import to_arrays, to_device
-from sb3_ext.adapter.sb3_private import call_each
+from sb3_ext.adapter.seam import call_each, to_arrays, to_device
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,

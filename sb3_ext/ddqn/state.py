@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from sb3_ext.adapter.sb3_private import OBSERVATIONS
+from sb3_ext.adapter.seam import OBSERVATIONS
 from sb3_ext.config.sections import (
     Count,
     Fraction,

@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
 from resgym.game.devices import check_memory, format_bytes
-from sb3_ext.adapter.observations import Observation, each_entry, entries_of, to_arrays, to_device
+from sb3_ext.adapter.seam import Observation, each_entry, entries_of, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
 
 

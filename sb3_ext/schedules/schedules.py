@@ -24,7 +24,7 @@ from pydantic import BeforeValidator
 from stable_baselines3.common.utils import ConstantSchedule
 from torch.optim import Optimizer
 
-from sb3_ext.adapter.sb3_private import num_updates, progress_remaining
+from sb3_ext.adapter.seam import num_updates, progress_remaining
 from sb3_ext.config.checks import (
     Registry,
     check_count,

@@ -6,7 +6,6 @@ all. The folder is a player, and a start for ``train --init-from``.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -34,7 +33,6 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.runs.checkpoint import errors_named
-from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.schedules.schedules import parse_schedule
@@ -58,6 +56,7 @@ examples:
 """
     Config = TeachConfig
     file = ("--config", "host")
+    shared = (*Job.shared, "--actors")
     rules = ("max_updates", "max_seconds", "until")
     metrics = ("teach/right", "teach/choice", "teach/value")
 
@@ -76,11 +75,6 @@ examples:
         self.update, self.history = 0, list[dict[str, float]]()
         self._sums = torch.zeros(3)  # choice, value, updates
         self.data: list[Solved] = []
-
-    @classmethod
-    def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds who solves."""
-        add_options(parser, "--actors")
 
     @property
     def state(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from resgym.benchmark.solved import Asked
 from resgym.functional import observe
 from resgym.game.state import GameState
 from resgym.measure.strength import strength
-from sb3_ext.adapter.observations import to_device
+from sb3_ext.adapter.seam import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number

@@ -81,7 +81,6 @@ def main(arguments: Sequence[str]) -> int:
     add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
     add("--out", "-o", default="curves.png", help=file)
-    add("--title", default="Games finished per move", help="title of the plot")
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
     named = {run: f"{run}: " if len(args.runs) > 1 else "" for run in args.runs}
@@ -90,6 +89,6 @@ def main(arguments: Sequence[str]) -> int:
         for run, label in named.items()
         for curve in read_curves(run)
     ]
-    plot_curves(curves, target, title=args.title)
+    plot_curves(curves, target, title="Games finished per move")
     print(f"written to {target}")
     return 0

@@ -30,7 +30,7 @@ from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
-from sb3_ext.adapter.sb3_private import tell_buffer
+from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
 from sb3_ext.callbacks.base import Every

@@ -21,7 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import set_random_seed
 
 from resgym.trust import check_pickle, command_line, import_modules
-from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.adapter.seam import num_updates
 from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
 from sb3_ext.config.checks import unknown_word

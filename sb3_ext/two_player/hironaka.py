@@ -36,8 +36,8 @@ def pair_name(role: str, opponent: str) -> str:
     return f"{role}-{opponent}" if role == ROLES[0] else f"{opponent}-{role}"
 
 
-class GameSection(Section):
-    """Sizes and rules; keyword arguments of `resgym/HironakaHost-v0` and `HironakaAgent-v0`."""
+class GameSizes(Section):
+    """Sizes and rules of a game, and its starts."""
 
     dimension: PositiveCount
     """axes, 2 to 10"""
@@ -50,6 +50,18 @@ class GameSection(Section):
     the vertices of the Newton polyhedron"""
     reposition: bool
     """subtract the per-axis minimum after every move"""
+    starts: str | None = None
+    """file of start positions, one a line, for training and all measures; null (default): random
+    starts"""
+
+    def spec(self) -> GameSpec:
+        """The game as `resgym` knows it."""
+        return GameSpec(**self.model_dump(include={*GameSizes.model_fields} - {"starts"}))
+
+
+class GameSection(GameSizes):
+    """Keyword arguments of `resgym/HironakaHost-v0` and `HironakaAgent-v0`."""
+
     scale_observation: bool
     """divide observed points by the largest coordinate"""
     max_episode_steps: PositiveCount
@@ -58,9 +70,6 @@ class GameSection(Section):
     """implementation of the move: auto, torch, numba or triton"""
     invalid_action: Literal["error", "noop", "penalty", "terminate"]
     """effect of an illegal action; only algorithms without action masks choose illegal actions"""
-    starts: str | None = None
-    """file of start positions, one a line, for training and all measures; null (default): random
-    starts"""
 
 
 class Game:
@@ -72,9 +81,7 @@ class Game:
 
     def __init__(self, section: GameSection) -> None:
         self.section = section
-        names = {"dimension", "max_num_points", "max_value", "polytope", "reposition"}
-        self.sizes: dict[str, Any] = section.model_dump(include=names)
-        self.spec = GameSpec(**self.sizes)
+        self.spec = section.spec()
         self.starts = resolve_starts(section.starts, self.spec)
         self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
 
@@ -92,7 +99,7 @@ class Game:
     def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """Games finished per move."""
         about: dict[str, Any] = {"games": games, "seed": seed, "max_moves": max_moves}
-        about |= {"backend": self.section.backend, "starts": self.starts, **self.sizes}
+        about |= {**vars(self.spec), "backend": self.section.backend, "starts": self.starts}
         return rho(players["host"], players["agent"], **about).rho
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:

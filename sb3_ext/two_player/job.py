@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
-from sb3_ext.adapter.sb3_private import tell_buffer
+from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.policy_file import save_model, save_player
 from sb3_ext.config.sections import ConfigError, errors_of

@@ -21,8 +21,7 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, get_parameters_by_name, polyak_update
 from torch import nn
 
-from sb3_ext.adapter.observations import to_device
-from sb3_ext.adapter.sb3_private import networks_were_replaced
+from sb3_ext.adapter.seam import networks_were_replaced, to_device
 from sb3_ext.config.checks import Registry
 from sb3_ext.config.sections import (
     Fraction,

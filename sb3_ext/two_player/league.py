@@ -43,7 +43,7 @@ from sb3_ext.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
-from sb3_ext.runs.command_line import add_options, starts_setting, torch_threads
+from sb3_ext.runs.command_line import starts_setting, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import LOCK, write_json
 from sb3_ext.two_player.config import TrainerConfig
@@ -116,7 +116,7 @@ class League(Job[LeagueConfig]):
     about = "Trains several hosts and agents, which play each other's earlier versions."
     Config = LeagueConfig
     rules = ("max_seconds", "until")
-    shared = ("--set", "--stop", "--no-progress")
+    shared = ("--set", "--stop", "--no-progress", "--actors", "--starts")
     metrics = ("rounds", *(f"{role}/elo" for role in ROLES))
     may_change = frozenset({"rounds"})
     resumes = True
@@ -139,11 +139,6 @@ class League(Job[LeagueConfig]):
         own = parts["league"]
         versions = {name: Version(**each) for name, each in own["versions"].items()}
         self.round, self.standings = own["round"], Standings(versions, own["scores"])
-
-    @classmethod
-    def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds processes and starts."""
-        add_options(parser, "--actors", "--starts")
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> LeagueConfig:

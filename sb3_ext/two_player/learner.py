@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.sb3_private import (
+from sb3_ext.adapter.seam import (
     begin_learning,
     call_each,
     has_observation,

@@ -13,7 +13,7 @@ from stable_baselines3.common.utils import get_device
 from torch import nn
 
 from resgym.game.devices import resolve_device
-from sb3_ext.adapter.sb3_private import restart_episodes
+from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.config.checks import unknown_word
 from sb3_ext.config.sections import errors_of

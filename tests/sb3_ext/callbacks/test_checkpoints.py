@@ -7,7 +7,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.sb3_private import walk_callbacks
+from sb3_ext.adapter.seam import walk_callbacks
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 import sb3_ext.callbacks as package
-from sb3_ext.adapter.sb3_private import walk_callbacks
+from sb3_ext.adapter.seam import walk_callbacks
 from sb3_ext.callbacks import (
     ActionCounts,
     Bound,

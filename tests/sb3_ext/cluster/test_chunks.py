@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
+from sb3_ext.adapter.seam import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan, blocks
 from sb3_ext.cluster.collector import RayCollector
 from sb3_ext.ddqn import DDQN

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import each_entry, entries_of
+from sb3_ext.adapter.seam import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.replay.helpers import PAIR, assert_same, filled, make, play

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import torch
 
-from sb3_ext.adapter.sb3_private import restart_episodes
+from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.pool import ELO_K, expected_score
 from tests.sb3_ext.two_player.helpers import POOL, HostNet, tiny

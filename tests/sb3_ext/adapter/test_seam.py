@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 PACKAGES = Path(__file__).resolve().parents[3]
-SEAM = "sb3_private.py"
+SEAM = "seam.py"
 PRIVATE = {
     *("_create_aliases", "_current_progress_remaining", "_episode_num", "_init_callback"),
     *("_last_episode_starts", "_last_obs", "_last_original_obs", "_n_calls", "_n_updates"),

@@ -181,9 +181,11 @@ def _is_of(module: str) -> bool:
 def _may_hold_pickles(value: str) -> bool:
     """Whether a player's name is the path of a file other than a checkpoint without pickles."""
     path = Path(value)
-    if path.suffix == ".zip" or Path(f"{value}.zip").is_file():
+    if path.suffix == ".zip" or os.path.isfile(f"{value}.zip"):  # of a name that is too long: no
         return True
-    return os.path.basename(value) != value and path.is_file() and path.suffix != ".safetensors"
+    return (
+        os.path.basename(value) != value and os.path.isfile(path) and path.suffix != ".safetensors"
+    )
 
 
 def placed(data: Any, folder: Path, field: str = "") -> Any:

@@ -1,13 +1,15 @@
 """What is true of the game (design, section 1), on the tensor rule."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from resgym.game.rules import move
-from resgym.game.spec import GameSpec
+from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule
+from tests.resgym.backends import every_backend, get
 
 Moves = list[tuple[tuple[int, ...], int]]
 
@@ -60,3 +62,26 @@ def test_dominance_keeps_a_superset_of_the_vertices_with_the_same_end(game):
         assert bool(state.finished()) == rule.is_finished(vertices)
         state, _ = move(state, coords_of(axes, spec.dimension), torch.tensor([axis]), spec)
         vertices = rule.move(vertices, axes, axis, "newton")
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10])
+@every_backend
+def test_overflow_is_flagged_keeps_the_state_and_never_wraps(backend, dimension):
+    spec = GameSpec(dimension, 4)
+    every = tuple(range(dimension))
+    fits = [(MAX_COORDINATE - (dimension - 1), *[1] * (dimension - 1)), (0, 2, *[0] * dimension)]
+    passes = [(MAX_COORDINATE - (dimension - 2), *[1] * (dimension - 1)), (0, 2, *[0] * dimension)]
+    # All coordinates at the bound: the sum is D * 2^59, the most that is ever computed.
+    most = [(MAX_COORDINATE,) * (dimension - 1) + (0,), (0,) * (dimension - 1) + (MAX_COORDINATE,)]
+    games = [[point[:dimension] for point in game] for game in (fits, passes, most, fits[:1])]
+    state = state_from_points(games, spec)
+    assert state.count.tolist() == [2, 2, 2, 1]
+    coords = coords_of(every, dimension).expand(4, -1)
+    after, overflow = get(backend, spec).move(
+        state, coords, torch.zeros(4, dtype=torch.int64), spec
+    )
+    expected = [rule.overflows(points, every, 0) for points in state.point_lists()]
+    assert overflow.tolist() == expected == [False, True, dimension > 2, False]
+    assert after.point_lists() == [rule.move(p, every, 0) for p in state.point_lists()]
+    assert after.point_lists()[1] == state.point_lists()[1]
+    assert int(after.points.max()) == MAX_COORDINATE

@@ -1,6 +1,8 @@
 """Collection, callbacks, logs and failures of DDQN.learn."""
 
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import keep_logs
+from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
 
 
@@ -234,3 +236,40 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path):
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
+
+
+def test_exploration_is_per_row_while_collecting():
+    """SB3 throws one coin for all rows: then all or none of the 64 explore."""
+    env = TensorVecEnv(ToyVectorEnv(64))
+    model = make_model(env, mask_source="none", exploration_rate=0.5, learning_starts=0)
+    model.learn(64)
+    greedy_action = torch.zeros(64, 4)
+    greedy_action[:, 2] = 1.0
+    model.q_net.forward = lambda _: greedy_action
+    shares, source = [], torch.Generator().manual_seed(1)
+    for _ in range(30):
+        actions = model.explorer()(model._last_obs, None, source)
+        # Greedy rows take action 2, and so does a quarter of the exploring half.
+        shares.append((actions == 2).float().mean().item())
+    deviation = math.sqrt(0.625 * 0.375 / 64)
+    assert all(abs(share - 0.625) < 5 * deviation for share in shares)
+    assert np.mean(shares) == pytest.approx(0.625, abs=5 * deviation / math.sqrt(30))
+
+
+def test_learn_enters_few_modules():
+    """Of sb3_ext, by Python's own profiler."""
+    found = set()
+
+    def look(frame, event, argument):
+        if event == "call" and "sb3_ext" in Path(frame.f_code.co_filename).parts[:-2]:
+            found.add(frame.f_code.co_filename)
+
+    model = make_model(game_model().env, "HostPolicy")
+    sys.setprofile(look)
+    try:
+        model.learn(1_000)
+    finally:
+        sys.setprofile(None)
+    found = {name for name in found if "tests" not in Path(name).parts}
+    assert model.num_updates > 100
+    assert 5 < len(found) <= 12, sorted(found)

@@ -133,7 +133,6 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     try:
         solution = solve(_parse_start(args), **{**_options(args, solve), "progress": note})
     except KeyboardInterrupt:
-        # Bounds that were proved before the interrupt are valid.
         bound, seen, seconds = latest
         solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
@@ -261,13 +260,14 @@ _COMMANDS = {
         "compile the kernels before their first use", _measure, "measure.bench:compile_ahead"
     ),
     "scoreboard": _Command(
-        "show the exact worst case and rho of hosts, from the same starts",
+        "show how far players are from proved optimal play",
         lambda args, run: run(args),
         "scoreboard:run",
-        "action --name --points --file",
+        "action --task --name --track --steps --file",
         {
             "action": {"nargs": "*"},
-            "--points": {"type": int, "action": "append", "choices": (5, 20)},
+            "--task": {"action": "append"},
+            "--steps": {"type": int},
             "--file": {"type": Path, "default": Path("scoreboard.json")},
         },
     ),
@@ -276,7 +276,7 @@ _COMMANDS = {
 _HELP = {
     "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file; play draws one without",
     "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
-    "action": "add MODEL: measure a host first, for a minute or two",
+    "action": "add MODEL: measure a player first; check FILE: measure a file's players again",
     "host": "a host: {hosts}, or a saved model's path; solve finds its longest game",
     "agent": "an agent: {agents}, or a saved model's path; solve finds its shortest game",
     "hosts": "hosts: {hosts}, or saved models' paths",
@@ -303,14 +303,14 @@ _HELP = {
     "time_limit": "stop after this many seconds",
     "compare": "mark where these hosts would choose another set",
     "layout": "of .svg: one line per chart, or animated beside a game",
-    "steps": "steps to play",
+    "steps": "steps to play, or of environments in training",
     "batch_sizes": "games at once",
     "backend": "what plays the moves",
     "repeats": "repeats; the median is printed",
     "seconds": "seconds per repeat",
     "name": "for the table; the model's own without",
-    "points": "of a start; a model may know fewer; both without",
-    "file": "rows to show beside those of the package, where add writes",
+    "task": "a task (default worst-20); may be repeated",
+    "file": "results to show beside those of the package, where add writes",
 }
 
 

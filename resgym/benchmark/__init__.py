@@ -1,4 +1,7 @@
-"""The benchmark: positions with the costs of all moves, as the solver proves them."""
+"""The benchmark: solved positions, and players measured against proved optimal play.
+
+See docs/scoreboard.md.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +10,9 @@ from resgym.lazy import lazy_names
 if TYPE_CHECKING:
     from resgym.benchmark.data import load
     from resgym.benchmark.solved import SPLITS, Solved
+    from resgym.benchmark.tasks import TASKS, Result, evaluate, make
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"data": "load", "solved": "SPLITS Solved"})
+    homes = {"data": "load", "solved": "SPLITS Solved", "tasks": "Result TASKS evaluate make"}
+    __getattr__, __dir__ = lazy_names(__name__, homes)
 
-__all__ = ["SPLITS", "Solved", "load"]
+__all__ = ["SPLITS", "TASKS", "Result", "Solved", "evaluate", "load", "make"]

@@ -7,8 +7,6 @@ always the last, only a few games need to be compared, and all of them are.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -42,20 +40,10 @@ ANSWERS_A_MOVE = 400
 """Number of answers for each move of the lines that are followed after that."""
 
 
-class Optimum(NamedTuple):
-    """The optimum against an agent, as lower and upper bound.
-
-    Attributes:
-        rho: games finished per move.
-        moves: moves of all games together.
-    """
-
-    rho: tuple[float, float]
-    moves: tuple[int, int]
-
-
-def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) -> Optimum | None:
-    """Return the optimum against an agent.
+def optimum(
+    agent: Player, starts: GameState, spec: GameSpec, max_moves: int
+) -> tuple[float, float] | None:
+    """Return a lower and an upper bound of the greatest rho against an agent.
 
     Args:
         agent: a player of ``spec``.
@@ -76,7 +64,7 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     # A start that is finished already is not credited to the host.
     won = [int(((moves > 0) & (moves <= max_moves)).sum()) for moves in (least, most)]
     few, many = (int(moves.clamp(max=max_moves).sum()) for moves in (least, most))
-    return Optimum((won[1] / many, won[0] / few), (few, many)) if won[0] else None
+    return (won[1] / many, won[0] / few) if won[0] else None
 
 
 def answers_alike(player: Player, starts: GameState) -> bool:

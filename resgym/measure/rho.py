@@ -186,8 +186,7 @@ def rho(
         if progress is not None:
             progress(f"the shortest games against {player_name(players[1])}")
         every = torch.arange(games, device=resolved)
-        found = find(players[1], begins(every), spec, max_moves)
-        optimum = found and found.rho
+        optimum = find(players[1], begins(every), spec, max_moves)
     return replace(result, optimum=optimum or None)
 
 

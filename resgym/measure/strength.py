@@ -84,7 +84,6 @@ def strength(
     limit: int = 200,
     positions: int = 20_000,
     spread: Callable[..., Iterable[Any]] = map,
-    least: Tensor | None = None,
 ) -> Strength:
     """Return the worst case of a deterministic player, by search.
 
@@ -95,7 +94,6 @@ def strength(
         limit: games are cut after this many moves.
         positions: looked at for a start, after which a search is given up.
         spread: `map`, or the like in other processes.
-        least: int64 [N], the least depths if they are known; otherwise the solver finds them.
 
     Raises:
         ValueError: the solver does not know the rules of the game.
@@ -106,19 +104,15 @@ def strength(
             "False, the solver's rules"
         )
     rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
-    search = partial(_searched, player, spec, limit, positions, least is None)
+    search = partial(_searched, player, spec, limit, positions)
     parts = zip(*spread(search, [starts.select(each) for each in rows]), strict=True)
-    found = map(torch.cat, parts)
-    known = () if least is None else (least, torch.ones_like(starts.finished()))
-    return Strength(player.role, limit, *found, *known)
+    return Strength(player.role, limit, *map(torch.cat, parts))
 
 
 def _searched(
-    player: Player, spec: GameSpec, limit: int, positions: int, solving: bool, starts: GameState
+    player: Player, spec: GameSpec, limit: int, positions: int, starts: GameState
 ) -> tuple[Tensor, ...]:
-    moves = worst_case_moves(player, starts, spec, limit, positions)
-    if not solving:
-        return moves
     solved = [solve(points, max_positions=positions) for points in starts.point_lists()]
     least = torch.tensor([int(each.lower_bound) for each in solved])
-    return (*moves, least, torch.tensor([each.proved for each in solved]))
+    proved = torch.tensor([each.proved for each in solved])
+    return (*worst_case_moves(player, starts, spec, limit, positions), least, proved)

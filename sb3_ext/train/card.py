@@ -13,10 +13,13 @@ from pathlib import Path
 from huggingface_hub import ModelCardData
 
 import resgym
+from resgym.benchmark import TASKS, Result, evaluate
+from resgym.benchmark.data import GAMES
 from resgym.cli import OneLineParser
 from resgym.files import write_file
 from resgym.players import player_name
-from resgym.scoreboard import POINTS, Row, measure, table
+from resgym.scoreboard import Scoreboard
+from resgym.tables import markdown_table
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.policy_description import describe_policy
@@ -31,7 +34,7 @@ TAGS = ("reinforcement-learning", "resgym", "resolution-of-singularities", "stab
 
 def write_card(
     model: Path, out: Path, name: str, licence: str = "mit", half: bool = False
-) -> list[Row]:
+) -> list[Result]:
     """Write the folder of a saved player.
 
     Args:
@@ -42,7 +45,7 @@ def write_card(
         half: round the weights to float16, which halves the size.
 
     Returns:
-        The figures on the card; none for an agent, or for a host of other than three axes.
+        The figures on the card, of the tasks that the player's size allows.
 
     Raises:
         ValueError: the model cannot be read or described, or other files are in the folder.
@@ -65,13 +68,18 @@ def write_card(
     config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
     write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
     player, (most, axes) = load_player(out, role), points.shape
-    known = [number for number in POINTS if (role, axes) == ("host", 3) and number <= most]
-    rows = [measure(player, number, name=name) for number in known]
+    rows = [
+        evaluate(player, task, name=name)
+        for task, (part, _, _, seat) in TASKS.items()
+        if (seat, GAMES[part].dimension) == (role, axes) and GAMES[part].max_num_points <= most
+    ]
     write_file(out / CARD, _page(name, role, (most, axes), licence, rows))
     return rows
 
 
-def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Row]) -> str:
+def _page(
+    name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Result]
+) -> str:
     """The card: what machines read, then what people read; ``shape`` is the (P, D) it knows."""
     about = ModelCardData(
         library_name="resgym",
@@ -80,12 +88,9 @@ def _page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequ
         tags=[*TAGS],
         model_name=name,
     )
-    figures = "".join(
-        f"\n{row.points} points, {row.starts} starts (seed {row.seed}, SHA-256 "
-        f"`{row.starts_sha256[:16]}`), resgym {row.version}:\n\n{table([row])}\n"
-        for row in rows
-    )
-    figures = figures or "\nNone: the scoreboard is for hosts with three axes.\n"
+    figures = "None: no task of the scoreboard has positions of this size."
+    if rows:
+        figures = markdown_table(Scoreboard(rows).table_rows())
     seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
     play, other = seats[role]
     return f"""---
@@ -107,7 +112,11 @@ env = gymnasium.make("resgym/Hironaka{other}-v0", opponent="./FOLDER")
 ```
 
 ## Figures
-{figures}"""
+
+{figures}
+
+resgym {resgym.__version__}. docs/scoreboard.md describes the tasks; 1 is proved optimal play.
+"""
 
 
 @command("card")

@@ -1,37 +1,23 @@
-"""The scoreboard: its figures against the solver's, its file and pages, its command."""
+"""The scoreboard: its file and page, its command."""
 
 import json
 import subprocess
 import sys
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import resgym
 from resgym import scoreboard
-from resgym.scoreboard import POINTS, Figure, Row, measure, merged, read_rows, shipped_rows, table
+from resgym.benchmark import load, tasks
+from resgym.scoreboard import check, read_rows, shipped_rows
+from resgym.tables import markdown_table
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_figures_are_those_of_the_solver():
-    """`resgym.solve` searches each start by itself, with other code."""
-    row = measure("zeillinger", 5, number=12)
-    starts = resgym.measure.rho.rho_starts(resgym.GameSpec(max_num_points=5), 12, row.seed)
-    forced, least, quickest = (
-        [resgym.solve(points, **against).value for points in starts.point_lists()]
-        for against in ({"host": "zeillinger"}, {}, {"agent": "choose_first"})
-    )
-    assert row.worst.moves == (sum(forced) / 12,) * 2
-    assert row.worst.rho == pytest.approx((12 / sum(forced),) * 2)
-    assert row.worst.share == pytest.approx((sum(least) / sum(forced),) * 2)
-    played = resgym.rho("zeillinger", "choose_first", games=12, max_num_points=5, seed=row.seed)
-    assert row.choose_first.rho == (played.rho, played.rho)
-    assert row.choose_first.share == pytest.approx((played.rho * sum(quickest) / 12,) * 2)
-    assert (row.cut, row.given_up, row.random.share) == (0, 0, None)
+EVERYWHERE = ("moves-20", "first-20", "random-20")
 
 
 def test_the_file_holds_every_shipped_host():
@@ -39,70 +25,81 @@ def test_the_file_holds_every_shipped_host():
     code = "from resgym.players import *; print(*host_names())"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rows = shipped_rows()
-    assert {(row.host, row.points) for row in rows} >= {
-        (name, points) for name in names.stdout.split() for points in POINTS
+    assert {(row.name, row.task) for row in rows} >= {
+        (name, task) for name in names.stdout.split() for task in EVERYWHERE
     }
-    assert {(row.starts, row.seed) for row in rows} == {(scoreboard.STARTS, scoreboard.SEED)}
     assert {row.version for row in rows} == {resgym.__version__}
+    assert {row.data_sha256 for row in rows} == {
+        load(tasks.TASKS[row.task].part).digest() for row in rows
+    }
 
 
-@pytest.mark.parametrize("host", ["zeillinger", "random"])
-def test_the_rows_are_what_comes_out_today(host):
-    (saved,) = [row for row in shipped_rows() if (row.host, row.points) == (host, 5)]
-    assert measure(host, 5) == saved
+@pytest.mark.parametrize("task", ["worst-5", "moves-20"])
+def test_the_rows_are_what_comes_out_today(task):
+    (saved,) = [row for row in shipped_rows() if (row.name, row.task) == ("zeillinger", task)]
+    again = check(replace(saved, reproduced=False))
+    assert again == replace(saved, reproduced=True)
+    assert not check(replace(saved, counts=saved.counts[::-1])).reproduced
 
 
-@pytest.mark.parametrize("points", POINTS)
-def test_the_page_shows_the_file(points):
+def test_the_page_shows_the_file():
     text = (ROOT / "docs" / "scoreboard.md").read_text(encoding="utf-8")
-    shown = merged(row for row in shipped_rows() if row.points == points)
-    assert f"{table(shown)}\n" in text
+    assert f"{markdown_table(shipped_rows().table_rows())}\n" in text
 
 
-def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(scoreboard, "measure", partial(measure, number=4))
+def test_a_result_is_added_replaced_and_checked(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(4)))
     file = tmp_path / "mine.json"
-    options = ["--file", str(file), "--name", "mine", "--points", "5"]
-    code, out, err = run(capsys, "scoreboard", "add", "all_coord", *options)
-    assert (code, err) == (0, "measuring mine, 5 points\n")
-    assert "mine " in out
-    assert "taught " in out
-    first = read_rows(file)
-    assert [(row.host, row.points, row.cut) for row in first] == [("mine", 5, 4)]
-    again = ["scoreboard", "add", "zeillinger", *options, "--json"]
-    assert run(capsys, *again)[0] == 0
+    options = ["--file", str(file), "--name", "mine", "--task", "worst-5", "--track", "script"]
+    code, out, err = run(capsys, "scoreboard", "add", "all_coord", *options, "--steps", "7")
+    assert (code, err) == (0, "measuring mine, worst-5\n")
+    assert "| mine " in out
+    assert "| taught " in out
+    (first,) = read_rows(file)
+    found = first.name, first.player, first.task, first.value, first.track, first.steps
+    assert found == ("mine", "all_coord", "worst-5", 0.0, "script", 7)
+    assert run(capsys, "scoreboard", "add", "zeillinger", *options, "--json")[0] == 0
     (second,) = read_rows(file)
-    assert second.worst.rho[0] > first[0].worst.rho[0] == 0.0
+    assert second.value > first.value
+    assert not second.reproduced
+    assert run(capsys, "scoreboard", "check", str(file))[0] == 0
+    assert read_rows(file)[0] == replace(second, reproduced=True)
+    scoreboard.write_rows(file, [replace(second, counts=[1, 2, 3, 4])])
+    assert run(capsys, "scoreboard", "check", str(file))[0] == 1
+    assert not read_rows(file)[0].reproduced
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["add"], "action must be 'add MODEL', got 'add'"),
+        (["add"], "action must be 'add MODEL' or 'check FILE', got 'add'"),
         (["add", "zeilinger"], "did you mean 'zeillinger'"),
+        (["ad", "zeillinger"], "action must be 'add MODEL'"),
+        (["check", "none.json"], "No such file or directory: 'none.json'"),
         (["--file", "a.txt"], "file must end in one of .json"),
+        (["add", "taught", "--task", "worst"], "task must be one of"),
     ],
 )
 def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, _, err = run(capsys, "scoreboard", *arguments)
     assert code == 2
-    assert message in err
-    assert err.count("\n") == 1
+    assert message in err.splitlines()[-1]
 
 
-ROW = asdict(Row("a", 5, 1, 0, "0", "1", 0, 0, None, *[Figure((1, 1), (1, 1), (1, 1), None)] * 2))
+ROW = {"name": "a", "player": "a", "task": "worst-5", "value": 1.0, "highest": 1.0}
+ROW |= {"interval_95": [1.0, 1.0], "details": {}, "counts": [], "data_sha256": "", "version": ""}
 
 
 @pytest.mark.parametrize(
     "content",
-    ["{", "7", "[1]", "[null]", '[{"host": "a"}]', "[" * 9999]
-    + [json.dumps([{**ROW, **changed}]) for changed in ({"random": None}, {"random": {}})],
+    ["{", "7", "[1]", "[null]", '[{"name": "a"}]', "[" * 9999]
+    + [json.dumps([{**ROW, **changed}]) for changed in ({"value": None}, {"name": []})],
 )
 def test_files_that_are_no_scoreboard(content, tmp_path, capsys):
     file = tmp_path / "board.json"
     file.write_text(json.dumps([ROW]))
-    assert len(read_rows(file)) == 1  # the control
+    assert [asdict(row)["task"] for row in read_rows(file)] == ["worst-5"]  # the control
     file.write_text(content)
     code, _, err = run(capsys, "scoreboard", "--file", str(file))
     assert code == 2

@@ -1,0 +1,205 @@
+"""The tasks, and a player's result in one, between proved optimal play (1) and none (0).
+
+docs/scoreboard.md describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+import resgym
+from resgym.benchmark.data import GAMES, load
+from resgym.benchmark.solved import Solved
+from resgym.envs.vector_env import HironakaVectorEnv
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role, check_choice
+from resgym.measure.games import play_lengths
+from resgym.measure.optimum import answers_alike, optimum
+from resgym.measure.rho import rho_of_games
+from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.players import Player, make_agent, player_name, resolve_player
+from resgym.tables import spread
+
+MAX_MOVES = 200
+"""Games are cut after this many moves."""
+POSITIONS = 20_000
+"""Positions that are looked at from a start before the search is given up."""
+MAX_REGRET = 10
+"""Moves; a larger regret counts as this one."""
+
+
+Figures = tuple[Tensor, Tensor, Tensor, dict[str, float]]
+"""What is measured on N positions: counts int64 [N], moves of games or regrets; scores float64 [N]
+with the result as their mean, the lower and the upper ends where a range is known; and further
+figures."""
+
+
+def _worst(player: Player, data: Solved, task: Task) -> Figures:
+    """Least depths as shares of the longest games that an agent can force."""
+    if not answers_alike(player, data.state):
+        raise ValueError(
+            f"player: got {player_name(player)}, which draws random numbers or remembers moves; "
+            "expected one answer to a position"
+        )
+    parts = [
+        worst_case_moves(player, data.state.select(some), GAMES[task.part], MAX_MOVES, POSITIONS)
+        for some in torch.arange(len(data)).split(STARTS_TOGETHER)
+    ]
+    moves, given_up = map(torch.cat, zip(*parts, strict=True))
+    cut, gap = moves > MAX_MOVES, moves.clamp(max=MAX_MOVES) - data.value
+    highest = torch.where(cut, 0.0, data.value / moves)
+    details = {
+        "moves": float((data.value + gap).double().mean()),
+        "exploitability": float(gap.double().mean()),
+        "optimal": int((highest == 1).sum()),
+        "cut": int(cut.sum()),
+        "given_up": int(given_up.sum()),
+    }
+    # Of a search that was given up the moves are a lower bound, which has a minus.
+    moves = torch.where(given_up, -moves, moves)
+    return moves, highest.where(~given_up, 0.0), highest, details
+
+
+def _regret(player: Player, data: Solved, task: Task) -> Figures:
+    """How much less a player loses by its moves than one that plays any move."""
+    asked = data.asked(task.seat)
+    legal, capped = asked.regret >= 0, asked.regret.clamp(max=MAX_REGRET)
+    found = asked.chosen(player).clamp(max=MAX_REGRET)
+    uniform = float(((capped * legal).sum(1) / legal.sum(1)).mean())
+    scores = 1 - found / uniform
+    details = {
+        "regret": float(found.double().mean()),
+        "right": float((found == 0).double().mean()),
+        "uniform_right": float(((capped == 0).sum(1) / legal.sum(1)).mean()),
+        "constant_right": float((capped == 0).double().mean(0).max()),
+    }
+    return found, scores, scores, details
+
+
+def _against(player: Player, data: Solved, task: Task) -> Figures:
+    """Rho as a share of the optimum, or rho itself against an agent whose optimum is unknown."""
+    spec, row = GAMES[task.part], torch.arange(len(data))
+    rng = RowRandom.for_episode(0 * row, row)
+    played = play_lengths(player, make_agent(task.opponent), data.state, spec, rng, MAX_MOVES)
+    moves, rho = played.moves.double(), rho_of_games(*played).rho
+    # Linear about the ratio of the sums, so that mean and deviation are those of rho.
+    scores = rho + (played.finished.double() - rho * moves) / moves.mean()
+    least, greatest = _optimum(task.part, task.opponent) or (1.0, 1.0)
+    found = played.moves, scores / greatest, scores / least
+    return *found, {"moves": float(moves.mean()), "rho": rho}
+
+
+@cache
+def _optimum(part: str, opponent: str) -> tuple[float, float] | None:
+    return optimum(make_agent(opponent), load(part).state, GAMES[part], MAX_MOVES)
+
+
+class Task(NamedTuple):
+    """What is measured, on the test positions of a part of the data.
+
+    Attributes:
+        part: name of the part.
+        measure: measures a player.
+        opponent: the agent that a host plays against, if it is always the same.
+        seat: seat of the player.
+    """
+
+    part: str
+    measure: Callable[[Player, Solved, Task], Figures]
+    opponent: str = ""
+    seat: Role = "host"
+
+
+TASKS = {
+    "worst-5": Task("worst-5", _worst),
+    "worst-20": Task("worst-20", _worst),
+    "axes4": Task("axes4", _worst),
+    "moves-20": Task("moves-20", _regret),
+    "scale-100": Task("scale-100", _regret),
+    "family": Task("family", _regret),
+    "answers-20": Task("moves-20", _regret, seat="agent"),
+    "greedy-20": Task("worst-20", _against, "greedy_points"),
+    "first-20": Task("worst-20", _against, "choose_first"),
+    "random-20": Task("worst-20", _against, "random"),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A player's result in a task.
+
+    Attributes:
+        name: name of the player in tables.
+        player: its registered name, or the path of a saved model.
+        task: a name of `TASKS`.
+        value: the result; where only a range is known its lower end, which is ranked.
+        highest: the upper end of the range.
+        interval_95: 95 % interval of value and highest over positions, normal approximation.
+        details: further figures of the task.
+        counts: by position, the moves of games or the regrets.
+        data_sha256: digest of the positions.
+        version: version of this package.
+        track: how the player was made: play, labels, search, script, or None.
+        steps: steps of environments in training, if known.
+        reproduced: it was measured again with the same counts.
+    """
+
+    name: str
+    player: str
+    task: str
+    value: float
+    highest: float
+    interval_95: tuple[float, float]
+    details: dict[str, float]
+    counts: list[int]
+    data_sha256: str
+    version: str
+    track: str | None = None
+    steps: int | None = None
+    reproduced: bool = False
+
+    def __str__(self) -> str:
+        ends = spread((self.value, self.highest), 3)
+        return f"{ends} ± {self.interval_95[1] - self.highest:.3f}"
+
+
+def evaluate(player: Any, task: str, *, name: str | None = None, **about: Any) -> Result:
+    """Measure a player in a task, on fixed positions and without training it.
+
+    Args:
+        player: a player's name, a `Player`, a callable or a saved model's path.
+        task: a name of `TASKS`.
+        name: name in tables, by default the player's own.
+        about: ``track`` and ``steps`` of the `Result`.
+
+    Raises:
+        ValueError, TypeError: there is no such task or player, or it cannot play these positions;
+            for ``worst-5``, ``worst-20`` and ``axes4``: it answers a position not always alike.
+    """
+    part, measure, _, seat = asked = TASKS[check_choice("task", task, [*TASKS])]
+    seated = resolve_player(player, seat, GAMES[part], "player")
+    data = load(part)
+    counts, scores, highest, details = measure(seated, data, asked)
+    low, high = float(scores.mean()), float(highest.mean())
+    half = 1.96 * float(scores.std()) / len(scores) ** 0.5
+    shown, found = player_name(player), (details, counts.tolist(), data.digest())
+    ends = (low - half, high + half)
+    return Result(name or shown, shown, task, low, high, ends, *found, resgym.__version__, **about)
+
+
+def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:
+    """Make the environments of a task's game, with random starts.
+
+    Args:
+        task: a name of `TASKS`.
+        num_envs: number of games.
+        arguments: of `HironakaVectorEnv`, such as ``opponent``, ``reward`` or ``device``.
+    """
+    part, _, _, seat = TASKS[check_choice("task", task, [*TASKS])]
+    return HironakaVectorEnv(num_envs, seat=seat, **{**asdict(GAMES[part]), **arguments})

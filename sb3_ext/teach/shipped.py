@@ -49,6 +49,9 @@ class _Shipped:
         for file in self.files.values():  # one that is missing or damaged is found now
             _policy(torch.device("cpu"), file)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         file = self.files.get(state.points.shape[2])

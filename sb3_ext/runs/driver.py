@@ -36,7 +36,7 @@ from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
 
-OWN = {".lock", "config.yml.tmp"}
+OWN = (".lock", "config.yml.*.tmp")
 """What may be in a folder before a run: the lock, and what a kill left of the first file."""
 
 
@@ -318,7 +318,7 @@ class _Driver:
                 )
             what = f"out: {self.place} holds a run with"
             refuse_another(read_mapping(path), about, job.may_change, what)
-        elif job.alone and {each.name for each in self.place.iterdir()} - OWN:
+        elif job.alone and not all(any(map(each.match, OWN)) for each in self.place.iterdir()):
             raise ConfigError(
                 f"out: got {self.place}, which contains other files; expected a new folder"
             )

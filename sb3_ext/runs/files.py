@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -42,8 +43,11 @@ def rename_durably(source: Path, target: Path) -> None:
 
 
 def write_text_durably(path: Path, text: str) -> None:
-    """Replaces the content of a file as a whole; after an OSError the old one is still there."""
-    aside = path.with_name(path.name + ".tmp")
+    """Replaces the content of a file as a whole; after an OSError the old one is still there.
+
+    Several processes may write it at once, such as the workers of a study: the last one stays.
+    """
+    aside = path.with_name(f"{path.name}.{uuid4().hex}.tmp")
     try:
         aside.write_text(text, encoding="utf-8")
         sync(aside)

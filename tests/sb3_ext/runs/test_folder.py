@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import builtins
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sb3_ext.runs.files import CheckpointWarning, FolderError, FolderInUseError, RunFolder
+from sb3_ext.runs.files import (
+    CheckpointWarning,
+    FolderError,
+    FolderInUseError,
+    RunFolder,
+    write_text_durably,
+)
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
@@ -105,3 +112,14 @@ def test_lines_of_later_steps_are_dropped(tmp_path: Path) -> None:
     folder.keep_lines_until("log.jsonl", 2)
     assert (tmp_path / "log.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
     folder.keep_lines_until("none.jsonl", 2)
+
+
+def test_several_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        for _ in range(20):
+            write_text_durably(tmp_path / "best.yml", f"{number}\n" * 1000)
+
+    with ThreadPoolExecutor(8) as writers:
+        list(writers.map(write, range(8)))
+    assert len(set((tmp_path / "best.yml").read_text().split())) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["best.yml"]

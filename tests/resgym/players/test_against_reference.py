@@ -35,7 +35,8 @@ def sample_positions(kind, dimension, number, seed):
 
 # Spivakovsky's host takes different quotients for equal that agree in nearly all digits.
 PAIRS = [*product(reference.HOSTS, FAMILIES)]
-PAIRS.remove(("spivakovsky", "few_values"))
+for fragile in ("few_values", "stretched"):
+    PAIRS.remove(("spivakovsky", fragile))
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(3000, marks=pytest.mark.long)])

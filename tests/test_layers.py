@@ -57,7 +57,8 @@ EXCEPT = {
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     # The sets of a host, and how loops are compiled.
     "sb3_ext.networks": ("resgym.game.actions", "resgym.kernels.cpu.compilation"),
-    "sb3_ext.runs": ("resgym.cli", "resgym.trust"),  # command lines and what they allow
+    # Command lines and what they allow, and how files are written.
+    "sb3_ext.runs": ("resgym.cli", "resgym.files", "resgym.trust"),
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 

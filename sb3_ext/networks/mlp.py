@@ -46,9 +46,10 @@ class Mlp(nn.Sequential):
         """From [N, I] to [N, O].
 
         Without gradients a linear layer and its ReLU are one operation where that is faster, with
-        the same numbers up to rounding.
+        the same numbers up to rounding; not while somebody listens to a layer by hooks.
         """
         plain = x.dtype is torch.float32 and x.is_cpu and not torch.is_autocast_enabled("cpu")
+        plain = plain and not any(each._forward_hooks or each._forward_pre_hooks for each in self)
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or not plain or not fused():
             return super().forward(x)  # type: ignore[no-any-return]
         done = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from resgym.game.actions import host_action_table
 
@@ -18,7 +18,7 @@ def rows_in_order(points: Tensor) -> Tensor:
     return points
 
 
-class SortedAxes:
+class SortedAxes(nn.Module):
     """Renames some axes so that those with the larger sums over the points come first.
 
     Args:
@@ -34,6 +34,12 @@ class SortedAxes:
         ValueError: other axes, or the actions are not the host's.
     """
 
+    # They move to the device of the network, and are not trained.
+    _axes: Tensor
+    _bits: Tensor
+    _sets: Tensor
+    _action_of: Tensor
+
     def __init__(self, axes: Sequence[int], dimension: int, num_actions: int, pooled: bool) -> None:
         sets = host_action_table(dimension)
         if len(axes) < 2 or list(axes) != sorted({*axes} & {*range(dimension)}):
@@ -43,13 +49,16 @@ class SortedAxes:
             )
         if len(sets) != num_actions:
             raise ValueError(f"sort_axes needs the host's {len(sets)} actions, got {num_actions}")
+        super().__init__()
         self.axes, self.pooled = list(axes), pooled
-        self._bits = 2 ** torch.arange(dimension)
-        self._sets = sets.long()
-        self._action_of = torch.zeros(2**dimension, dtype=torch.int64)
-        self._action_of[self._sets @ self._bits] = torch.arange(num_actions)
+        bits = 2 ** torch.arange(dimension)
+        action_of = torch.zeros(2**dimension, dtype=torch.int64)
+        action_of[sets.long() @ bits] = torch.arange(num_actions)
+        tables = {"_axes": torch.tensor(axes), "_bits": bits, "_sets": sets.long()}
+        for name, table in {**tables, "_action_of": action_of}.items():
+            self.register_buffer(name, table, persistent=False)
 
-    def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Renames the axes of N games.
 
         Args:
@@ -58,8 +67,6 @@ class SortedAxes:
         Returns:
             The games with their axes renamed, and int64 [N, A]: what each action is called there.
         """
-        device = points.device
-        axes = torch.tensor(self.axes, device=device)
         absent = points[:, :, 0] < 0
         seen = points
         if self.pooled:
@@ -67,13 +74,12 @@ class SortedAxes:
         first = seen[:, :, self.axes[0]]
         ahead = torch.stack([seen[:, :, axis] - first for axis in self.axes])
         sums = ahead.masked_fill(absent, 0.0).sum(2).t()
-        same = torch.arange(points.shape[2], device=device)
+        same = torch.arange(points.shape[2], device=points.device)
         old = same.repeat(len(points), 1)
-        old[:, axes] = axes[sums.argsort(dim=1, descending=True, stable=True)]
+        old[:, self._axes] = self._axes[sums.argsort(dim=1, descending=True, stable=True)]
         images = points.gather(2, old[:, None].expand_as(points))
         # The new axis j was old[j], so an action has the new axes j whose old ones are in its set.
-        sets = self._sets.to(device)[:, old] * self._bits.to(device)
-        actions = self._action_of.to(device)[sets.sum(2)].t()
+        actions = self._action_of[(self._sets[:, old] * self._bits).sum(2)].t()
         if not self.pooled:
             renamed = (old != same).any(1)[:, None, None]
             images = torch.where(renamed, rows_in_order(images), images)

@@ -198,7 +198,7 @@ def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
     run_dir = Path(run_dir)
-    for path in list(run_dir.glob("checkpoint-*.tmp")):
+    for path in list(run_dir.glob("*.tmp")):
         _remove(path)
     replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]
     for path in [*list_checkpoints(run_dir)[keep_last:], *replaced]:

@@ -19,12 +19,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
 import yaml
 from filelock import FileLock, Timeout
+
+from resgym.files import write_file
 
 
 def sync(path: Path) -> None:
@@ -47,14 +48,8 @@ def write_text_durably(path: Path, text: str) -> None:
 
     Several processes may write it at once, such as the workers of a study: the last one stays.
     """
-    aside = path.with_name(f"{path.name}.{uuid4().hex}.tmp")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        sync(aside)
-        rename_durably(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    write_file(path, text)
+    sync(path.parent)
 
 
 def file_digest(path: Path) -> str:

@@ -246,6 +246,7 @@ def test_prune(tmp_path: Path) -> None:
     orphan = tmp_path / (checkpoint_name(99) + ".tmp")
     orphan.mkdir()
     (orphan / "state.json").write_text("half")
+    (tmp_path / "LATEST.ab12.tmp").write_text("ha")
     prune_checkpoints(tmp_path, 2)
     assert sorted(tmp_path.iterdir()) == sorted([best, *paths[3:], tmp_path / "LATEST"])
     with pytest.raises(ValueError, match="keep_last must be at least 1, got 0"):

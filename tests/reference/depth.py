@@ -7,6 +7,7 @@ one set. It shares no code with the package.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from itertools import combinations, permutations
 from math import gcd
@@ -14,6 +15,7 @@ from math import gcd
 from tests.reference.rule import Point, host_actions, minimal_points, move, repositioned
 
 Form = tuple[Point, ...]
+sys.setrecursionlimit(10_000)  # calls are nested as deeply as a game is long
 
 
 @cache

@@ -34,8 +34,14 @@ def test_test_positions_come_with_the_package(part):
         assert ((forms[:, 1].view(np.uint64) >> 11) * 2.0**-53 < 0.05).all()
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(60, marks=pytest.mark.long)])
-@pytest.mark.parametrize("part", ["worst-5", "worst-20", "moves-20", "axes4"])
+@pytest.mark.parametrize(
+    "part, number",
+    [(part, 3) for part in ("worst-5", "worst-20", "moves-20", "axes4")]
+    + [
+        pytest.param(part, number, marks=pytest.mark.long)
+        for part, number in {"worst-5": 60, "worst-20": 60, "moves-20": 60, "axes4": 20}.items()
+    ],
+)
 def test_the_reference_finds_the_same_costs(part, number):
     """A solver written apart, in plain Python."""
     data, reference = load(part), Depth()

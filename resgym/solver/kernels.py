@@ -198,12 +198,14 @@ def reduce(points, size, d):
     divisor = largest = 0
     for j in range(d):
         least = points[j]
-        for p in range(1, size):
-            least = min(least, points[p * d + j])
-        for p in range(size):
-            value = points[p * d + j] - least
-            points[p * d + j] = value
-            largest = max(largest, value)
+        for k in range(d + j, size * d, d):
+            if points[k] < least:
+                least = points[k]
+        for k in range(j, size * d, d):
+            value = points[k] - least
+            points[k] = value
+            if value > largest:
+                largest = value
             if divisor != 1:
                 while value:
                     divisor, value = value, divisor % value
@@ -312,7 +314,8 @@ def enter(t, size):
     begin, length = t.counters[WORDS], size * d
     hashed = 0
     for k in range(length):
-        hashed = mix(words[begin + k], hashed)
+        hashed = ((hashed ^ words[begin + k]) * 0x2545F4914F6CDD1D) & _MASK
+    hashed = mix(hashed, length)
     mask = len(t.slots) - 1
     slot = hashed & mask
     while t.slots[slot] >= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 import resgym
 from resgym.polynomials.parse import ConstantWarning
+from resgym.polynomials.singularities import random_family
 from resgym.trees.fan import Fan, chart_rays
+from tests.resgym.trees.tree_check import check_leaves_fill_the_orthant
 
 HOWALD = "x*y^4*z^6, x^5*y, y^7*z, x^8*z^8"  # an example of Macaulay2's documentation of lct
 
@@ -62,6 +65,32 @@ def test_cones_are_unimodular_and_fill_the_orthant_once(points):
         inside = [np.round(weight @ np.linalg.inv(leaf)) for leaf in leaves]
         assert sum(entries.min() > 0 for entries in inside) <= 1
         assert sum(entries.min() >= 0 for entries in inside) >= 1
+
+
+@pytest.mark.parametrize("dimension", range(2, 11))
+def test_leaves_fill_the_orthant_in_every_dimension(dimension):
+    start = random_family(f"random(points=4,max=4,dim={dimension})", seed=dimension)
+    for host in ("all_coord", "zeillinger", "spivakovsky"):
+        tree = resgym.resolution_tree(start, host, max_nodes=300, reposition=host == "zeillinger")
+        check_leaves_fill_the_orthant(tree)
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes", "leaves"])
+def test_leaves_of_proved_trees_fill_the_orthant(objective):
+    for name in ("A2", "D5", "E8", "S12", "T3,4,5", "x^2*y+z*w"):
+        check_leaves_fill_the_orthant(resgym.solve(name, objective=objective).tree)
+    tree = resgym.resolution_tree("x^5+y^7+x*y*z", "random", rule="polyhedra", unit=2, max_depth=9)
+    check_leaves_fill_the_orthant(tree)
+
+
+def test_a_wrong_leaf_is_found():
+    tree = resgym.solve("D4").tree
+    leaf = next(chart for chart in tree if chart.ending)
+    wrong = resgym.ResolutionTree(
+        [replace(chart, ending=None) if chart == leaf else chart for chart in tree], "xyz"
+    )
+    with pytest.raises(AssertionError):
+        check_leaves_fill_the_orthant(wrong)
 
 
 def test_divisors_of_e8():

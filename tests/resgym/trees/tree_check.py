@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import prod
+
+from resgym.trees.fan import chart_rays
 from resgym.trees.growth import ResolutionTree
 from tests.reference.rule import canonical, move
 
@@ -52,3 +56,15 @@ def check_tree(
     assert tree.num_nodes == len(list(tree))
     assert tree.num_leaves == sum(not chart.children for chart in tree)
     assert tree.complete == (tree.num_cut == 0)
+    if not one_game:
+        check_leaves_fill_the_orthant(tree)
+
+
+def check_leaves_fill_the_orthant(tree: ResolutionTree) -> None:
+    """The cones of the leaves cover all weights once, as the integral of exp(-|v|) over them shows.
+
+    Over a unimodular cone it is the product of 1 / |ray|, and over the orthant it is 1. A leaf that
+    is lost or counted twice and nearly every wrong ray change the sum.
+    """
+    leaves = [cone for chart, cone in zip(tree, chart_rays(tree), strict=True) if chart.ending]
+    assert sum(Fraction(1, prod(map(sum, cone))) for cone in leaves) == 1

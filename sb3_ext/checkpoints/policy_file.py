@@ -97,4 +97,4 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
         "network": network_description(policy),
         "policy": dict(policy.state_dict()),
     }
-    save_checkpoint(path, state, latest=False)
+    save_checkpoint(path, state)

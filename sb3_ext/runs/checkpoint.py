@@ -26,8 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from resgym.trust import regular_file
-from sb3_ext.config.checks import one_line, shown
+from sb3_ext.config.checks import one_line
 from sb3_ext.config.sections import REFUSALS
 from sb3_ext.runs.files import (
     CheckpointWarning,
@@ -36,7 +35,6 @@ from sb3_ext.runs.files import (
     rename_durably,
     sync,
     versions,
-    write_text_durably,
 )
 from sb3_ext.runs.ranks import ALONE, Ranks
 
@@ -48,7 +46,6 @@ SCHEMA = 2
 
 MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
 
-_LATEST = "LATEST"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NUMBERED = re.compile(r"checkpoint-(\d+)(\.old)?")
 
@@ -67,7 +64,6 @@ def save_checkpoint(
     path: StrPath,
     state: Mapping[str, Any],
     *,
-    latest: bool = True,
     keep_last: int | None = None,
     ranks: Ranks = ALONE,
 ) -> Path:
@@ -77,7 +73,6 @@ def save_checkpoint(
         path: the directory, in a run folder that is made if needed; a checkpoint of that name is
             replaced. `load_checkpoint` finds the newest one whose name is of `checkpoint_name`.
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
-        latest: also write the name into ``LATEST``; False for the best version.
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
         ranks: all of them call this, each with its own state; on the disk they become one.
 
@@ -101,7 +96,7 @@ def save_checkpoint(
         with ranks.together():
             if ranks.rank == 0:
                 sync(aside)  # its folders may have been made by others
-                _publish(aside, path, latest, keep_last)
+                _publish(aside, path, keep_last)
     except BaseException:
         if ranks.rank == 0:
             _remove(aside)
@@ -136,15 +131,13 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
     sync(folder)
 
 
-def _publish(aside: Path, path: Path, latest: bool, keep_last: int | None) -> None:
+def _publish(aside: Path, path: Path, keep_last: int | None) -> None:
     replaced = path.with_name(path.name + ".old")
     if path.exists():
         _remove(replaced)
         rename_durably(path, replaced)
     rename_durably(aside, path)
     _remove(replaced)
-    if latest:
-        write_text_durably(path.parent / _LATEST, path.name + "\n")
     if keep_last is not None:
         prune_checkpoints(path.parent, keep_last)
 
@@ -162,26 +155,14 @@ def is_checkpoint(path: StrPath) -> bool:
 
 
 def list_checkpoints(run_dir: StrPath) -> list[Path]:
-    """The numbered checkpoints of a run, newest first, damaged ones too; ``LATEST`` leads."""
+    """The numbered checkpoints of a run, highest number first, damaged ones too."""
     run_dir = Path(run_dir)
-    latest = _latest(run_dir)
     found = []
     for entry in run_dir.iterdir() if run_dir.is_dir() else ():
         match = _NUMBERED.fullmatch(entry.name)
         if match and entry.is_dir() and not _was_replaced(entry):
-            found.append((entry.name == latest, int(match[1]), match[2] is None, entry))
+            found.append((int(match[1]), match[2] is None, entry))
     return [entry for *_, entry in sorted(found, reverse=True)]
-
-
-def _latest(run_dir: Path) -> str | None:
-    """What ``LATEST`` says, or why it cannot be read; None if there is none."""
-    file = run_dir / _LATEST
-    if not os.path.lexists(file):
-        return None
-    try:
-        return regular_file(file, _LATEST).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        return one_line(error)
 
 
 def _was_replaced(path: Path) -> bool:
@@ -245,11 +226,6 @@ def read_checkpoint(
             reason = str(error)
         reasons_now = [each for each in ranks.exchange(reason) if each is not None]
         if not reasons_now:
-            latest, names = _latest(candidate.parent), {each.name for each in found}
-            lost = latest is not None and not {latest, f"{latest}.old"} & names
-            if path != candidate and lost:
-                where = candidate.parent / _LATEST
-                reasons.append(f"{where}: got {shown(latest)}, which is not a checkpoint here")
             for each in reasons:
                 text = f"{each}; using {candidate} instead"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)

@@ -284,7 +284,7 @@ def train_member(turn: Turn) -> None:
             state = trainer.state_dict()
             for role, path in turn.versions.items():
                 save_player(path, trainer.roles[role].model, {"round": turn.round}, archive=False)
-            save_checkpoint(target, state, latest=False)
+            save_checkpoint(target, state)
         except FloatingPointError as error:
             raise FloatingPointError(f"member {turn.folder.name}: {error}") from None
         finally:

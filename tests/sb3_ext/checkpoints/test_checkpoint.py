@@ -82,7 +82,7 @@ def saved(tmp_path: Path) -> Path:
 def test_state_comes_back_exactly(saved: Path) -> None:
     assert equal(load_checkpoint(saved), make_state())
     assert equal(load_checkpoint(saved.parent), make_state())
-    nan = save_checkpoint(saved.with_name("nan"), {"x": math.nan}, latest=False)
+    nan = save_checkpoint(saved.with_name("nan"), {"x": math.nan})
     assert math.isnan(load_checkpoint(nan)["x"])
 
 
@@ -222,33 +222,23 @@ def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
         load_checkpoint(saved.parent)
 
 
-def test_latest_leads_and_may_be_missing_or_wrong(saved: Path) -> None:
+def test_the_highest_number_leads(saved: Path) -> None:
     run = saved.parent
-    later = save_checkpoint(run / checkpoint_name(300), make_state(), latest=False)
-    other = save_checkpoint(run / "best", make_state(), latest=False)
-    assert (run / "LATEST").read_text() == saved.name + "\n"
-    assert list_checkpoints(run) == [saved, later]
-    for content in (b"", b"nonsense", b"../../etc", other.name.encode(), b"\xff\xfe"):
-        (run / "LATEST").write_bytes(content)
-        assert list_checkpoints(run) == [later, saved]
-        with pytest.warns(CheckpointWarning, match=r"LATEST: got .*; using .*300 instead$"):
-            assert read_checkpoint(run)[0] == later
-    (run / "LATEST").unlink()
+    later = save_checkpoint(run / checkpoint_name(300), make_state())
+    save_checkpoint(run / "best", make_state())
+    assert list_checkpoints(run) == [later, saved]
     assert read_checkpoint(run)[0] == later
-    (run / "LATEST").symlink_to(run / "nothing")
-    with pytest.warns(CheckpointWarning, match="No such file"):
-        read_checkpoint(run)
 
 
 def test_prune(tmp_path: Path) -> None:
     paths = [save_checkpoint(tmp_path / checkpoint_name(n), {"n": n}) for n in range(8, 13)]
-    best = save_checkpoint(tmp_path / "best", {}, latest=False)
+    best = save_checkpoint(tmp_path / "best", {})
     orphan = tmp_path / (checkpoint_name(99) + ".tmp")
     orphan.mkdir()
     (orphan / "state.json").write_text("half")
-    (tmp_path / "LATEST.ab12.tmp").write_text("ha")
+    (tmp_path / "best.ab12.tmp").write_text("ha")
     prune_checkpoints(tmp_path, 2)
-    assert sorted(tmp_path.iterdir()) == sorted([best, *paths[3:], tmp_path / "LATEST"])
+    assert sorted(tmp_path.iterdir()) == sorted([best, *paths[3:]])
     with pytest.raises(ValueError, match="keep_last must be at least 1, got 0"):
         prune_checkpoints(tmp_path, 0)
 
@@ -338,7 +328,7 @@ def check_killed_writer(folder: Path, kill_at: int) -> bool:
             load_checkpoint(path)
     save_checkpoint(folder / checkpoint_name(9), {"n": 9})
     prune_checkpoints(folder, 1)
-    assert sorted(p.name for p in folder.iterdir()) == ["LATEST", checkpoint_name(9)]
+    assert sorted(p.name for p in folder.iterdir()) == [checkpoint_name(9)]
     return done.returncode == -9
 
 

@@ -175,38 +175,6 @@ class Cosine(Linear):
         return 0.5 * (1.0 - math.cos(math.pi * time))
 
 
-@SCHEDULES.register("warmup")
-@dataclass
-class Warmup(Schedule):
-    """A straight line from ``init`` in ``steps`` to another schedule, which then starts at 0.
-
-    ``then`` has any form that `parse_schedule` reads; the unit of the whole applies.
-    """
-
-    steps: float
-    then: Schedule
-    init: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.then = parse_schedule(self.then, "then", unit=self.unit)
-        super().__post_init__()
-        self.init = check_number("init", self.init)
-        self.steps = self._check_steps(self.steps)
-
-    def _inside(self) -> list[Schedule]:
-        return [self.then]
-
-    def _value(self, count: float) -> float:
-        if count >= self.steps:
-            return self.then(count - self.steps)
-        part = count / self.steps
-        return self.init * (1.0 - part) + self.then(0) * part
-
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        low, high = self.then.bounds()
-        return min(self.init, low), max(self.init, high)
-
-
 @SCHEDULES.register("chained")
 @dataclass
 class Chained(Schedule):

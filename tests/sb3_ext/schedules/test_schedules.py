@@ -18,7 +18,6 @@ from sb3_ext.schedules.schedules import (
     Inverse,
     Linear,
     Schedule,
-    Warmup,
     parse_schedule,
 )
 
@@ -39,7 +38,7 @@ ENDLESS = Chained([(10, Constant(1.0)), (None, Inverse(1.0, 10.0))])
         (Linear(1.0, 0.0, unit="progress"), {0.25: 0.75}),
         (Linear(1.0, 0.0, 0.5, unit="progress"), {0.25: 0.5, 0.75: 0.0}),
         (Cosine(1.0, 0.0, 100), {0: 1.0, 50: 0.5, 100: 0.0, 1000: 0.0}),
-        (Warmup(10, LINE), {0: 0.0, 5: 0.5, 10: 1.0, 35: 0.75, 1000: 0.0}),
+        (Chained([(10, Linear(0, 1, 10)), (None, LINE)]), {0: 0, 5: 0.5, 10: 1, 35: 0.75, 999: 0}),
         (STAIRS, {0: 1.0, 9: 1.0, 10: 4.0, 20: 3.0, 30: 7.0, 33: 6.7, 35: 6.5, 1000: 6.5}),
         (ENDLESS, {20: 0.5, 10 + 9990: 0.001}),
     ],
@@ -57,7 +56,7 @@ def test_values(schedule, values):
             STAIRS,
             ENDLESS,
             Exponential(1.0, 0.2, 0.5),
-            Warmup(10, Cosine(0.5, 2.0, 20), init=3.0),
+            Chained([(10, Linear(3.0, 0.5, 10)), (None, Cosine(0.5, 2.0, 20))]),
             Linear(0.0, 1.0, 50, unit="transitions"),
             Cosine(1.0, 0.0, 0.5, unit="progress"),
         ]
@@ -89,8 +88,8 @@ def test_values_stay_within_the_bounds_and_copies_give_the_same(schedule, count)
         ),
         ({"schedule": "linear", "init": 1, "final": 0, "steps": 1.0e5}, Linear(1, 0, 100000)),
         (
-            {"schedule": "warmup", "steps": 5, "then": "exp_1_0_0.5", "unit": "transitions"},
-            Warmup(5, Exponential(1, 0, 0.5, unit="transitions")),
+            {"schedule": "chained", "pieces": [[5, "exp_1_0_0.5"]], "unit": "transitions"},
+            Chained([(5, Exponential(1, 0, 0.5, unit="transitions"))]),
         ),
         (
             {"schedule": "chained", "pieces": [[5, 0.1], [None, "inv_1_2"]]},
@@ -132,10 +131,7 @@ def test_linear_over_progress_means_what_it_means_in_the_zoo():
             {"schedule": "linear", "init": 1, "final": 0, "steps": 2, "unit": "progress"},
             r"steps must lie in \(0, 1\]",
         ),
-        (
-            {"schedule": "warmup", "steps": 5, "then": "exp_1"},
-            "learning_rate: warmup: then: 'exp_1'|learning_rate: then: 'exp_1'",
-        ),
+        ({"schedule": "chained", "pieces": [[5, "exp_1"]]}, r"pieces\[0\]\.then: 'exp_1'"),
         ({"schedule": "chained", "pieces": [[1, 1], [0, 1]]}, r"pieces\[1\]\.steps"),
         ({"schedule": "chained", "pieces": [[None, 1], [5, 1]]}, r"pieces\[0\]\.steps is missing"),
     ],
@@ -149,15 +145,16 @@ def test_bad_forms_are_named_in_one_line(form, message):
 
 
 def test_parts_need_one_unit():
-    schedule = parse_schedule({"schedule": "warmup", "steps": 5, "then": 0.1}, unit="transitions")
-    assert schedule.unit == schedule.then.unit == "transitions"
+    form = {"schedule": "chained", "pieces": [[5, 0.1]]}
+    schedule = parse_schedule(form, unit="transitions")
+    assert schedule.unit == schedule.pieces[0][1].unit == "transitions"
     with pytest.raises(TypeError, match="learning_rate"):
         parse_schedule([1.0], "learning_rate")
     with pytest.raises(ValueError, match="one unit, got transitions, updates"):
-        Warmup(5, Constant(0.1, unit="transitions"), unit="updates")
+        Chained([(5, Constant(0.1, unit="transitions"))], unit="updates")
     with pytest.raises(ValueError, match="one unit, got progress, updates"):
         Chained([(5, Constant(0.1)), (5, Constant(0.1, unit="progress"))])
-    assert Warmup(5, Constant(0.1, unit="transitions")).unit == "transitions"
+    assert Chained([(5, Constant(0.1, unit="transitions"))]).unit == "transitions"
 
 
 def test_a_schedule_of_ones_own_is_read_by_its_name():

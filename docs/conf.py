@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import zlib
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 
 project = "resgym"
-author = "the resgym developers"
+author = "the resgym contributors"
+copyright = f"2026, {author}"
 release = version = version_of("resgym")
 
 extensions = [
@@ -87,3 +95,23 @@ intersphinx_mapping = {
         "torch": "https://docs.pytorch.org/docs/stable/",
     }.items()
 }
+
+
+class Keys(SphinxDirective):
+    """The table of the keys of a job's configuration, `MODULE:JOB`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Make the table."""
+        from keys import key_rows
+
+        module, _, job = self.arguments[0].partition(":")
+        rows = key_rows(getattr(importlib.import_module(module), job).Config)
+        lines = [f"| `{key}` | {meaning} |" for key, meaning in rows]
+        return self.parse_text_to_nodes("\n".join(["| key | meaning |", "|---|---|", *lines]))
+
+
+def setup(app: Any) -> None:
+    """Add the directive ```{keys} MODULE:JOB```."""
+    app.add_directive("keys", Keys)

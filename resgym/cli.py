@@ -291,7 +291,7 @@ _HELP = {
     "max_num_points": "points of a random start",
     "max_value": "largest value of a random start",
     "max_moves": "cut games after this many",
-    "starts": "draw starts from this file with one position a line (see docs/game.md)",
+    "starts": "draw starts from this file with one position a line (see docs/environments.md)",
     "rule": "rule of the game: basic, polyhedra or thom",
     "unit": "rule polyhedra: exponents are multiples of 1/UNIT",
     "weights": "rule thom: weights of the axes",

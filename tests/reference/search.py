@@ -8,72 +8,99 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
-from tests.reference.rule import Axes, Point, Position, host_actions, is_finished, move
+from tests.reference.rule import Axes, Position, host_actions, is_finished, move
+from tests.reference.variants import Basic
 
 Host = Callable[[Position], Axes]
 Agent = Callable[[Position, Axes], int]
 
 
+BASIC = Basic()
+
+
+def _place(points: Any) -> Any:
+    return tuple(points) if isinstance(points, list) else points
+
+
 @cache
-def _after(points: tuple[Point, ...], axes: Axes, axis: int) -> tuple[Point, ...]:
-    return tuple(move([*points], axes, axis))
+def _after(reference: Any, place: Any, axes: Axes, axis: int) -> Any:
+    return reference.moved(place, axes, axis)
 
 
 class Exhaustive:
     """The least value that a host can reach: every set is tried with every answer.
 
     A finished position has the value ``finished``; the cost of a set is ``move`` and the ``total``
-    (`max` or `sum`) of the values after the answers.
+    (`max` or `sum`) of the values after the answers. Positions are those of the reference.
     """
 
-    def __init__(self, finished: int, move: int, total: Callable[[Iterable[int]], int]) -> None:
+    def __init__(
+        self,
+        finished: int,
+        move: int,
+        total: Callable[[Iterable[int]], int],
+        reference: Any = BASIC,
+    ) -> None:
         self._finished, self._move, self._total = finished, move, total
+        self._reference = reference
         # Of a position the value, or None, and the limit up to which it was looked for.
-        self._tried: dict[tuple[Point, ...], tuple[int | None, int]] = {}
+        self._tried: dict[Any, tuple[int | None, int]] = {}
 
-    def value(self, points: Position) -> int:
+    def value(self, points: Any) -> int:
         """The value of a position."""
-        limit = 0
-        while (value := self._within(tuple(points), limit)) is None:
+        limit, place = 0, _place(points)
+        while (value := self._within(place, limit)) is None:
             limit += 1
         return value
 
-    def best_sets(self, points: Position) -> list[Axes]:
+    def best_sets(self, points: Any) -> list[Axes]:
         """The sets that reach the value."""
-        value, place = self.value(points), tuple(points)
-        sets = host_actions(len(points[0]))
+        value, place = self.value(points), _place(points)
+        sets = self._reference.sets(place)
         return [axes for axes in sets if self._cost(place, axes, value) is not None]
 
-    def _within(self, points: tuple[Point, ...], limit: int) -> int | None:
+    def is_within(self, points: Any, limit: int) -> bool:
+        """Whether the value of a position is at most a limit."""
+        return self._within(_place(points), limit) is not None
+
+    def _within(self, place: Any, limit: int) -> int | None:
         """The value of a position, or None if it is more than a limit."""
-        if is_finished([*points]):
+        if self._reference.is_finished(place):
             return self._finished if self._finished <= limit else None
-        value, looked = self._tried.get(points, (None, -1))
+        value, looked = self._tried.get(place, (None, -1))
         if value is None and looked < limit:
             room = limit
-            for axes in host_actions(len(points[0])):
-                cost = self._cost(points, axes, room)
+            for axes in self._reference.sets(place):
+                cost = self._cost(place, axes, room)
                 if cost is not None:
                     value, room = cost, cost - 1
-            self._tried[points] = value, limit
+            self._tried[place] = value, limit
         return value if value is not None and value <= limit else None
 
-    def _cost(self, points: tuple[Point, ...], axes: Axes, limit: int) -> int | None:
+    def _cost(self, place: Any, axes: Axes, limit: int) -> int | None:
         """The cost of a set, or None if it is more than a limit."""
-        answers = [_after(points, axes, axis) for axis in axes]
-        # After what is not finished comes a move at least, in sums with two answers.
-        unfinished = self._move + self._total([self._finished] * 2)
-        values = [self._finished if is_finished([*each]) else unfinished for each in answers]
+        answers = [
+            _after(self._reference, place, axes, axis)
+            for axis in self._reference.answers(place, axes)
+        ]
+        # After what is not finished comes a move at least, in sums of the default rule with two
+        # answers.
+        least = 2 if self._reference is BASIC else 1
+        unfinished = self._move + self._total([self._finished] * least)
+        values = [
+            self._finished if self._reference.is_finished(each) else unfinished for each in answers
+        ]
         if self._move + self._total(values) > limit:
             return None
-        for place, answer in enumerate(answers):
-            others = values[:place] + values[place + 1 :]
+        for number, answer in enumerate(answers):
+            others = values[:number] + values[number + 1 :]
             room = limit - self._move - (sum(others) if self._total is sum else 0)
             value = self._within(answer, room)
             if value is None:
                 return None
-            values[place] = value
+            values[number] = value
         return self._move + self._total(values)
 
 
@@ -96,7 +123,7 @@ def shortest_game(points: Position, agent: Agent) -> int:
     level, moves = {tuple(points)}, 0
     while not any(is_finished([*each]) for each in level):
         level = {
-            _after(each, axes, agent([*each], axes))
+            _after(BASIC, each, axes, agent([*each], axes))
             for each in level
             for axes in host_actions(len(each[0]))
         }

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.resgym.envs import helpers
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, SHORT, act_random, make_vec, row_bytes
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, SHORT, act_random, make_vec, played
 
 
 @pytest.fixture(autouse=True)
@@ -75,15 +75,13 @@ CASES = {
 
 def run(env, disturb=lambda: None):
     """A run of 25 steps, with something tried before each of the first three."""
-    observation, _ = env.reset(seed=11)
-    seen = [row_bytes(observation, row) for row in range(env.num_envs)]
-    for time in range(25):
+
+    def act(env, time):
         if time < 3:
             disturb()
-        observation, *rest, _ = env.step(act_random(env, time))
-        seen += [row_bytes(observation, row) for row in range(env.num_envs)]
-        seen += [tensor.numpy().tobytes() for tensor in rest]
-    return seen
+        return act_random(env, time)
+
+    return played(env, 25, 11, act)
 
 
 @cache

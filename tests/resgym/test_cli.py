@@ -23,7 +23,7 @@ def test_rho_as_json(capsys):
     ("words", "told"),
     [
         (["rho", "random", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40 games"),
-        (["check", "resgym/HironakaHost-v0", "--steps", "40"], "SAME_STEP: 40 steps"),
+        (["check", "resgym/HironakaHost-v0", "--steps", "9"], "SAME_STEP: 9 steps"),
         (["bench", "--batch-sizes", "1", "--seconds", "0.01"], "1 games at once: 5 times 0.01 s"),
     ],
 )

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import resgym
-from resgym.cli import main
 from tests.resgym.commands import run
 
 
@@ -61,15 +60,6 @@ def test_other_hosts_are_compared(capsys, command):
     code, _, err = run(capsys, command, "D4", "--compare", "zeilinger")
     assert (code, err.count("\n")) == (2, 1)
     assert "did you mean 'zeillinger'" in err
-
-
-@pytest.mark.parametrize("words", ["--help", "tree --help"])
-def test_the_help_names_pages_and_latex(capsys, words):
-    with pytest.raises(SystemExit):
-        main(words.split())
-    text = " ".join(capsys.readouterr().out.split())
-    assert ".html" in text
-    assert "to_latex()" in text or ".tex (LaTeX)" in text
 
 
 @pytest.mark.parametrize("command", ["tree", "solve"])

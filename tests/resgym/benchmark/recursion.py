@@ -1,45 +1,27 @@
-"""Small solved positions from a plain recursion, which shares no code with the solver."""
+"""Small positions as the reference solves them, which shares no code with the solver."""
 
 from __future__ import annotations
 
 import random
-from functools import cache
 
 import torch
 
 from resgym.benchmark import Solved
 from resgym.game.actions import action_axes
+from tests.reference.depth import Depth
 from tests.reference.rule import Position, minimal_points, move
 
 DEEPEST = 6
-
-
-@cache
-def least_depth(position: tuple[tuple[int, ...], ...], limit: int = DEEPEST) -> int:
-    """The least depth of a position, or limit + 1 if it is more than the limit."""
-    if len(position) == 1:
-        return 0
-    if limit == 0:
-        return 1
-    best = limit + 1
-    for axes in action_axes(len(position[0])):
-        worst = 0
-        for axis in axes:
-            if worst < best - 1:
-                worst = max(worst, least_depth(after(position, axes, axis), best - 2))
-        best = min(best, worst + 1)
-    return best
-
-
-def after(position: Position, axes: tuple[int, ...], axis: int) -> tuple[tuple[int, ...], ...]:
-    """The position after a move."""
-    return tuple(move([*position], axes, axis))
+REFERENCE = Depth()
 
 
 def values(position: Position) -> list[list[int]]:
     """The least depth after every set and axis, -1 for axes outside the set."""
     return [
-        [least_depth(after(position, axes, axis)) if axis in axes else -1 for axis in range(3)]
+        [
+            REFERENCE.value(move([*position], axes, axis)) if axis in axes else -1
+            for axis in range(3)
+        ]
         for axes in action_axes(3)
     ]
 

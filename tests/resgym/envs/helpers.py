@@ -84,6 +84,32 @@ def act_random(env: Any, *words: int) -> np.ndarray:
     return legal_actions(env, drawn(*words))
 
 
+def played(
+    env: Any, steps: int = 30, seed: int | None = None, act: Callable[..., Any] = act_random
+) -> list[list[bytes]]:
+    """A run from a reset with the seed, if one is given: all that each step shows of each row."""
+    rows = range(env.num_envs)
+    seen = []
+    if seed is not None:
+        observation, _ = env.reset(seed=seed)
+        seen = [[row_bytes(observation, row) for row in rows]]
+    for time in range(steps):
+        observation, reward, terminated, truncated, info = env.step(act(env, time))
+        shown = {
+            "observation": observation, "masks": env.action_masks(), "overflow": info["overflow"],
+            "reward": reward, "terminated": terminated, "truncated": truncated,
+        }  # fmt: skip
+        seen.append([row_bytes(shown, row) for row in rows])
+        if (ended := array(terminated | truncated)).any():
+            assert np.array_equal(array(info["_episode"]), ended)
+            shown = {name: info[name] for name in ("episode", "final_obs") if name in info}
+            for row in np.flatnonzero(ended):
+                seen[-1][row] += row_bytes(shown, row)
+            if env.metadata["autoreset_mode"].name == "DISABLED":
+                env.reset(options={"reset_mask": ended})
+    return seen
+
+
 def asked(state: Any, coords: Any, rng: Any) -> torch.Tensor:
     """An opponent that no backend has compiled."""
     return coords.int().argmax(1) if coords is not None else state.count % 2

@@ -8,18 +8,7 @@ import pytest
 import torch
 
 from resgym.game import devices
-from tests.resgym.envs.helpers import (
-    AGENT,
-    BOTH,
-    HOST,
-    IDS,
-    MODES,
-    SHORT,
-    act_random,
-    make_vec,
-    parts,
-    row_bytes,
-)
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, make_vec, parts, played
 
 NO_LOOKING = pytest.param("cpu", id="cpu without looking")
 CUDA = pytest.param(
@@ -46,36 +35,14 @@ def build(env_id, opponent, num_envs=4, **arguments):
     return make_vec(env_id, num_envs, backend="torch", **options, **SHORT, **arguments)
 
 
-def played(env, steps=40):
-    """Everything that a run gives; fields that are empty without an end are left out then."""
-    observation, _ = env.reset(seed=13)
-    seen = []
-    for time in range(steps):
-        masks = env.action_masks()
-        seen.append([row_bytes(tree, row) for tree in (observation, masks) for row in range(4)])
-        actions = act_random(env, time)
-        observation, *rest, info = env.step(actions)
-        ended = rest[1] | rest[2]
-        seen[-1] += [tensor.tolist() for tensor in rest] + [info["overflow"].tolist()]
-        if bool(ended.any()):
-            assert info["_episode"].tolist() == ended.tolist()
-            episode = info["episode"]
-            seen[-1] += [episode["r"][ended].tolist(), episode["l"][ended].tolist()]
-            if "final_obs" in info:
-                seen[-1] += [row_bytes(info["final_obs"], row) for row in range(4)]
-        if env.metadata["autoreset_mode"].name == "DISABLED" and bool(ended.any()):
-            observation, _ = env.reset(options={"reset_mask": ended})
-    return seen
-
-
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("env_id", "opponent"), CASES)
 def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
-    there = played(build(env_id, opponent, autoreset_mode=mode, device=device))
+    there = played(build(env_id, opponent, autoreset_mode=mode, device=device), 40, seed=13)
     monkeypatch.undo()
     assert devices.is_host_memory(torch.device("cpu"))
-    assert played(build(env_id, opponent, autoreset_mode=mode)) == there
+    assert played(build(env_id, opponent, autoreset_mode=mode), 40, seed=13) == there
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])

@@ -5,16 +5,7 @@ import torch
 
 from resgym.game.rng import Stream
 from resgym.players import make_agent, make_host
-from tests.resgym.envs.helpers import (
-    AGENT,
-    HOST,
-    MODES,
-    SHORT,
-    act_random,
-    array,
-    make_vec,
-    row_bytes,
-)
+from tests.resgym.envs.helpers import AGENT, HOST, MODES, SHORT, act_random, make_vec, played
 from tests.resgym.game import splitmix
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
@@ -25,37 +16,21 @@ MANY = {
 }
 
 
-def trace(env, steps=30, seed=21):
-    """Per row: everything seen. Actions depend on row and time, and on what is legal."""
-    observation, _ = env.reset(seed=seed)
-    rows = [[row_bytes(observation, row)] for row in range(env.num_envs)]
-    for time in range(steps):
-        actions = act_random(env, time)
-        observation, reward, terminated, truncated, _ = env.step(actions)
-        for row, seen in enumerate(rows):
-            seen.append(
-                (
-                    row_bytes(observation, row),
-                    int(array(actions)[row]),
-                    float(reward[row]),
-                    bool(terminated[row]),
-                    bool(truncated[row]),
-                )
-            )
-    return rows
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 def test_one_opponent_per_row_equals_separate_environments(env_id, mode):
     names = MANY[env_id]
     options = {"autoreset_mode": mode, **SHORT}
-    separate = {name: trace(make_vec(env_id, 5, opponent=name, **options)) for name in set(names)}
-    mixed = trace(make_vec(env_id, 5, opponent=names, **options))
-    for row, name in enumerate(names):
-        assert mixed[row] == separate[name][row]
+    separate, mixed = (
+        [
+            [*zip(*played(make_vec(env_id, 5, opponent=each, **options), seed=21), strict=True)]
+            for each in opponents
+        ]
+        for opponents in (names, [names])
+    )
+    assert [rows[row] for row, rows in enumerate(separate)] == mixed[0]
     # It makes a difference who answers.
-    assert separate[names[0]][1] != separate[names[1]][1]
+    assert separate[0][1] != separate[1][1]
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
@@ -99,7 +74,7 @@ def test_games_are_dealt_out_in_turn(env_id, mode):
 
 def test_a_refused_opponent_leaves_the_old_one():
     env = make_vec(HOST, 3, opponent="choose_first")
-    expected = trace(make_vec(HOST, 3, opponent="choose_first"))
+    expected = played(make_vec(HOST, 3, opponent="choose_first"), seed=21)
     cases = [
         ("nobody", None, ValueError, "opponent"),
         (7, None, TypeError, "opponent must be a name"),
@@ -116,7 +91,7 @@ def test_a_refused_opponent_leaves_the_old_one():
         with pytest.raises(kind, match=message) as caught:
             env.set_opponent(opponent, assignment)
         assert "\n" not in str(caught.value)
-    assert trace(env) == expected
+    assert played(env, seed=21) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -143,8 +143,15 @@ def test_same_step_restarts_at_once():
     assert env.games.lengths[~(terminated | truncated)].min() >= 1
 
 
-def test_next_step_ignores_the_action_of_an_ended_row():
-    env = cusp_env(AGENT, autoreset_mode="NEXT_STEP", scale_observation=False, reward="step")
+@pytest.mark.parametrize("invalid_action", ["error", "penalty"])
+def test_next_step_ignores_the_action_of_an_ended_row(invalid_action):
+    env = cusp_env(
+        AGENT,
+        autoreset_mode="NEXT_STEP",
+        scale_observation=False,
+        reward="step",
+        invalid_action=invalid_action,
+    )
     observation, reward, terminated, _, info = env.step([0, 1, 1])
     assert terminated.tolist() == [True, False, False]
     assert "final_obs" not in info
@@ -157,8 +164,11 @@ def test_next_step_ignores_the_action_of_an_ended_row():
     assert int((observation["points"][0, :, 0] >= 0).sum()) > 1
     assert observation["coords"][0].tolist() == [1, 1]
     assert env.games.lengths.tolist()[0] == 0
-    with pytest.raises(ValueError, match="action of row 0 must be one of"):
-        env.step([77, 0, 0])
+    if invalid_action == "penalty":
+        assert env.step([77, 0, 0])[1][0] == -1.0
+    else:
+        with pytest.raises(ValueError, match="action of row 0 must be one of"):
+            env.step([77, 0, 0])
 
 
 def test_disabled_refuses_ended_rows_until_they_are_reset():

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.rng import RowRandom, Stream, derive_seed, mix64
+from resgym.game.rng import RowRandom, derive_seed
 from tests.resgym.game import splitmix
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -26,12 +26,6 @@ def test_words_are_those_of_splitmix64():
     drawn = RowRandom(column(1234567)).words(4)[0].tolist()
     assert [word % 2**64 for word in drawn] == PUBLISHED
     assert list(itertools.islice(splitmix.words(1234567), 4)) == PUBLISHED
-
-
-@given(st.lists(WORDS_64, min_size=1, max_size=20))
-def test_finaliser_on_any_bits(values):
-    expected = [splitmix.signed(splitmix.finalise(value)) for value in values]
-    assert mix64(column(*values)).tolist() == expected
 
 
 @given(SEEDS, SMALL, SMALL, st.integers(0, 3))
@@ -55,16 +49,6 @@ def test_integers_and_floats_come_from_the_words(key, highs, n):
     assert uniform.dtype == torch.float32
     assert uniform[0].tolist() == [(word >> 40) / 2**24 for word in words]
     assert rows.uniform()[0].item() == (words[0] >> 40) / 2**24
-
-
-@given(st.lists(SEEDS, min_size=2, max_size=12), SMALL, SMALL)
-def test_a_row_does_not_depend_on_the_others(seeds, episode, step):
-    episodes, steps = column(*[episode] * len(seeds)), column(*[step] * len(seeds))
-    together = RowRandom.for_episode(column(*seeds), episodes).at(steps, Stream.HOST)
-    for row, seed in enumerate(seeds):
-        alone = RowRandom.for_episode(column(seed), column(episode)).at(column(step), Stream.HOST)
-        assert alone.words(5).tolist() == together.words(5)[row : row + 1].tolist()
-        assert together.select(column(row)).integers(9).tolist() == alone.integers(9).tolist()
 
 
 @given(st.integers(0, 2**70), st.lists(st.integers(-(2**63), 2**63), max_size=4))

@@ -5,36 +5,11 @@ import random
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points, where_state
-from tests.reference import rule
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
-
-
-@st.composite
-def positions(draw, max_games=1, high=6):
-    """A spec and a list of games, each a list of points, ties and repeats likely."""
-    dimension = draw(st.integers(2, 5))
-    point = st.tuples(*[st.integers(0, high)] * dimension)
-    games = draw(st.lists(st.lists(point, min_size=1, max_size=9), min_size=1, max_size=max_games))
-    return GameSpec(dimension, draw(st.integers(9, 12)), 20), games
-
-
-@given(positions(max_games=5))
-def test_states_are_those_of_the_reference(case):
-    spec, games = case
-    state = state_from_points(games, spec)
-    assert state.point_lists() == [rule.canonical(points) for points in games]
-    assert state.num_games == len(games)
-    assert state.points.shape == (len(games), spec.max_num_points, spec.dimension)
-    alive = state.alive()
-    assert torch.equal(alive.sum(1), state.count)
-    assert bool((state.points[~alive] == -1).all())
-    assert state.finished().tolist() == [rule.is_finished(rule.canonical(g)) for g in games]
 
 
 def forms(points):

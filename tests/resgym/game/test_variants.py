@@ -46,8 +46,8 @@ RULES = ["polyhedra", "thom"]
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_two_thousand_moves(rule):
-    tally = play_all(rule, 2000, 0)
+def test_a_thousand_moves(rule):
+    tally = play_all(rule, 1000, 0)
     least = {"overflows": 10, "illegal": 100, "endings": 50, "asked when over": 50}
     assert tally >= Counter(least | {"single axes": 20 * (rule == "polyhedra")})
 
@@ -63,7 +63,12 @@ def test_random_starts_are_unfinished(rule):
     for size, top, unit in ((5, 9, 4), (4, 3, 9)):
         spec = GameSpec(3, size, top, rule=rule, unit=unit if rule == "polyhedra" else 1)
         rng = RowRandom.for_episode(torch.arange(50), torch.zeros(50, dtype=torch.int64))
-        assert not random_starts(spec, rng).finished().any()
+        starts = random_starts(spec, rng)
+        assert not starts.finished().any()
+        if rule == "thom":
+            assert {*starts.points[:, -2].flatten().tolist()} == {1, 2, 3}
+            marked = map(tuple, starts.points[:, -1].tolist())
+            assert all(map(list.__contains__, starts.point_lists(), marked))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -87,13 +92,8 @@ def test_masks_are_exactly_what_a_step_takes(rule, env_id):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rule": "hauser"}, r"rule must be one of \['basic', 'polyhedra', 'thom'\], got 'hauser'"),
-        ({"rule": "polyhedra", "unit": 0}, "unit must be between 1 and 2147483646, got 0"),
-        ({"rule": "polyhedra", "reposition": True}, "reposition must be False with rule 'polyhe"),
-    ],
+    ("options", "named"), [({"unit": 0}, "unit"), ({"reposition": True}, "reposition")]
 )
-def test_options_that_make_no_sense_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        GameSpec(**options)
+def test_options_that_the_polyhedra_game_has_not(options, named):
+    with pytest.raises(ValueError, match=f"^{named} must be "):
+        GameSpec(rule="polyhedra", **options)

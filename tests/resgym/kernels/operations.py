@@ -21,20 +21,12 @@ def same(a: GameState, b: GameState) -> bool:
     return torch.equal(a.points, b.points) and torch.equal(a.count, b.count)
 
 
-def positions(spec: GameSpec, num_games: int, values: torch.Tensor, device: str) -> GameState:
-    """Positions with coordinates out of a list; a short list makes ties and equal points."""
-    size = spec.max_num_points * spec.dimension
-    drawn = values.to(device)[rows(num_games, 7, device=device).integers(len(values), n=size)]
-    return state_from_points(
-        drawn.view(num_games, spec.max_num_points, spec.dimension), spec, device
-    )
-
-
 def check_memory_and_no_games(name: str, device: str = "cpu") -> None:
     """Memory that is not contiguous, and none."""
     spec = GameSpec(3, 6)
     kernels = resolve_backend(name, torch.device(device), spec)
-    state = positions(spec, 16, torch.arange(9), device)
+    points = rows(16, 7, device=device).integers(9, n=18).view(16, 6, 3)
+    state = state_from_points(points, spec, device)
     expanded = GameState(state.points[:1].expand(16, -1, -1), state.count[:1].expand(16))
     strided = GameState(state.points.mT.contiguous().mT, state.count.repeat(2, 1).t()[:, 0])
     coords = torch.ones(3, 16, dtype=torch.bool, device=device).t()

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import resgym
-from tests.resgym.envs.helpers import HOST
-from tests.resgym.kernels.steps import actions_for, as_dict, assert_same, make
+from tests.resgym.envs.helpers import HOST, make_vec
+from tests.resgym.kernels.steps import pair, reset_both, step_both
 
 pytest.importorskip("numba")
 
@@ -20,9 +20,8 @@ class Mine(type(resgym.make_agent("choose_first"))):
 
 
 def test_opponents_and_settings_may_change():
-    envs = [make(HOST, name) for name in ("torch", "numba")]
-    for env in envs:
-        env.reset(seed=1)
+    envs = pair(HOST)
+    reset_both(envs, seed=1)
     changes = [
         lambda env: env.set_opponent("choose_last"),
         lambda env: env.set_opponent(Mine()),
@@ -33,13 +32,12 @@ def test_opponents_and_settings_may_change():
     for step in range(50):
         if step % 10 == 0:
             for env in envs:
-                changes[step // 10](env.unwrapped)
-        actions = actions_for(envs[0], step, illegal=False)
-        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
+                changes[step // 10](env)
+        step_both(envs, step)
 
 
 def test_large_results_that_are_still_held_are_never_written_again():
-    env = make(HOST, "numba", 3000, opponent="random")
+    env = make_vec(HOST, 3000, backend="numba", opponent="random")
     first, _ = env.reset(seed=0)
     actions = torch.zeros(3000, dtype=torch.int64)
     held, copies = [first, env.games.points], [first.clone(), env.games.points.clone()]

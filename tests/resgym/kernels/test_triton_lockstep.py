@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES
-from tests.resgym.kernels.steps import as_dict, assert_same, make
+from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES, same
+from tests.resgym.kernels.steps import pair
 from tests.resgym.kernels.test_fused import CUDA, HAS_TRITON, both, fast  # noqa: F401
 
 if not HAS_TRITON:
@@ -32,7 +32,7 @@ def test_opponents_asked(opponent, mode):
 @pytest.mark.skipif(not CUDA, reason="no CUDA device")
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_step_never_waits_for_the_device(env_id):
-    env = make(env_id, "triton", device="cuda", invalid_action="noop", num_envs=64)
+    _, env = pair(env_id, "triton", device="cuda", invalid_action="noop", num_envs=64)
     env.reset(seed=0)
     actions = torch.zeros(64, dtype=torch.int64, device="cuda")
     env.step(actions)
@@ -47,17 +47,17 @@ def test_a_step_never_waits_for_the_device(env_id):
 @pytest.mark.skipif(not CUDA, reason="no CUDA device")
 def test_a_step_can_be_captured():
     """A captured step that is replayed gives what the same step gives without capture."""
-    env = make(HOST, "triton", device="cuda", invalid_action="noop", num_envs=64)
+    _, env = pair(HOST, "triton", device="cuda", invalid_action="noop", num_envs=64)
     env.reset(seed=0)
-    state = env.unwrapped.state_dict()
+    state = env.state_dict()
     actions = torch.zeros(64, dtype=torch.int64, device="cuda")
-    wanted = as_dict(env.step(actions))
-    env.unwrapped.load_state_dict(state)
+    wanted = env.step(actions)
+    env.load_state_dict(state)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = as_dict(env.step(actions))
+        found = env.step(actions)
     graph.replay()
-    assert_same(wanted, found, "replay ")
+    assert same(wanted, found)
 
 
 def test_the_cut_of_a_program():

@@ -10,19 +10,9 @@ from resgym.game.rng import RowRandom
 from resgym.measure.ahead import Ahead
 from resgym.measure.rho import rho_starts
 from tests.reference import players as reference
-from tests.reference.rule import host_actions, is_finished, move
+from tests.reference.rule import host_actions, move
 
 SPEC = GameSpec(3, 4, 8)
-
-
-def played(points, host, agent, most):
-    """Moves of a game on the reference rule, at most so many."""
-    moves = 0
-    while not is_finished(points) and moves < most:
-        axes = host(points)
-        points = move(points, axes, agent(points, axes))
-        moves += 1
-    return moves
 
 
 def rows(number):
@@ -30,29 +20,28 @@ def rows(number):
 
 
 def test_an_agent_takes_the_longest_game():
-    host, usual = reference.zeillinger, reference.choose_last
     agent = Ahead(make_agent("choose_last"), make_host("zeillinger"), SPEC, 30)
     state = rho_starts(SPEC, 50, 4)
     sets = torch.tensor([[True, True, True], [True, False, True]])[torch.arange(50) % 2]
     answers = agent.act(state, sets, rows(50)).tolist()
     for points, coords, answer in zip(state.point_lists(), sets.tolist(), answers, strict=True):
         axes = tuple(axis for axis in range(3) if coords[axis])
-        lengths = [played(move(points, axes, axis), host, usual, 30) for axis in axes]
+        after = [move(points, axes, axis) for axis in axes]
+        lengths = [reference.play("zeillinger", "choose_last", each, 30)[0] for each in after]
         longest = [k for k, length in zip(axes, lengths, strict=True) if length == max(lengths)]
         assert answer == (axes[-1] if axes[-1] in longest else longest[0])
     assert sum(answer != 2 for answer in answers) > 5
 
 
 def test_a_host_takes_the_shortest_game():
-    usual, agent = reference.zeillinger, reference.choose_first
     host = Ahead(make_host("zeillinger"), make_agent("choose_first"), SPEC, 30)
     state, actions = rho_starts(SPEC, 40, 4), host_actions(3)
     answers = host.act(state, None, rows(40)).tolist()
     for points, answer in zip(state.point_lists(), answers, strict=True):
-        after = [move(points, axes, agent(points, axes)) for axes in actions]
-        lengths = [played(each, usual, agent, 30) for each in after]
+        after = [move(points, axes, reference.choose_first(points, axes)) for axes in actions]
+        lengths = [reference.play("zeillinger", "choose_first", each, 30)[0] for each in after]
         best = [k for k, length in enumerate(lengths) if length == min(lengths)]
-        named = actions.index(usual(points))
+        named = actions.index(reference.zeillinger(points))
         assert answer == (named if named in best else best[0])
 
 

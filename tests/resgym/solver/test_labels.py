@@ -1,40 +1,16 @@
-"""Labels of the compiled search against exhaustive search and the solver, move by move."""
+"""Labels of the compiled search: digests of positions, tables, hashes and limits."""
 
 import random
 
 import pytest
 
-from resgym.game.actions import action_axes
-from resgym.game.plain import canonical, moved, prune
-from resgym.polynomials.singularities import random_family
+from resgym.game.plain import canonical, prune
 from resgym.solver import kernels
 from resgym.solver.labels import Labeller, digests
 from resgym.solver.search import Search
-from resgym.solver.solve import solve
-from tests.resgym.solver.positions import OBJECTIVES, batch, drawn
+from tests.resgym.solver.positions import batch, drawn
 
 pytest.importorskip("numba")
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_both_seats_against_the_solver(objective):
-    positions = [tuple(prune(random_family("random(points=5,max=4,dim=3)", k))) for k in range(12)]
-    labeller = Labeller(3, 5, objective)
-    costs, after, solved = labeller.costs(*batch(positions, 5))
-    best, none, _ = labeller.costs(*batch(positions, 5), exact=False)
-    assert solved.all()
-    _, move, total = OBJECTIVES[objective]
-    for position, cost, value, rough in zip(positions, costs, after, best, strict=True):
-        least = solve(list(position), objective).value
-        assert cost.min() == rough.min() == least
-        assert ((cost == least) == (rough == least)).all()
-        assert (rough <= cost).all()
-        for axes, found, own in zip(action_axes(3), value, cost, strict=True):
-            below = [solve(list(moved(position, axes, axis)), objective).value for axis in axes]
-            assert found[[*axes]].tolist() == below
-            assert own == move + total(below)
-    assert (after == -1).sum() == 3 * len(positions)
-    assert (none == -1).all()
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 5])

@@ -52,7 +52,9 @@ def test_least_trees_of_the_singularities(objective):
             assert value == Exhaustive(*OBJECTIVES[objective]).value(points)
 
 
-@pytest.mark.parametrize("points", [*small_positions(16, seed=1), *FIVE_POINTS])
+@pytest.mark.parametrize(
+    "points", [*small_positions(16, seed=1), *FIVE_POINTS, [(0, 3), (1, 1), (3, 0)]]
+)
 def test_small_positions_against_exhaustive_search(points):
     solutions = {objective: solve(points, objective) for objective in OBJECTIVES}
     # Beyond these limits the exhaustive search takes seconds.
@@ -69,7 +71,7 @@ def test_small_positions_against_exhaustive_search(points):
 
 
 def test_stopped_by_depth_it_says_what_is_proved():
-    for limit in (0, 4, 7):
+    for limit in (0, 4, 6, 7):
         stopped = solve("E8", max_depth=limit)
         assert limit + 1 <= stopped.lower_bound <= 7 <= stopped.upper_bound or limit == 7
         assert stopped.tree.depth == stopped.upper_bound

@@ -6,45 +6,14 @@ import pytest
 
 import resgym
 from resgym.polynomials.thom import thom_points
+from tests.reference.search import Exhaustive
 from tests.reference.variants import Polyhedra, Thom
 
 WEIGHTS = [1, 1, 2, 3, 2, 3, 3]
 
 
-def within(reference, position, moves):
-    """Whether some host ends the game within so many moves, whatever the agent does."""
-    if reference.is_finished(position):
-        return True
-    return moves > 0 and any(
-        all(
-            within(reference, reference.moved(position, axes, axis), moves - 1)
-            for axis in reference.answers(position, axes)
-        )
-        for axes in reference.sets(position)
-    )
-
-
-def least_nodes(reference, position, most):
-    """The fewest nodes of a tree, or None if that is more than a number."""
-    if reference.is_finished(position):
-        return 1 if most >= 1 else None
-    best = None
-    if most < 2:
-        return None
-    for axes in reference.sets(position):
-        nodes = 1
-        for axis in reference.answers(position, axes):
-            below = least_nodes(reference, reference.moved(position, axes, axis), most - nodes)
-            if below is None:
-                break
-            nodes += below
-        else:
-            best, most = nodes, nodes - 1
-    return best
-
-
 def positions(rule, number, seed):
-    """Small unfinished positions with what `solve` takes for them."""
+    """Small positions of one to three moves, with what `solve` takes for them."""
     draw, found = random.Random(seed), []
     while len(found) < number:
         dimension = draw.choice((2, 2, 3))
@@ -58,28 +27,25 @@ def positions(rule, number, seed):
             options["weights"] = [draw.randint(1, 3) for _ in range(dimension)]
             reference = Thom()
             position = reference.start(points, tuple(options["weights"]), points[-1])
-        if not reference.is_finished(position) and within(reference, position, 3):
-            found.append((points, options, reference, position))
+        tried = Exhaustive(0, 1, max, reference)
+        depth = next((k for k in range(4) if tried.is_within(position, k)), 0)
+        if depth:
+            found.append((points, options, reference, position, depth))
     return found
 
 
 @pytest.mark.parametrize("rule", ["polyhedra", "thom"])
 def test_values_against_trying_everything(rule):
-    depths = set()
-    for points, options, reference, position in positions(rule, 20, 1):
+    drawn = positions(rule, 20, 1)
+    for points, options, reference, position, depth in drawn:
         solution = resgym.solve(points, **options)
-        depth = solution.value
-        assert within(reference, position, depth)
-        assert not within(reference, position, depth - 1)
-        assert solution.proved
-        assert solution.tree.depth == depth
-        depths.add(depth)
+        assert (solution.value, solution.proved, solution.tree.depth) == (depth, True, depth)
         assert resgym.solve(points, max_depth=depth - 1, **options).stopped_by == "max_depth"
         if depth <= 2:
             nodes = resgym.solve(points, "nodes", **options)
-            assert nodes.value == nodes.tree.num_nodes
-            assert least_nodes(reference, position, nodes.value) == nodes.value
-    assert len(depths) >= 3
+            least = Exhaustive(1, 1, sum, reference).value(position)
+            assert nodes.value == nodes.tree.num_nodes == least
+    assert {depth for *_, depth in drawn} == {1, 2, 3}
 
 
 def test_a_point_in_the_polyhedra_game_goes_down_by_units():

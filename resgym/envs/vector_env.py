@@ -151,7 +151,7 @@ class AlternatingPlayers(HironakaVectorEnv):
 
         Raises:
             ValueError, TypeError: ``env`` does not have both seats, or the seat or opponent is
-            invalid.
+                invalid.
         """
         if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
             given = type(env).__name__

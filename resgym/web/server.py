@@ -119,7 +119,7 @@ def serve(
         port: port to listen on, 0 for any free one.
         models: folder of the models that can be played.
         workers: processes for moves, by default one per core, at most 4; plus half as many for
-        search.
+            search.
         ready: called with the page's address when it answers requests.
 
     Raises:

@@ -163,7 +163,7 @@ class Curriculum(ByConditions):
 
     Args:
         stages: for each, the keyword arguments of `set_stage`, and ``until``, the condition or
-        conditions to start the next stage. The last stage has no ``until``.
+            conditions to start the next stage. The last stage has no ``until``.
         verbose: 1 prints a line for each change.
 
     Attributes:

@@ -86,7 +86,7 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
         model: the model whose policy plays; without ``archive`` it may be the policy itself.
         evaluation: the measurements of this version, as plain data.
         archive: also write SB3's file, as ``<path>_model.zip`` for a path ``best``, otherwise as
-        ``<path>.zip``.
+            ``<path>.zip``.
     """
     if archive:  # first, since it refuses a model that a NaN has spoiled
         name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"

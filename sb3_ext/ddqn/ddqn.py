@@ -81,21 +81,21 @@ class DDQN(DDQNState):
         exploration_strategy: `"epsilon_greedy"`, or `"boltzmann"`: actions are drawn with
             probabilities proportional to exp(value / temperature).
         exploration_rate: Number or schedule: the probability of a random action, or the
-        temperature. None: SB3's three exploration arguments apply.
+            temperature. None: SB3's three exploration arguments apply.
         evaluation_rows: Number of rows, the last ones, that never explore; their episodes are also
-        logged separately.
+            logged separately.
         warmup: Actions until `learning_starts`: `"uniform_legal"` at random, `"policy"` from the
-        untrained network with exploration.
+            untrained network with exploration.
         mask_source: Source of the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
         target_update_unit: Unit of `target_update_interval`, `"updates"` or `"transitions"`. In
-        transitions, an interval ends with the parallel step that completes it.
+            transitions, an interval ends with the parallel step that completes it.
         replay_ratio: updates * batch_size / transitions, the average number of uses of a
-        transition; replaces `gradient_steps`.
+            transition; replaces `gradient_steps`.
         autocast: Use bfloat16 in the networks while collecting and in updates. Weights, gradients,
-        loss, optimiser and `predict` stay float32.
+            loss, optimiser and `predict` stay float32.
         compile_networks: A mode of `torch.compile` for the networks in updates, such as
-        `"default"`; the first update takes a minute. `"reduce-overhead"` makes CUDA graphs.
+            `"default"`; the first update takes a minute. `"reduce-overhead"` makes CUDA graphs.
         log_interval_seconds: Seconds between two logs, or None.
         log_interval_updates: Updates between two logs, or None.
         **sb3: Further arguments of SB3's `DQN` by name. Other defaults: `batch_size` 256,
@@ -185,7 +185,7 @@ class DDQN(DDQNState):
 
         Raises:
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
-            `save` and at the end.
+                `save` and at the end.
         """
         if collector is not None and self.ranks.size > 1:
             raise ValueError("collector: one of several ranks plays its games itself")
@@ -220,14 +220,14 @@ class DDQN(DDQNState):
 
         Args:
             buffer: A file of `save_replay_buffer`, which becomes the model's buffer; None: the
-            model's buffer.
+                model's buffer.
             updates: Number of updates.
             callback: As in `learn`.
             log_interval: Updates between two logs; None: the constructor's intervals.
 
         Raises:
             ValueError: The buffer is empty or has other spaces, or target updates count
-            transitions.
+                transitions.
             FloatingPointError: A loss or gradient became NaN or infinite.
         """
         if self.target_update_unit != "updates":

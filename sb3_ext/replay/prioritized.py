@@ -32,7 +32,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         *arguments: Those of `TensorReplayBuffer`, keywords too.
         alpha: Exponent of the errors, in [0, 1]; 0 draws uniformly.
         beta: Exponent of the weights, in [0, 1]: a number, or a schedule of updates, such as
-        ``"lin_0.4_1.0_100000"``.
+            ``"lin_0.4_1.0_100000"``.
         priority_eps: Added to every error, > 0, so that every transition can be drawn.
 
     Raises:

@@ -112,8 +112,8 @@ class Margins(RhoEvaluation):
         targets: goal of rho by opponent, above 0.
         every: when to evaluate.
         average: measure and keep a moving average of the online network's weights: the share of the
-        old average that stays at every parallel step, 0..1 (less at first, to forget the untrained
-        network); 0: no average. Training does not use the average.
+            old average that stays at every parallel step, 0..1 (less at first, to forget the
+            untrained network); 0: no average. Training does not use the average.
         arguments: arguments of `RhoEvaluation` except ``best``.
     """
 

@@ -52,7 +52,7 @@ class HostGames(NamedTuple):
     Attributes:
         fields: the state.
         spare: memory to write the next state to, but for the seeds: that of the state before, if it
-        is private too.
+            is private too.
     """
 
     fields: Fields

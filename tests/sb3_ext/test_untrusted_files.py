@@ -150,6 +150,30 @@ def resume_two_players(place: Place) -> int:
     return two_player_main(["--resume", str(run), "--no-progress"])
 
 
+def other_run(here: Place) -> Path:
+    shutil.copytree(here.run, here.root / "other")
+    return here.root / "other"
+
+
+CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
+SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
+ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
+
+
+def study(here: Place, **target: Any) -> int:
+    data = yaml.safe_load(find_config("train", "tune").read_text())
+    data["target"] |= target
+    path = here.root / "study.yml"
+    path.write_text(yaml.safe_dump(data))
+    return tune_main([str(path), "--out", str(here.root / "study"), "--trials", "1"])
+
+
+def tune_config(here: Place) -> Path:
+    path = here.root / "tuned.yml"
+    path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, "callback": "evil.Code"}}))
+    return path
+
+
 CONFIG, ARGS, MODEL = f"{NAME}/config.yml", f"{NAME}/args.yml", f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS: dict[str, Callable[[Place], int]] = {
@@ -207,46 +231,35 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
         [Path(here.zip("zeilinger.zip")).stem, "--parts", "exact", "--no-progress"]
     ),
     "card": lambda here: card_main([here.zip(), "--out", str(here.root / "card")]),
+    # Connections, imports and writing that files ask for.
+    "address": lambda here: here.train(collector=ADDRESS),
+    "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
+    "env of a study": lambda here: study(here, env=f"evil:{HOST}"),
+    "env of a saved run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).resume(),
+    "env of an enjoyed run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).play(),
+    "checkpoints of another run": lambda here: here.train(
+        callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
+    ),
+    "a path upwards": lambda here: here.train(
+        callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
+    ),
+    "a trusted file": lambda here: here.train(
+        "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
+    ),
+    "a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume("--trust"),
+    "a saved algorithm": lambda here: here.put(ARGS, {"algo": "evil:Code"}).resume("--trust"),
+    "a model that a trusted file names": lambda here: here.train(
+        "--trust", env_kwargs={"opponent": here.agent()}
+    ),
+    "a class in a study's settings": lambda here: study(here, config=str(tune_config(here))),
 }
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_nothing_runs_without_trust(
-    name: str, place: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
-    code = ATTACKS[name](place)
-    err = capsys.readouterr().err
-    assert not place.marker.exists(), "code of a file was run"
-    assert code == 2, err
-    assert len(err.strip().splitlines()) == 1, err
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        lambda here: here.train("--trust", callback="evil.Code"),
-        lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
-        lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
-    ],
-)
-def test_with_trust_it_runs(attack: Any, place: Place) -> None:
-    with contextlib.suppress(Exception):  # what follows the payload is no sound program
-        attack(place)
-    assert place.marker.exists()
-
-
-def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
-    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1" / NAME
-    parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
-    values = {**parameters, "policy": "MlpPolicy", "normalize": True}
-    path.write_text(yaml.safe_dump({HOST: values}))
-    common = ["--algo", "ppo", "--env", HOST, "-f", str(tmp_path)]
-    assert train_main([*common, *SMALL, "-conf", str(path)]) == 0
-    assert (run / "vecnormalize.pkl").is_file()
-    play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
-    assert enjoy_main([*play, "--trust"]) == 0
-    assert enjoy_main(play) == 2, "its statistics are a pickle"
+UNREADABLE = {
+    *("normalize", "tag", "python", "-params buffer", "enjoyed normalize", "enjoyed tag"),
+    "attack misspelt",
+}
+"""Refused as no value or name of that kind; of the others the error says what is expected."""
 
 
 class Effects:
@@ -275,74 +288,50 @@ def effects() -> Iterator[list[str]]:
     Effects.watching = False
 
 
-def other_run(here: Place) -> Path:
-    shutil.copytree(here.run, here.root / "other")
-    return here.root / "other"
-
-
-CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
-SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
-ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
-
-
-def study(here: Place, **target: Any) -> int:
-    data = yaml.safe_load(find_config("train", "tune").read_text())
-    data["target"] |= target
-    path = here.root / "study.yml"
-    path.write_text(yaml.safe_dump(data))
-    return tune_main([str(path), "--out", str(here.root / "study"), "--trials", "1"])
-
-
-LETTERS: dict[str, Callable[[Place], int]] = {
-    "A address": lambda here: here.train(collector=ADDRESS),
-    "A address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "B env of a study": lambda here: study(here, env=f"evil:{HOST}"),
-    "B env of a saved run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).resume(),
-    "B env of an enjoyed run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).play(),
-    "C checkpoints of another run": lambda here: here.train(
-        callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
-    ),
-    "C a path upwards": lambda here: here.train(
-        callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
-    ),
-    "C a trusted file": lambda here: here.train(
-        "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
-    ),
-    "F a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume(
-        "--trust"
-    ),
-    "F a saved algorithm": lambda here: here.put(ARGS, {"algo": "evil:Code"}).resume("--trust"),
-    "a model that a trusted file names": lambda here: here.train(
-        "--trust", env_kwargs={"opponent": here.agent()}
-    ),
-    "a class in a study's settings": lambda here: study(here, config=str(tune_config(here))),
-}
-
-
-def tune_config(here: Place) -> Path:
-    path = here.root / "tuned.yml"
-    path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, "callback": "evil.Code"}}))
-    return path
-
-
-@pytest.mark.parametrize("name", LETTERS)
-def test_no_file_connects_imports_or_writes_elsewhere(
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nothing_runs_connects_or_is_written_elsewhere_without_trust(
     name: str, place: Place, capsys: pytest.CaptureFixture[str], effects: list[str]
 ) -> None:
     before = {path for path in place.root.rglob("*") if path.is_dir()}
     capsys.readouterr()
-    code = LETTERS[name](place)
+    code = ATTACKS[name](place)
     err = capsys.readouterr().err
     assert effects == []
-    assert not place.marker.exists()
-    assert not (place.root / "escaped").exists()
-    assert not (place.logs / "ddqn" / "escaped").exists()
+    assert not place.marker.exists(), "code of a file was run"
     assert code == 2, err
     assert len(err.strip().splitlines()) == 1, err
-    assert "expected" in err
+    assert ("expected" in err) == (name not in UNREADABLE), err
     # A refused run leaves no folder of its own.
     made = {path for path in place.root.rglob("*") if path.is_dir()} - before
     assert {path.relative_to(place.root).parts[0] for path in made} <= {"other"}
+    assert not (place.logs / "ddqn" / "escaped").exists()
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda here: here.train("--trust", callback="evil.Code"),
+        lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
+        lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
+    ],
+)
+def test_with_trust_it_runs(attack: Any, place: Place) -> None:
+    with contextlib.suppress(Exception):  # what follows the payload is no sound program
+        attack(place)
+    assert place.marker.exists()
+
+
+def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
+    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1" / NAME
+    parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
+    values = {**parameters, "policy": "MlpPolicy", "normalize": True}
+    path.write_text(yaml.safe_dump({HOST: values}))
+    common = ["--algo", "ppo", "--env", HOST, "-f", str(tmp_path)]
+    assert train_main([*common, *SMALL, "-conf", str(path)]) == 0
+    assert (run / "vecnormalize.pkl").is_file()
+    play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
+    assert enjoy_main([*play, "--trust"]) == 0
+    assert enjoy_main(play) == 2, "its statistics are a pickle"
 
 
 def test_a_path_of_a_file_lies_inside_its_run(place: Place) -> None:
@@ -376,13 +365,13 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(
 ) -> None:
     path = place.run / MODEL
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("policy.pth", bytes(2**28))
-    assert path.stat().st_size < 2**20
+        archive.writestr("policy.pth", bytes(2**26))
+    assert path.stat().st_size < 2**18
     tracemalloc.start()
     assert place.play() == 2
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 2**27
+    assert most < 2**25
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 

@@ -102,26 +102,17 @@ def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
     assert attack(out / "seed-0", parts=["exact"])["role"] == "agent"
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The folder of a finished attack, and its command line."""
-    out = tmp_path_factory.mktemp("attack") / "a"
-    command = [*LESS, "--set", "updates=0", "--set", "exact.starts=2", "--out", str(out)]
-    assert main(["zeillinger", *command, "--no-progress"]) == 0
-    return out, command
-
-
-@pytest.mark.parametrize(
-    ("player", "more", "message"),
-    [
+def test_folders_of_other_attacks_are_refused(tmp_path, capsys):
+    given = [*LESS, "--set", "updates=0", "--set", "exact.starts=2", "--out", str(tmp_path / "a")]
+    assert main(["zeillinger", *given, "--no-progress"]) == 0
+    for player, more, message in (
         ("random_pair", [], "belongs to an attack on another player"),
         ("zeillinger", ["--set", "updates=2"], "another updates: got 2; expected 0"),
-    ],
-)
-def test_folders_of_other_attacks_are_refused(finished, player, more, message, capsys):
-    assert main([player, *finished[1], *more]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
+    ):
+        capsys.readouterr()
+        assert main([player, *given, *more]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert message in line
 
 
 def test_a_player_that_draws_has_no_exact_worst_case():

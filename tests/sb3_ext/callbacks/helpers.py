@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -54,3 +55,25 @@ class StepHook(BaseCallback):
 
     def _on_step(self):
         return self.function(self) is not False
+
+
+class Diary(BaseCallback):
+    """Writes down what it is told, in order; of its steps ends and episodes too; stops at one."""
+
+    def __init__(self, most=1 << 40):
+        super().__init__()
+        self.most, self.lines, self.dones, self.episodes = most, [], 0, []
+        for hook in ("training_start", "rollout_start", "rollout_end", "training_end"):
+            setattr(self, f"_on_{hook}", partial(self._note, hook.replace("_", " ")))
+        for hook in ("before_train", "after_train", "after_learn"):
+            setattr(self, hook, partial(self._note, hook.replace("_", " ")))
+
+    def _note(self, line):
+        self.lines.append(line)
+
+    def _on_step(self):
+        self._note(f"step {self.num_timesteps}")
+        self.dones += int(sum(self.locals.get("dones", ())))
+        told = self.locals.get("infos", ())
+        self.episodes += [info["episode"] for info in told if "episode" in info]
+        return self.n_calls < self.most

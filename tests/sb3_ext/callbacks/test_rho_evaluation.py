@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from resgym.measure.rho import rho
-from sb3_ext.callbacks import Checkpoints, RhoEvaluation, SampleGames
+from sb3_ext.callbacks import RhoEvaluation, SampleGames
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import load_checkpoint
 from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
@@ -54,15 +53,6 @@ def test_b23_evaluation_leaves_no_trace_in_training(seat):
     (plain, *generators), (evaluated, *others) = ends
     assert equal(plain, evaluated)
     assert equal(generators, others)
-
-
-def test_what_is_measured_is_the_model_without_exploring():
-    model, callback = game_model(), evaluation()
-    model.learn(160, callback)
-    again = rho(player_of(model), "random", games=30, seed=0, **SIZES)
-    assert callback.history[-1]["rho"] == {"random": again.rho}
-    assert callback.history[-1]["score"] == again.rho
-    assert callback.history[-1]["interval_95"] == {"random": list(again.interval)}
 
 
 def give_rho(monkeypatch, scores):
@@ -130,32 +120,6 @@ def test_a_spoiled_model_does_not_become_the_best(tmp_path):
     assert not (tmp_path / "best_model.zip").exists()
 
 
-def test_measurements_go_on_after_a_resume(tmp_path):
-    def callbacks():
-        return [
-            evaluation(Every(updates=7), at_start=True),
-            Checkpoints(tmp_path, Every(transitions=10**9)),
-        ]
-
-    whole, expected = game_model(), evaluation(Every(updates=7), at_start=True)
-    whole.learn(320, expected)
-    first = callbacks()
-    game_model().learn(160, first)
-    model, second = game_model(), callbacks()
-    resume(model, tmp_path, second)
-    assert second[0].history == first[0].history
-    assert second[0].best_score == first[0].best_score
-    model.learn(160, second, reset_num_timesteps=False)
-    assert versions(second[0]).count(0) == 1
-    due = [each for each in versions(expected) if each % 7 == 0]
-    assert [each for each in versions(second[0]) if each % 7 == 0] == due
-    for entry in expected.history:
-        (again,) = [e for e in second[0].history if e["updates"] == entry["updates"]]
-        assert again["rho"] == entry["rho"]
-    seconds = [entry["training_seconds"] for entry in second[0].history]
-    assert seconds == sorted(seconds)
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -175,7 +139,7 @@ def test_bad_arguments(arguments, named):
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
-def test_games_won_and_the_worst_length_are_logged(seat):
+def test_what_is_measured_is_the_model_without_exploring(seat):
     other = "choose_last" if seat == "host" else "zeillinger"
     model, callback = game_model(seat), RhoEvaluation([other], Every(updates=5), games=40, seed=3)
     model.learn(80, callback)
@@ -184,6 +148,10 @@ def test_games_won_and_the_worst_length_are_logged(seat):
     pair = (mine, other) if seat == "host" else (other, mine)
     last = rho(*pair, games=40, seed=3, **{**SIZES, "max_value": 20})
     assert logged[f"win_rate/{other}"] == last.win_rate
+    entry = callback.history[-1]
+    assert entry["rho"] == {other: last.rho}
+    assert entry["score"] == last.rho
+    assert entry["interval_95"] == {other: list(last.interval)}
     worst = last.longest if seat == "host" else last.shortest
     assert logged[f"worst_length/{other}"] == worst > 0
 

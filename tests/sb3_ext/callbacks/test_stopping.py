@@ -17,13 +17,11 @@ from sb3_ext.callbacks import (
     StopConditions,
 )
 from sb3_ext.callbacks.base import Every
-from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
 from sb3_ext.runs.stopping import parse_conditions
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -198,23 +196,6 @@ def test_a_later_stage_waits_for_measurements_of_its_own(field):
     hook = StepHook(lambda each: began.setdefault(curriculum.stage, each.model._n_updates))
     game_model().learn(240, [evaluation, curriculum, hook])
     assert began == {0: 0, 1: 5, 2: 10}
-
-
-def test_resume_in_every_stage_is_exact(tmp_path):
-    def callbacks(run_dir):
-        saved = Checkpoints(run_dir, Every(transitions=64), keep_last=99)
-        return [Curriculum(by_updates(8, 16)), saved]
-
-    whole, first, stages = game_model(), callbacks(tmp_path / "whole"), set()
-    whole.learn(320, first)
-    for path in sorted((tmp_path / "whole").glob("checkpoint-*")):
-        model, second = game_model(), callbacks(tmp_path / path.name)
-        resume(model, path, second)
-        stages.add(second[0].stage)
-        model.learn(320 - model.num_timesteps, second, reset_num_timesteps=False)
-        assert second[0].stage == first[0].stage
-        assert equal(model_state(model), model_state(whole))
-    assert stages == {0, 1, 2}
 
 
 def test_stock_algorithms_and_wrappers():

@@ -33,8 +33,9 @@ from tests.sb3_ext.checkpoints.helpers import equal
 
 def everything(run_dir, keep_last=2):
     stages = [{"num_points": 3, "until": Bound("updates", lower=15)}, {}]
+    sizes = {"games": 20, "max_value": 6, "save_path": run_dir}
     return [
-        RhoEvaluation(["random"], Every(updates=10), games=20, max_value=6, save_path=run_dir),
+        RhoEvaluation(["random"], Every(updates=10), at_start=True, **sizes),
         Curriculum(stages),
         ActionCounts(Every(updates=6)),
         LayerStatistics(Every(updates=5)),
@@ -66,6 +67,10 @@ def test_exact_after_a_resume(tmp_path):
             if hasattr(one, "state_dict"):
                 states = [without_seconds(each.state_dict()) for each in (one, other)]
                 assert equal(*states), type(one).__name__
+        history = second[0].history
+        assert {0, 10, 20} < {entry["updates"] for entry in history}
+        seconds = [entry["training_seconds"] for entry in history]
+        assert seconds == sorted(seconds)
 
 
 def without_seconds(state):

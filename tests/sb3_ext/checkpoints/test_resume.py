@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 from sb3_contrib import QRDQN
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.model_state import model_state, restore_model, training_state
+from sb3_ext.checkpoints.model_state import model_state, training_state
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
@@ -27,15 +22,9 @@ from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import game_model
 from tests.sb3_ext.checkpoints.helpers import equal, stock_model
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
-
-
-def game(env_id: str) -> TensorVecEnv:
-    sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
-    opponent = "random"
-    return TensorVecEnv(gymnasium.make_vec(env_id, num_envs=8, opponent=opponent, **sizes))
-
 
 MODELS: dict[str, Callable[[], Any]] = {
     "box": make_model,
@@ -57,8 +46,8 @@ MODELS: dict[str, Callable[[], Any]] = {
         policy_kwargs={"net_arch": [16, "b"], "activation_fn": NoisyActivation}
     ),
     "normalised": lambda: make_model(VecNormalize(TensorVecEnv(ToyVectorEnv(8)))),
-    "host": lambda: make_model(game("resgym/HironakaHost-v0"), policy="HostPolicy"),
-    "agent": lambda: make_model(game("resgym/HironakaAgent-v0"), policy="AgentPolicy"),
+    "host": game_model,
+    "agent": lambda: game_model("agent"),
     "prioritised replay, parts with rates of their own": lambda: make_model(
         TensorVecEnv(MaskedToy(8)),
         replay_buffer_class=PrioritizedReplayBuffer,
@@ -109,20 +98,6 @@ def test_twice_n_equals_n_saved_and_resumed(name: str, tmp_path: Path) -> None:
     ours, theirs = model_state(second), model_state(whole)
     for part in theirs:
         assert equal(ours[part], theirs[part]), part
-
-
-def test_control_resuming_without_random_state_differs(tmp_path: Path) -> None:
-    """The comparison above would notice: here only the generators are left as a new model's."""
-    whole = make_model()
-    whole.learn(640)
-    first = make_model()
-    first.learn(320)
-    state = model_state(first)
-    state["training"]["random"] = training_state(make_model())["random"]
-    second = make_model()
-    restore_model(second, state)
-    second.learn(320, reset_num_timesteps=False)
-    assert not equal(weights(second), weights(whole))
 
 
 def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path) -> None:
@@ -273,31 +248,3 @@ def test_everything_moves_between_devices(source: str, target: str, tmp_path: Pa
     other.learn(160, reset_num_timesteps=False)
     assert other.num_timesteps == 480
     assert load_policy(path).device.type == "cpu"
-
-
-# -------------------------------------------------------------------------------- killed processes
-
-
-def check_killed_runs(folder: Path, plans: list[str]) -> None:
-    program = "tests.sb3_ext.checkpoints.killed_runs"
-    command = [sys.executable, "-m", program, str(folder), "none", *plans]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (_, expected, _), *lines = (line.split() for line in done.stdout.splitlines())
-    assert len(lines) == len(plans)
-    for plan, digest, kills in lines:
-        assert int(kills) == len(plan.split(",")), plan
-        assert digest == expected, plan
-
-
-def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
-    """Between two saves, inside one, and twice."""
-    check_killed_runs(tmp_path, ["step:40,write:11"])
-
-
-@pytest.mark.long
-def test_twenty_random_kill_points(tmp_path: Path) -> None:
-    points = random.Random(0)
-    steps = [f"step:{each}" for each in points.sample(range(2, 59), 8)]
-    writes = [f"write:{each}" for each in points.sample(range(1, 40), 12)]
-    check_killed_runs(tmp_path, steps + writes)

@@ -41,11 +41,6 @@ def marked(mark: str, command: bytes = b"") -> list[int]:
     return sorted((found & named) - {os.getpid()})
 
 
-def workers() -> list[int]:
-    """Ids of the processes that may play them, also while they do nothing."""
-    return sorted({*actor_processes(), *marked(os.environ[MARK], b"ray::IDLE")})
-
-
 def actor_processes() -> list[int]:
     """Ids of the processes that play chunks for this program."""
     return marked(os.environ[MARK], b"ray::play_chunk")

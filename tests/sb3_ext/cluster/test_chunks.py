@@ -55,15 +55,24 @@ def equal(first: Any, second: Any) -> bool:
     )
 
 
-def same_steps(first: Any, second: Any) -> bool:
-    return all(equal(*values) for values in zip(first, second, strict=True))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [8, 4])
 def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: int) -> None:
     model, env_kwargs = model_of(kind)
-    chunk, _ = actor_of(model, env_kwargs).collect(0, 3, 0, weights_of(model), 0.3, None)
+    actor, weights = actor_of(model, env_kwargs), weights_of(model)
+    chunk, games = actor.collect(0, 3, 0, weights, 0.3, None)
+    other, _ = actor.collect(1, 3, 0, weights, 0.3, None)
+    assert not equal(other.steps.observations, chunk.steps.observations)
+    drawn, _ = actor.collect(0, 4, 0, weights, 0.3, None)
+    assert not np.array_equal(drawn.steps.actions, chunk.steps.actions)
+    following, _ = actor.collect(0, 4, 0, weights, 0.3, games)
+    again, _ = actor_of(model, env_kwargs).collect(0, 4, 0, weights, 0.3, games)
+    assert equal(again.steps.observations, following.steps.observations)
+    going_on = ~(chunk.steps.terminated | chunk.steps.truncated)[-1]
+    assert equal(
+        each_entry(lambda value: value[-1][going_on], chunk.steps.next_observations),
+        each_entry(lambda value: value[0][going_on], following.steps.observations),
+    )
     env = TensorVecEnv(ToyVectorEnv(8, **env_kwargs))
     env.seed(5)
     legal = LegalActions(env.observation_space, env.action_space, env, model.legal_actions.source)
@@ -88,38 +97,6 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
             assert torch.equal(step.episode[name], torch.where(here, given[part], 0))
         ended += int(here.sum())
     assert ended > 5
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_process_answers_the_same(kind: str) -> None:
-    """An actor remembers nothing that its chunks depend on; actors and chunks differ."""
-    model, env_kwargs = model_of(kind)
-    weights = weights_of(model)
-    first = actor_of(model, env_kwargs)
-    games: Any = None
-    chunks = []
-    for sequence in range(3):
-        chunk, after = first.collect(0, sequence, 0, weights, 0.5, games)
-        other = actor_of(model, env_kwargs)
-        again, after_again = other.collect(0, sequence, 0, weights, 0.5, games)
-        assert same_steps(chunk.steps, again.steps)
-        assert equal(after["observation"], after_again["observation"])
-        chunks.append(chunk)
-        games = after
-    reached, shown = chunks[0].steps.next_observations, chunks[1].steps.observations
-    goes_on = ~(chunks[0].steps.terminated | chunks[0].steps.truncated)[-1]
-    assert equal(
-        each_entry(lambda value: value[-1][goes_on], reached),
-        each_entry(lambda value: value[0][goes_on], shown),
-    )
-    assert not np.array_equal(chunks[0].steps.actions, chunks[1].steps.actions)
-    chunk, _ = first.collect(1, 0, 0, weights, 0.5, None)
-    assert not equal(chunk.steps.observations, chunks[0].steps.observations)
-
-
-def test_an_environment_of_other_spaces_is_refused() -> None:
-    with pytest.raises(ValueError, match="observation_space is"):
-        actor_of(make_model(), {"num_actions": 5})
 
 
 def test_no_chunk_is_taken_that_is_too_old() -> None:

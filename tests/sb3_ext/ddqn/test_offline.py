@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import keep_logs
+from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score
 
@@ -31,23 +30,6 @@ def fresh(folder):
     return model
 
 
-class Steps(BaseCallback):
-    """Counts its calls, and ends at one of them."""
-
-    def __init__(self, most=1 << 40):
-        super().__init__()
-        self.most, self.hooks = most, []
-
-    def before_train(self):
-        self.hooks.append("before")
-
-    def after_learn(self):
-        self.hooks.append("end")
-
-    def _on_step(self):
-        return self.n_calls < self.most
-
-
 @pytest.mark.learning
 @pytest.mark.parametrize("kind", [None, PrioritizedReplayBuffer])
 def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
@@ -65,15 +47,18 @@ def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
 
 def test_callbacks_see_updates_and_logs_count_them(tmp_path):
     file = collected(tmp_path)
-    model, steps = fresh(tmp_path), Steps()
+    model, diary = fresh(tmp_path), Diary()
     kept = keep_logs(model)
-    model.fit(file, updates=30, callback=steps, log_interval=10)
-    assert (steps.n_calls, model.num_updates, model.num_timesteps) == (30, 30, 0)
-    assert steps.hooks == ["before"] * 30 + ["end"]
+    model.fit(file, updates=30, callback=diary, log_interval=10)
+    assert (diary.n_calls, model.num_updates, model.num_timesteps) == (30, 30, 0)
+    assert [line for line in diary.lines if line in ("before train", "after learn")] == [
+        *(["before train"] * 30),
+        "after learn",
+    ]
     assert len(kept.dumps) >= 3
     assert kept.dumps[0]["train/n_updates"] == 10
     assert np.isfinite(kept.dumps[0]["train/loss"])
-    model.fit(updates=30, callback=Steps(most=5))
+    model.fit(updates=30, callback=Diary(most=5))
     assert model.num_updates == 35
 
 

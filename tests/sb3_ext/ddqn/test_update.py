@@ -86,8 +86,10 @@ def test_updates_equal_numpy_ones(double_q, masked, clip):
 
 
 def test_discounts_of_the_buffer_replace_gamma():
+    """Nothing that the network says of a terminal observation reaches the target."""
     model = make_model(gamma=0.9)
     batch = random_batch(0)
+    batch.next_observations[batch.dones[:, 0] == 1] = torch.nan
     near, far = torch.full((16, 1), 0.9), torch.full((16, 1), 0.9**3)
     by_gamma = model.compute_target(batch)
     assert torch.allclose(model.compute_target(batch._replace(discounts=near)), by_gamma)

@@ -49,14 +49,20 @@ def run_in(folder):
     return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"
 
 
-def test_ranks_make_one_run(tmp_path):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with a run of two ranks, and what they answered."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, started(("-f", str(folder), *RUN, "-params", *NUMBERS))
+
+
+def test_ranks_make_one_run(whole, tmp_path):
     """The same counters and files as of one process with the same file; one speaks and writes."""
-    arguments = ("-f", str(tmp_path / "two"), *RUN, "-params", *NUMBERS)
-    first, second = started(arguments)
+    folder, (first, second) = whole
     assert (first[0], second) == (0, (0, "", ""))
     assert "Eval num_timesteps=640" in first[1]
     started(("-f", str(tmp_path / "one"), *RUN, "-params", *NUMBERS), size=1)
-    two, one = run_in(tmp_path / "two"), run_in(tmp_path / "one")
+    two, one = run_in(folder), run_in(tmp_path / "one")
     assert {path.name for path in two.iterdir()} == {path.name for path in one.iterdir()}
     config = f"{GAME.replace('/', '-')}/config.yml"
     assert (two / config).read_text() == (one / config).read_text()
@@ -74,20 +80,18 @@ def test_ranks_make_one_run(tmp_path):
 @pytest.mark.parametrize(
     "kills", [("none", "step:40"), pytest.param(("step:61", "none"), marks=pytest.mark.long)]
 )
-def test_killed_ranks_go_on_as_if_nothing_had_happened(tmp_path, kills):
+def test_killed_ranks_go_on_as_if_nothing_had_happened(whole, tmp_path, kills):
     """One is killed, the other ends in a line; then every file becomes that of a whole run."""
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    started(("-f", str(whole), *RUN, "-params", *NUMBERS))
-    results = started(("-f", str(parts), *RUN, "-params", *NUMBERS), kill=kills)
+    results = started(("-f", str(tmp_path), *RUN, "-params", *NUMBERS), kill=kills)
     for kill, result in zip(kills, results, strict=True):
         if kill == "none":
             assert result[0] == 1
             assert "another rank has ended" in result[2]
         else:
             assert result is None
-    again = started(("--resume", str(run_in(parts))))
+    again = started(("--resume", str(run_in(tmp_path))))
     assert (again[0][0], again[1]) == (0, (0, "", ""))
-    found, expected = contents(run_in(parts)), contents(run_in(whole))
+    found, expected = contents(run_in(tmp_path)), contents(run_in(whole[0]))
     assert any(name.endswith("/rank-1") for name in expected)
     names = found.keys() | expected.keys()
     assert [name for name in names if found.get(name) != expected.get(name)] == []
@@ -149,14 +153,14 @@ def test_nobody_is_left_after_a_signal(tmp_path, target, number):
     assert int(list_checkpoints(run_in(tmp_path))[0].name.removeprefix("checkpoint-")) == int(until)
 
 
-def test_another_number_of_ranks_cannot_go_on(tmp_path):
-    started(("-f", str(tmp_path), *RUN, "-params", *NUMBERS))
-    files = contents(run_in(tmp_path))
-    ((code, _, err),) = started(("--resume", str(run_in(tmp_path))), 1)
+def test_another_number_of_ranks_cannot_go_on(whole):
+    run = run_in(whole[0])
+    files = contents(run)
+    ((code, _, err),) = started(("--resume", str(run)), 1)
     assert code == 2
     assert "was written by 2 ranks, here are 1: continue with torchrun" in err
     assert err.count("\n") == 1
-    assert contents(run_in(tmp_path)) == files
+    assert contents(run) == files
 
 
 @pytest.mark.parametrize(

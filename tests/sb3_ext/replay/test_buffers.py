@@ -11,7 +11,6 @@ import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import VecNormalize
 
 from resgym.game import devices
@@ -215,33 +214,6 @@ def test_a_state_that_does_not_fit_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         buffer.load_state_dict(state)
     assert_same(buffer.state_dict(), before)
-
-
-def test_sb3_trains_saves_and_loads_with_it(tmp_path):
-    def model(folder):
-        made = DQN(
-            "MultiInputPolicy",
-            TensorVecEnv(ToyVectorEnv(4, dict_obs=True)),
-            replay_buffer_class=TensorReplayBuffer,
-            replay_buffer_kwargs={"seed": 3, "n_steps": 2, "gamma": 0.9},
-            buffer_size=400,
-            learning_starts=8,
-            device="cpu",
-            seed=0,
-        )
-        assert not made.replay_buffer.is_allocated
-        made.learn(80)
-        made.save_replay_buffer(tmp_path / f"{folder}.pkl")
-        made.save(tmp_path / f"{folder}.zip")
-        return made
-
-    trained, again = model("a"), model("b")
-    assert_same(dict(trained.policy.state_dict()), dict(again.policy.state_dict()))
-    played = DQN.load(tmp_path / "a.zip")
-    assert not played.replay_buffer.is_allocated
-    played.load_replay_buffer(tmp_path / "a.pkl")
-    assert played.replay_buffer.num_transitions == 80
-    assert_same(played.replay_buffer.sample(9), trained.replay_buffer.sample(9))
 
 
 @pytest.mark.parametrize(

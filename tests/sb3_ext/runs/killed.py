@@ -7,7 +7,6 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -22,32 +21,15 @@ from sb3_ext.runs.checkpoint import is_checkpoint, load_checkpoint
 
 # What says when, how long, or with how many processes a run was made.
 ASIDE = (
-    ".lock",
-    "resumed.jsonl",
-    "runs.jsonl",
-    "monitor",
-    "seconds",
-    "start_time",
-    "training_seconds",
-    "t",
+    *(".lock", "resumed.jsonl", "runs.jsonl", "monitor", "seconds", "start_time"),
+    *("training_seconds", "t"),
 )
 ASIDE_IN_ZIP = (
     *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
     *("_began", "_counted_before", "_logged_at"),
-    *(
-        "_last_episode_starts",
-        "_updates_owed",
-        "num_target_updates",
-    ),  # attributes of the class until they are loaded
+    # Attributes of the class until they are loaded.
+    *("_last_episode_starts", "_updates_owed", "num_target_updates"),
 )
-
-
-def killed_runs(module: str, folder: Path, plans: Sequence[str]) -> list[str]:
-    """What a module that calls `compare` prints, a line for each plan."""
-    command = [sys.executable, "-m", module, str(folder), *plans]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def compare(

@@ -5,7 +5,6 @@ Nothing that was saved while training may name code, whatever is trusted.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main
+from tests.resgym.commands import run
 from tests.sb3_ext.two_player.helpers import tiny
 
 TEXT = """
@@ -107,17 +107,17 @@ def refused(capsys, *arguments: object) -> str:
     return text
 
 
-def test_resgym_knows_the_players_of_a_module(tmp_path):
+def test_resgym_knows_the_players_of_a_module(tmp_path, monkeypatch, capsys):
     (tmp_path / "own_players.py").write_text(PLAYER.format(name="own"))
-    program = "import sys; sys.path.pop(0); from resgym.cli import main; main()"  # as `resgym`
-    line = [sys.executable, "-c", program]
-    arguments = ["rho", "random", "own_first", "--games", "40", "--import", "own_players"]
-    known = subprocess.run([*line, *arguments], cwd=tmp_path, capture_output=True, text=True)
-    same = [*arguments[:2], "choose_first", *arguments[3:5]]
-    expected = subprocess.run([*line, *same], cwd=tmp_path, capture_output=True, text=True)
-    assert known.stderr == ""
-    assert known.stdout.startswith("rho")
-    assert known.stdout.split(",")[0] == expected.stdout.split(",")[0]
+    monkeypatch.chdir(tmp_path)
+    # Without the working folder, as the script `resgym` has it.
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    command = ("rho", "random", "own_first", "--games", "40", "--import", "own_players")
+    code, shown, told = run(capsys, *command)
+    assert (code, told) == (0, "")
+    assert shown.startswith("rho")
+    _, expected, _ = run(capsys, "rho", "random", "choose_first", *command[3:5])
+    assert shown.split(",")[0] == expected.split(",")[0]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +227,7 @@ def is_known(name: str) -> bool:
     return name in ALGORITHMS
 
 
+@pytest.mark.long
 def test_processes_of_a_cluster_import_what_the_command_line_named(name):
     pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
     import_modules([name])

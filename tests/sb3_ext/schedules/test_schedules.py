@@ -5,6 +5,7 @@ import dataclasses
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,7 @@ def test_values_stay_within_the_bounds_and_copies_give_the_same(schedule, count)
     ("form", "schedule"),
     [
         (1.0e-4, Constant(1e-4)),
+        (np.float32(0.5), Constant(0.5)),
         ("exp_1e-3_1e-8_0.996", Exponential(1e-3, 1e-8, 0.996)),
         ("inv_1e-3_10", Inverse(1e-3, 10)),
         ("lin_1e-3_1e-5", Linear(1e-3, 1e-5, unit="progress")),
@@ -118,6 +120,8 @@ def test_linear_over_progress_means_what_it_means_in_the_zoo():
         ("exp_1", "'exp_1': .*'final' and 'rate'"),
         ("lin_1_nan_5", "final must lie in"),
         ("exp_1_0_1.5", r"rate must lie in \(0, 1\], got 1.5"),
+        ("lin_1_0_2.5", "steps must be a whole number of at least 1, got 2.5"),
+        ("lin_1_0_1e20", "steps must be at most 4611686018427387904"),
         ("lin_1_0_0", "steps must be a whole number of at least 1, got 0"),
         ({"schedule": "exponental"}, "did you mean 'exponential'"),
         ({"schedule": "exponential", "init": 1, "final": 0, "rat": 1}, "did you mean 'rate'"),
@@ -148,8 +152,9 @@ def test_parts_need_one_unit():
     form = {"schedule": "chained", "pieces": [[5, 0.1]]}
     schedule = parse_schedule(form, unit="transitions")
     assert schedule.unit == schedule.pieces[0][1].unit == "transitions"
-    with pytest.raises(TypeError, match="learning_rate"):
-        parse_schedule([1.0], "learning_rate")
+    for wrong in ([1.0], True):
+        with pytest.raises(TypeError, match="learning_rate: value must be a number, got"):
+            parse_schedule(wrong, "learning_rate")
     with pytest.raises(ValueError, match="one unit, got transitions, updates"):
         Chained([(5, Constant(0.1, unit="transitions"))], unit="updates")
     with pytest.raises(ValueError, match="one unit, got progress, updates"):

@@ -93,12 +93,6 @@ def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
     assert not (tmp_path / "out/solved-0").exists()
 
 
-def test_another_run_is_refused(tmp_path, capsys):
-    assert run(tmp_path, "--stop", "max_updates=5") == 0
-    assert run(tmp_path, "--set", "temperature=0.5") == 2
-    assert "holds a run with another temperature" in capsys.readouterr().err
-
-
 def test_the_seed_decides_and_every_part_matters(tmp_path):
     def taught(**changes):
         given = {**config(tmp_path), "rounds": config(tmp_path)["rounds"][:1], **changes}

@@ -23,3 +23,18 @@ def make_model(seat, **keywords):
     arguments: dict[str, Any] = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
     env = make_env(seat)
     return DDQN(policy, env, buffer_size=100, device="cpu", **{**arguments, **keywords})
+
+
+GAME = "resgym/HironakaHost-v0"
+SMALL_RUN = (
+    *("--algo", "ddqn", "--env", GAME, "-n", "640", "--seed", "3", "--verbose", "0"),
+    *("--eval-freq", "48", "--eval-episodes", "20", "--n-eval-envs", "4", "--log-interval", "7"),
+    *("--checkpoint-updates", "10", "--save-freq", "104"),
+    *("-params", "n_envs:8", "learning_starts:64", "batch_size:16"),
+    *("buffer_size:1000", "policy_kwargs:{net_arch: [16]}", "learning_rate:0.01"),
+)
+"""Arguments of a short run of `train`, without its folder."""
+
+
+def run_of(folder):
+    return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"

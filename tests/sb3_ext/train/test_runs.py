@@ -10,7 +10,6 @@ import warnings
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sb3_ext.ddqn import DDQN
@@ -19,25 +18,12 @@ from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.runs.switches import switched_on
-from tests.sb3_ext.train.killed_runs import ARGUMENTS, GAME, run_of
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path):
-    """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
-    plans = ["step:150,write:40", "step:3"]
-    printed = killed_runs("tests.sb3_ext.train.killed_runs", tmp_path, plans)
-    assert printed == [f"{plans[0]} 2 nothing", f"{plans[1]} 1 nothing"]
-    found = np.load(run_of(tmp_path / "whole") / "evaluations.npz")
-    assert found["results"].shape == (13, 20)
-    assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
+from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
 
 
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
-    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--log-interval", "-2"]) == 0
+    assert train(["-f", str(tmp_path), *SMALL_RUN, "-n", "160", "--log-interval", "-2"]) == 0
     run = run_of(tmp_path)
     logged = (run / "metrics.jsonl").read_text()
     assert logged.count("train/loss") <= 1, "-2: nothing but the evaluations and the end"
@@ -60,7 +46,7 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkey
         DDQN, "train", lambda *a, **k: seen.append(switched_on()) or update(*a, **k)
     )
     before, options = switched_on(), ["--deterministic", "--tf32"]
-    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", *options]) == 0
+    assert train(["-f", str(tmp_path), *SMALL_RUN, "-n", "160", *options]) == 0
     first = len(seen)
     assert train(["--resume", str(run_of(tmp_path)), "-n", "240", "--detect-anomaly"]) == 0
     assert set(seen[:first]) == {(True, "high", False)}
@@ -88,7 +74,7 @@ def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path):
     update = DDQN.train
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DDQN, "train", look)
-        assert train(["-f", str(tmp_path), *ARGUMENTS, *given, "-n", "160"]) == 0
+        assert train(["-f", str(tmp_path), *SMALL_RUN, *given, "-n", "160"]) == 0
     assert seen.replay_buffer.beta(20) == 1.0
     assert (seen.loss, seen.autocast, seen.evaluation_rows) == ("mse", True, 1)
     rates = [group["lr"] for group in seen.policy.optimizer.param_groups]
@@ -105,7 +91,7 @@ def full(*_, **__):
 def test_a_full_disk_is_an_error_at_the_end_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(DDQN, "save", full)
     with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
-        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]) == 1
+        assert train(["-f", str(tmp_path), *SMALL_RUN, "-n", "160", "--save-freq", "-1"]) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
 
 
@@ -141,7 +127,7 @@ def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, ca
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(*place, ended)
-    assert train(["-f", str(tmp_path / "logs"), *ARGUMENTS, "-n", "160"]) == 143
+    assert train(["-f", str(tmp_path / "logs"), *SMALL_RUN, "-n", "160"]) == 143
     assert capsys.readouterr().err == "train: interrupted\n"
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

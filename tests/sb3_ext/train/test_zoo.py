@@ -7,6 +7,7 @@ import inspect
 import sys
 from hashlib import sha256
 
+import numpy as np
 import pytest
 import rl_zoo3.train
 import torch
@@ -57,6 +58,12 @@ def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys
     assert train(tmp_path, algorithm, env_id) == 0
     folder = run_folder(tmp_path, algorithm, env_id)
     name = env_id.replace("/", "-")
+    if algorithm == "ppo_mask":
+        model = ObservedMaskPPO.load(folder / f"{name}.zip")
+        observation = model.observation_space.sample()
+        for axis in range(3):  # the one that is legal, also where actions are drawn
+            observation["coords"] = np.eye(3, dtype="int8")[axis]
+            assert int(model.predict(observation, deterministic=False)[0]) == axis
     assert (folder / f"{name}.zip").is_file()
     assert (folder / "best_model.zip").is_file()
     header, columns, *rows = (folder / "0.monitor.csv").read_text().splitlines()
@@ -182,18 +189,6 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
     assert "must be a schedule of the progress" in capsys.readouterr().err
 
 
-def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path):
-    assert train(tmp_path, "ppo_mask", AGENT) == 0
-    model = ObservedMaskPPO.load(
-        run_folder(tmp_path, "ppo_mask", AGENT) / "resgym-HironakaAgent-v0.zip"
-    )
-    observation = model.observation_space.sample()
-    for axis in range(3):
-        observation["coords"] = (observation["coords"] * 0) + [i == axis for i in range(3)]
-        observation["coords"] = observation["coords"].astype("int8")
-        assert int(model.predict(observation, deterministic=False)[0]) == axis
-
-
 def test_optuna_tries_hyperparameters(tmp_path, capfd):
     few = ["--n-trials", "2", "--n-evaluations", "1", "-n", "200", "--seed", "0"]
     assert train(tmp_path, "ddqn", HOST, "-optimize", "--no-optim-plots", *few) == 0
@@ -208,12 +203,10 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["learning_rate:expp_1"], "learning_rate"),
         (["policy_kwargs:'dict(net_arch=[3])'"], "policy_kwargs must be a mapping"),
         (["n_envs:0"], "n_envs must be at least 1, got 0"),
-        (["batch_size:-3"], "batch_size"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
         (["nocolon"], "key:value"),
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
         (["gamma:!!int foo"], "-params gamma: '!!int foo' is not a YAML value"),
-        (["learning_rate:null"], "learning_rate must be"),
         (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
         (["train_freq:[1, day]"], "train_freq"),
         (["buffer_size:60000000000"], "buffer_size: 60000000000 transitions"),
@@ -241,11 +234,8 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["-conf", ""], "conf-file: there is no file ''"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
-        (["policy_kwargs:{net_arch: [-5]}"], "net_arch"),
-        (["learning_rate:{schedule: straight}"], "unknown schedule 'straight'"),
         (["--resume", "nowhere"], "resume: must be the folder of a run"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
-        (["--init-from", "."], "no checkpoint here"),
         (["--resume", "."], "resume: must be the folder of a run, but . has no */args.yml"),
         (["--resume", ".", "--init-from", "."], "not allowed with argument --resume"),
     ],

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
-from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.callbacks.helpers import Diary
 from tests.sb3_ext.two_player.helpers import tiny
 
-
-class Diary(BaseCallback):
-    """Writes down what it is told."""
-
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-        self._on_training_start = partial(self.lines.append, "start")
-        self._on_rollout_start = partial(self.lines.append, "rollout")
-        self._on_rollout_end = partial(self.lines.append, "rollout ends")
-        self.before_train = partial(self.lines.append, "update")
-        self._on_training_end = partial(self.lines.append, "end")
-
-    def _on_step(self):
-        assert len(self.locals["dones"]) == self.training_env.num_envs
-        self.lines.append("step")
-        return True
-
-    def after_train(self):
-        self.lines.append(f"update {self.model._n_updates} ends")
-
-
-ROLLOUT = ["rollout", "step", "step", "step", "rollout ends"]
+ROLLOUT = ["rollout start", "step", "step", "step", "rollout end"]
+UPDATE = ["before train", "after train"]
 
 
 @pytest.mark.parametrize("name", ["small", "ppo_host"])
@@ -41,16 +18,18 @@ def test_a_callback_is_told_everything_in_order(name):
     settings += [] if name == "ppo_host" else ["roles.host.rollout.initial_rollout_size=4"]
     diary = Diary()
     players = HostAgentTrainer(tiny(*settings, name=name), callbacks={"host": [diary]})
-    updates = [["update", f"update {number} ends"] for number in (1, 2, 3)]
+
+    def told(*given, **more):
+        diary.lines.clear()
+        players.train(*given, **more)
+        return [line.rstrip(" 0123456789") for line in diary.lines]
+
     second = [] if name == "small" else ROLLOUT  # every second update
-    players.train(2)
-    assert diary.lines == ["start", *ROLLOUT, *updates[0], *ROLLOUT, *updates[1], *second, "end"]
-    diary.lines.clear()
-    players.train(1)
-    assert diary.lines == ["start", *updates[2], *ROLLOUT, "end"]
-    diary.lines.clear()
-    players.train(1, players="agent")
-    assert diary.lines == []
+    whole = [*ROLLOUT, *UPDATE, *ROLLOUT, *UPDATE, *second]
+    assert told(2) == ["training start", *whole, "training end"]
+    assert told(1) == ["training start", *UPDATE, *ROLLOUT, "training end"]
+    assert len(diary.locals["dones"]) == diary.training_env.num_envs
+    assert told(1, players="agent") == []
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,6 @@ def test_every_key_must_be_present(name, path):
 
 WINDOWS = "training.updates={{period: 4, host: {}, agent: {}}}"
 SMALL = (
-    ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
     ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
     ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
     ("training.players=[host, hosts]", "training.players[1] must be 'host' or 'agent'"),

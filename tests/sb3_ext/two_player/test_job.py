@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 
 import resgym
@@ -171,26 +170,3 @@ def test_init_from_starts_a_new_run_from_the_networks(tmp_path, config):
     first, second = (last(tmp_path / name) for name in "ab")
     assert second["values"] == first["values"]
     assert second["step"] == 1
-
-
-def test_nan_ends_with_code_1_and_keeps_the_last_good_checkpoint(
-    tmp_path, config, capsys, monkeypatch
-):
-    original = HostAgentTrainer.step
-
-    def spoil(self, players):
-        original(self, players)
-        if self.total_steps == 3:
-            with torch.no_grad():
-                next(self.roles["host"].policy.q_net.parameters())[0, 0] = torch.nan
-
-    monkeypatch.setattr(HostAgentTrainer, "step", spoil)
-    out = tmp_path / "run"
-    settings = ("checkpoint.every_steps=2", "checkpoint.keep=1", "logging.every_steps=1")
-    assert run("--config", config(*settings), "--out", out) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "roles.host" in error
-    assert str(out) in error
-    monkeypatch.undo()
-    assert state_of(out)["trainer"]["total_steps"] == 2

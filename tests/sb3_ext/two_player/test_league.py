@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ import pytest
 import torch
 import yaml
 
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.train.loading import load_player, load_policy
 from sb3_ext.two_player import league
 from sb3_ext.two_player.league import League, LeagueConfig, main
 from sb3_ext.two_player.trainer import HostAgentTrainer
-from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import difference, league_data
 
 
@@ -85,15 +82,6 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {name for pair in seen for name in pair} == set(standings.versions)
 
 
-@pytest.mark.long
-def test_a_run_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    draw = random.Random(0)
-    plans = [f"write:{number}" for number in range(2, 200, 4)]
-    plans += [f"step:{draw.randint(1, 24)},write:{draw.randint(1, 99)}" for _ in range(10)]
-    lines = killed_runs("tests.sb3_ext.two_player.killed_runs", tmp_path, ["population", *plans])
-    assert [line for line in lines if not line.endswith(" nothing")] == []
-
-
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = written(tmp_path / "tiny.yml", league_data()), tmp_path / "run"
     assert main(["--config", file, "--out", str(out)]) == 0
@@ -118,12 +106,18 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--set", "member=3"], "unknown key 'member'"),
         (["--set", "members=0"], "members must be at least 1, got 0"),
+        (["--set", "latest_share=2"], "latest_share must be at most 1, got 2"),
         (["--actors", "-1"], "--actors must be"),
         (["--set", "settings=[compute.device=x]"], "compute.device"),
+        (["--set", "two_player=smal"], "two_player: config: there is no file 'smal'"),
+        (["--set", "settings=[roles.host.gama=1]"], "two_player: unknown key of roles.host 'gama'"),
+        (["--set", "two_player=host_vs_choose_first"], "roles.agent: got choose_first; expected"),
+        (["--set", "settings=[roles.host.opponent=random]"], "roles.host: got random; expected"),
     ],
 )
-def test_what_is_wrong_is_code_2(
+def test_what_is_wrong_is_one_line_and_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     file, out = written(tmp_path / "tiny.yml", league_data()), tmp_path / "run"
@@ -132,25 +126,3 @@ def test_what_is_wrong_is_code_2(
     assert line.startswith("population: ")
     assert message in line
     assert not out.exists()
-
-
-def test_those_of_the_package_are_valid() -> None:
-    assert [LeagueConfig.read(name).name for name in ("default", "small")] == ["default", "small"]
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"member": 3}, "unknown key 'member'"),
-        ({"latest_share": 2}, "latest_share must be at most 1, got 2"),
-        ({"two_player": "smal"}, "two_player: config: there is no file 'smal'"),
-        ({"settings": ["roles.host.gama=1"]}, "two_player: unknown key of roles.host 'gama'"),
-        ({"two_player": "host_vs_choose_first"}, "roles.agent: got choose_first; expected"),
-        ({"settings": ["roles.host.opponent=random"]}, "roles.host: got random; expected"),
-    ],
-)
-def test_what_is_wrong_is_one_line(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        LeagueConfig.read(league_data(**keys))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)

@@ -19,6 +19,7 @@ from tests.sb3_ext.runs.killed import contents
 from tests.sb3_ext.two_player.helpers import league_data
 
 pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+pytestmark = pytest.mark.long
 
 
 def kill(times: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 import warnings
 from contextlib import suppress
 from functools import partial
@@ -17,7 +15,6 @@ from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.hironaka import ROLES
 from sb3_ext.two_player.job import TwoPlayer
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import (
     POOL,
     HostNet,
@@ -134,17 +131,6 @@ def interrupted(run, step, used, **more):
     return not run.interrupted
 
 
-def test_a_state_of_another_configuration_is_refused():
-    state = trainer().state_dict()
-    for setting, told in (
-        ("roles.host.net_arch=[8]", r"host\.policy"),
-        ("game.max_num_points=6", r"host\.model/"),
-        ("roles.agent.rollout.rollout_size=3", r"agent\.model/n_envs"),
-    ):
-        with pytest.raises(CheckpointError, match=told):
-            trainer(setting).load_state_dict(state)
-
-
 def test_given_networks_have_to_be_given_again(tmp_path):
     players = trainer(nets={"host": HostNet()})
     players.train(2)
@@ -153,13 +139,3 @@ def test_given_networks_have_to_be_given_again(tmp_path):
         HostAgentTrainer.load(tmp_path / "one")
     loaded = HostAgentTrainer.load(tmp_path / "one", nets={"host": HostNet()})
     assert loaded.evaluate_rho() == players.evaluate_rho()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_runs_killed_anywhere_end_as_if_they_had_not_been(tmp_path):
-    draw = random.Random(5)
-    plans = ["step:6,write:9", "write:201", *(f"step:{draw.randrange(1, 13)}" for _ in range(6))]
-    plans += [f"write:{draw.randrange(1, 130)}" for _ in range(10)]
-    printed = killed_runs("tests.sb3_ext.two_player.killed_runs", tmp_path, ["two_player", *plans])
-    assert printed == [f"{plan} {len(plan.split(','))} nothing" for plan in plans]

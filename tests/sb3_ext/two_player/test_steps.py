@@ -99,30 +99,6 @@ def test_b13_rollouts_are_played_in_evaluation_mode_the_first_ones_too():
     assert not torch.equal(before, host.policy.q_net.q_net[0][1].running_mean)
 
 
-def test_b20_b21_networks_are_in_evaluation_mode_outside_an_update_and_after_an_error(monkeypatch):
-    players = trainer("roles.host.net_arch=[16, b]", "roles.agent.net_arch=[16, b]")
-    learner = players.roles["host"]
-    modes = []
-    loss = learner.model.compute_loss
-
-    def spy(batch):
-        modes.append(learner.policy.q_net.training)
-        return loss(batch)
-
-    monkeypatch.setattr(learner.model, "compute_loss", spy)
-    players.train(2)
-    assert modes == [True, True]
-
-    def broken(batch):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(learner.model, "compute_loss", broken)
-    with pytest.raises(RuntimeError, match="broken"):
-        players.train(1)
-    for each in players.roles.values():
-        assert not any(module.training for module in each.policy.q_net.modules())
-
-
 def test_b22_there_is_a_measurement_at_the_end_also_of_short_calls():
     players = trainer()
     assert players.train(2, evaluation_interval=1000).step == 2

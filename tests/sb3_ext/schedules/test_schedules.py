@@ -119,6 +119,7 @@ def test_linear_over_progress_means_what_it_means_in_the_zoo():
         ("linear_1e-3", "unknown schedule 'linear'; did you mean 'lin'"),
         ("exp_1", "'exp_1': .*'final' and 'rate'"),
         ("lin_1_nan_5", "final must lie in"),
+        ("exp_1_0_0", r"rate must lie in \(0, 1\], got 0"),
         ("exp_1_0_1.5", r"rate must lie in \(0, 1\], got 1.5"),
         ("lin_1_0_2.5", "steps must be a whole number of at least 1, got 2.5"),
         ("lin_1_0_1e20", "steps must be at most 4611686018427387904"),

@@ -45,8 +45,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
     """Return the arguments of a command that a function takes by name."""
-    names = signature(function).parameters
-    return {name: value for name, value in vars(args).items() if name in names}
+    return {k: v for k, v in vars(args).items() if k in signature(function).parameters}
 
 
 def _print(result: Any, as_json: bool, text: object = None) -> None:
@@ -115,7 +114,8 @@ def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
     tree = grow(_parse_start(args), **_options(args, grow)).compare(*args.compare)
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
     heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
-    _show(args, tree, tree, heading)
+    found = tree.invariants() if args.invariants else None
+    _show(args, found or tree, tree, f"{found}\n\n{heading}" if found else heading)
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
@@ -226,8 +226,9 @@ _COMMANDS = {
         "grow the resolution tree of a host; write it as a page, a picture or LaTeX",
         _tree,
         "trees.growth:resolution_tree",
-        f"start --host --max-depth --max-nodes --smooth-stop --reposition --seed{_TREE}",
-        _FILES,
+        f"start --host --max-depth --max-nodes --smooth-stop --reposition --seed"
+        f" --invariants{_TREE}",
+        _FILES | {"--invariants": {"action": "store_true"}},
     ),
     "solve": _Command(
         "prove the optimal value of a position",
@@ -256,9 +257,7 @@ _COMMANDS = {
         "measure.bench:bench",
         "--batch-sizes --dimension --max-num-points --device --backend --repeats --seconds",
     ),
-    "compile": _Command(
-        "compile the kernels before their first use", _measure, "measure.bench:compile_ahead"
-    ),
+    "compile": _Command("compile the kernels before use", _measure, "measure.bench:compile_ahead"),
     "scoreboard": _Command(
         "show how far players are from proved optimal play",
         lambda args, run: run(args),
@@ -299,6 +298,7 @@ _HELP = {
     "max_nodes": "charts before a cut",
     "smooth_stop": "also end branches at a monomial of degree one",
     "reposition": "follow the strict transform",
+    "invariants": "print the zeta function, the Milnor number, ... for generic coefficients",
     "objective": "minimise the longest branch, the nodes or the leaves: depth, nodes or leaves",
     "time_limit": "stop after this many seconds",
     "compare": "mark where these hosts would choose another set",

@@ -95,6 +95,19 @@ def test_block_runs(language, source, shown, folder, monkeypatch, capsys):
     assert_in_order(shown, printed)
 
 
+def test_the_invariants(capsys):
+    pytest.importorskip("sympy", reason="needs the extra math")
+    page = (DOCS / "invariants.md").read_text(encoding="utf-8")
+    names = {}
+    for language, source, shown in BLOCK.findall(page):
+        if language == "python":
+            exec(source, names)
+            assert capsys.readouterr().out == shown
+        else:
+            assert main(shlex.split(source)[1:]) == 0
+            assert_in_order(shown, capsys.readouterr().out)
+
+
 def in_the_least_depth(rows):
     return sum(row[1] == row[5] for row in rows)
 

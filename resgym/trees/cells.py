@@ -1,0 +1,63 @@
+"""The weights of a tree's leaves in cells: open cones whose weights have the same face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from resgym.polynomials.monomials import Point
+from resgym.trees.data import ChartTree
+from resgym.trees.fan import Cone, chart_rays
+from resgym.trees.lattice import dot
+
+Face = tuple[Point, ...]
+"""The points of a position on a face of its Newton polyhedron."""
+
+
+class Cell(NamedTuple):
+    """An open cone of positive weights, all with the same face.
+
+    Attributes:
+        rays: what spans the cone: a part of a basis of Z^D.
+        face: the points where its weights are least.
+        local: these points in the other coordinates of the chart, D less the number of rays.
+    """
+
+    rays: Cone
+    face: Face
+    local: Face
+
+
+def positive_cells(tree: ChartTree) -> Iterator[Cell]:
+    """Cut the weights with positive entries into cells.
+
+    Every chart leaves some facets of its cone to others, so that each weight is in one chart, also
+    where the charts do not glue.
+    """
+    points, dimension = tree.root.points, len(tree.variables)
+    left: list[set[int]] = [set()]  # for each chart, the rays opposite to the facets that it leaves
+    for chart, rays in zip(tree, chart_rays(tree), strict=True):
+        if chart.parent is not None and chart.axis is not None:
+            above, axes = left[chart.parent - 1], tree[chart.parent].axes or ()
+            order = sorted(axes, key=lambda axis: (axis not in above, axis))
+            left.append(
+                above - {*axes} | {*order[: order.index(chart.axis)]} | above & {chart.axis}
+            )
+        if chart.children:
+            continue
+        places = {point: [dot(ray, point) for ray in rays] for point in points}
+        least = [*map(min, zip(*places.values(), strict=True))]
+        for axes in subsets(dimension):
+            cone = tuple(rays[axis] for axis in axes)
+            if left[-1] <= {*axes} and all(map(any, zip(*cone, strict=True))):
+                face = [p for p in points if all(places[p][axis] == least[axis] for axis in axes)]
+                others = [axis for axis in range(dimension) if axis not in axes]
+                local = (tuple(places[point][axis] for axis in others) for point in face)
+                yield Cell(cone, tuple(face), tuple(local))
+
+
+def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
+    """All sets of axes but the empty one, small ones first."""
+    axes = range(dimension)
+    return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))

@@ -1,0 +1,273 @@
+"""Invariants of singularities, against closed forms, other hosts and each other."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+import resgym
+from resgym.polynomials.parse import ConstantWarning
+from resgym.trees.lattice import volume
+from resgym.trees.rational import RationalFunction
+from tests.resgym.commands import run
+
+NAMES = [
+    name for kind in ("simple", "exceptional", "bimodal") for name in resgym.singularity_names(kind)
+]
+
+
+def invariants(start, host="spivakovsky"):
+    return resgym.resolution_tree(start, host, max_depth=1000).invariants()
+
+
+def random_positions(number, isolated, seed=0):
+    """Random monomials in two or three variables."""
+    generator = random.Random(seed)
+    while number:
+        dimension = generator.choice((2, 3))
+        points = {tuple(generator.randint(0, 6) for _ in range(dimension)) for _ in range(5)}
+        if all(map(any, points)) and invariants(list(points)).isolated == isolated:
+            number -= 1
+            yield list(points)
+
+
+def test_e8():
+    found = invariants("E8")
+    assert str(found.zeta) == "(22s + 31)/((s + 1)(30s + 31))"
+    assert found.zeta.latex() == r"\frac{22s + 31}{(s + 1)(30s + 31)}"
+    assert found.zeta(Fraction(1, 2)) == Fraction(42 * 2, 3 * 46)
+    assert found.poles == ((-1, 1, ()), (Fraction(-31, 30), 1, ((15, 10, 6),)))
+    monodromy = "(1 - t^2)(1 - t^3)(1 - t^5)(1 - t^30)/((1 - t^6)(1 - t^10)(1 - t^15))"
+    assert str(found.monodromy) == monodromy
+    assert (found.euler_number, found.milnor_number, found.isolated) == (9, 8, True)
+    units = [k for k in range(30) if math.gcd(k, 30) == 1]
+    assert found.eigenvalues == {Fraction(k, 30): 1 for k in units}
+    assert found.spectrum == {1 + Fraction(k, 30): 1 for k in units}
+    assert (found.log_canonical_threshold, found.jumping_numbers) == (1, ())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_of_arnolds_lists(name):
+    found = invariants(name)
+    assert found.milnor_number == int(re.search(r"\d+", name)[0])
+    assert_consistent(found)
+
+
+def assert_consistent(found):
+    """What holds for every isolated singularity."""
+    size = len(found.variables)
+    assert sum(found.spectrum.values()) == sum(found.eigenvalues.values()) == found.milnor_number
+    assert found.spectrum == {size - a: n for a, n in found.spectrum.items()}
+    angles = Counter()
+    for a, n in found.spectrum.items():
+        angles[a % 1] += n
+    assert angles == found.eigenvalues
+    assert min([*found.spectrum, Fraction(1)]) == found.log_canonical_threshold
+    assert {a for a in found.spectrum if a < 1} == set(found.jumping_numbers)
+    assert all(-pole.value % 1 in {0, *found.eigenvalues} for pole in found.poles)
+    assert found.zeta(0) == 1
+
+
+def test_random_isolated_singularities():
+    for points in random_positions(12, isolated=True):
+        assert_consistent(invariants(points))
+
+
+def assert_equal_from(hosts, start):
+    one, *others = (invariants(start, host) for host in hosts)
+    for other in others:
+        for name in ("zeta", "candidates", "monodromy", "facets", "log_canonical_threshold"):
+            assert getattr(one, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize("name", ["A4", "D5", "E7", "Q11", "S12", "Z18", "U16", "T3,4,5"])
+def test_the_host_does_not_matter(name):
+    assert_equal_from(("spivakovsky", "zeillinger"), name)
+    assert resgym.solve(name).tree.invariants().zeta == invariants(name).zeta
+
+
+def test_the_host_does_not_matter_where_singularities_are_not_isolated():
+    for points in random_positions(8, isolated=False):
+        assert_equal_from(("spivakovsky", "zeillinger"), points)
+    # Charts of this tree do not glue, and the answer stays.
+    start = resgym.random_family("random(points=6,max=8,dim=3)", seed=3)
+    assert not resgym.resolution_tree(start).fan().glues
+    assert_equal_from(("spivakovsky", "zeillinger"), start)
+
+
+@pytest.mark.long
+def test_many_trees_agree():
+    for name in NAMES:
+        assert_equal_from(("spivakovsky", "zeillinger", "zeillinger_lex"), name)
+        assert resgym.solve(name).tree.invariants().zeta == invariants(name).zeta
+    for points in random_positions(100, isolated=False, seed=1):
+        assert_equal_from(("spivakovsky", "zeillinger"), points)
+    for points in random_positions(250, isolated=True, seed=2):
+        assert_consistent(invariants(points))
+
+
+@pytest.mark.parametrize(
+    ("start", "zeta"),
+    [
+        *(
+            (f"x^{b}+y^{a}", lambda s, a=a, b=b: (a + b - 1 + 1 / (s + 1)) / (a * b * s + a + b))
+            for a, b in ((2, 3), (2, 5), (3, 4), (3, 7), (5, 7))
+        ),
+        *(
+            (
+                f"x^{m}+y^{m}+z^{m}+x*y*z^{m - 2}",
+                lambda s, chi=m * (3 - m), m=m: (3 - chi + chi / (s + 1)) / (m * s + 3),
+            )
+            for m in (2, 3, 4, 5)
+        ),
+        ("x^2*y^3+y^5", lambda s: (-1 + 1 / (3 * s + 1) + 2 / (s + 1)) / (5 * s + 2)),
+        ("x^3*y^2", lambda s: 1 / ((3 * s + 1) * (2 * s + 1))),
+        ("x+y^7", lambda s: 1 / (s + 1)),
+    ],
+)
+def test_zeta_functions_in_closed_form(start, zeta):
+    found = invariants(start).zeta
+    for s in (Fraction(0), Fraction(1), Fraction(7, 3), Fraction(100)):
+        assert found(s) == zeta(s)
+
+
+@pytest.mark.parametrize(
+    "powers", [(2, 5), (4, 6), (3, 3, 4), (2, 4, 6), (2, 2, 3, 5), (3, 3, 3, 3)]
+)
+def test_spectra_of_sums_of_powers(powers):
+    parts = product(*([Fraction(k, power) for k in range(1, power)] for power in powers))
+    spectrum = Counter(map(sum, parts))
+    found = invariants(f"bp({','.join(map(str, powers))})")
+    assert found.spectrum == spectrum
+    assert found.jumping_numbers == tuple(sorted(a for a in spectrum if a < 1))
+
+
+def test_jumping_numbers_of_a_monomial_times_a_curve():
+    # The ideal (x^4 y^2, x^2 y^5), whose heights are 0 < (k/4 or l/2 or a third of the facet).
+    found = invariants("x^4*y^2+x^2*y^5")
+    heights = [
+        min(Fraction(i, 2), Fraction(j, 2), Fraction(3 * i + 2 * j, 16))
+        for i, j in product(range(1, 9), repeat=2)
+    ]
+    assert found.jumping_numbers == tuple(sorted({a for a in heights if a < 1}))
+
+
+@pytest.mark.parametrize(
+    ("start", "fault"),
+    [
+        ("x^2*y+z^3", "along y 1 partial derivatives must not vanish, got 0"),
+        ("x^3*y^2", "along x 1 partial derivatives must not vanish, got 0"),
+        ("x*y*z+x^2*y", "along y 1 partial derivatives must not vanish, got 0"),
+        ("x^2+y^2*z+z^2*y+w*x*y", "along w 1 partial derivatives must not vanish, got 0"),
+        (
+            "x*y*z+x*y*w+x^5+y^5+z^5*x+w^5*x",
+            "along z, w 2 partial derivatives must not vanish, got 1",
+        ),
+    ],
+)
+def test_what_needs_an_isolated_singularity_is_refused(start, fault):
+    found = invariants(start)
+    assert not found.isolated
+    for name in ("milnor_number", "eigenvalues", "spectrum"):
+        with pytest.raises(ValueError, match=f"^singularity must be isolated: {fault}$"):
+            getattr(found, name)
+        assert found.to_dict()[name].endswith(f"{fault})")
+    assert found.zeta(0) == 1
+
+
+def test_spectra_that_the_charts_do_not_give_are_refused():
+    found = invariants("x^2*y^2+x^5+y^5+z^2+w^2")
+    assert found.milnor_number == 11
+    with pytest.raises(ValueError, match=r"^spectrum in 4 variables must be that of a polynomial "):
+        found.spectrum  # noqa: B018
+
+
+def test_trees_that_cannot_give_invariants_are_refused():
+    for options in ({"max_depth": 2}, {"smooth_stop": True, "reposition": True}):
+        with pytest.raises(ValueError, match=r"^tree must be resolved in every chart"):
+            resgym.resolution_tree("E8", **options).invariants()
+    with pytest.raises(ValueError, match=r"^tree must follow all answers"):
+        resgym.solve("E8", agent="choose_first").tree.invariants()
+    with pytest.raises(ValueError, match=r"^tree must be of rule basic, got polyhedra"):
+        resgym.resolution_tree("x^4*y^4", "random", rule="polyhedra", unit=8).invariants()
+    with pytest.warns(ConstantWarning):
+        tree = resgym.resolution_tree("1+x+y")
+    with pytest.raises(ValueError, match=r"^polynomial must be 0 at the origin"):
+        tree.invariants()
+    many = invariants(f"x^{10**9}+y^{10**9}")
+    assert many.milnor_number == (10**9 - 1) ** 2
+    for name in ("eigenvalues", "spectrum"):
+        with pytest.raises(
+            ValueError, match=r"^singularity must have at most 1000000 such numbers"
+        ):
+            getattr(many, name)
+
+
+def test_coefficients_are_checked():
+    sympy = pytest.importorskip("sympy", reason="needs the extra math")
+    x, y, z, w = sympy.symbols("x y z w")
+    tree = resgym.resolution_tree([[2, 0, 0], [1, 1, 0], [0, 2, 0], [0, 0, 3]])
+    found = tree.invariants(x**2 + x * y + y**2 - z**3 / 2 + z**4)
+    assert (found.generic, found.zeta) == (False, tree.invariants().zeta)
+    assert found.to_dict()["coefficients"] == "given"
+    for wrong, message in (
+        ((x + y) ** 2 + z**3, r"nondegenerate, got one degenerate on the face x^2 + x*y + y^2"),
+        (x**2 + y**2 + z**3, "the monomials of the tree"),
+        (sympy.sin(x), "one in x, y, z with rational coefficients"),
+        (w**2, "one in x, y, z with rational coefficients"),
+    ):
+        with pytest.raises(ValueError, match=f"^polynomial must (be|have) {re.escape(message)}"):
+            tree.invariants(wrong)
+    with pytest.raises(TypeError, match=r"^polynomial must be a SymPy expression, got str"):
+        tree.invariants("x^2+y^2")
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4])
+def test_volumes_of_lattice_polytopes(dimension):
+    generator = random.Random(dimension)
+    corners = [*product((0, 3), repeat=dimension)]
+    inside = [tuple(generator.randint(0, 3) for _ in range(dimension)) for _ in range(9)]
+    assert volume(corners + inside) == math.factorial(dimension) * 3**dimension
+    units = [[int(i == j) for j in range(dimension)] for i in range(dimension)]
+    cross = units + [[-entry for entry in unit] for unit in units]
+    assert volume(cross) == 2**dimension
+    assert volume([[0] * dimension, *([2 * x for x in unit] for unit in units)]) == 2**dimension
+    assert volume([(*point, sum(point)) for point in corners]) == 0
+
+
+def test_rational_functions():
+    one = RationalFunction.interpolated(
+        lambda s: Fraction(s + 3, 10 * s + 2), {(5, 1): 1, (1, 1): 2, (0, 7): 0}
+    )
+    assert (str(one), one.poles) == ("(s + 3)/(2(5s + 1))", {Fraction(-1, 5): 1})
+    assert one.latex() == r"\frac{s + 3}{2(5s + 1)}"
+    assert one == RationalFunction((3, 1), (((0, 2), 1), ((5, 1), 1)))
+    assert str(RationalFunction.interpolated(lambda s: Fraction(5), {(1, 2): 1})) == "5"
+    two = RationalFunction.interpolated(
+        lambda s: Fraction(-(s**12) + s, (s + 1) ** 12), {(1, 1): 12, (2, 1): 1}
+    )
+    assert str(two) == "(-s^12 + s)/(s + 1)^12"
+    assert two.latex() == r"\frac{-s^{12} + s}{(s + 1)^{12}}"
+    assert two.poles == {-1: 12}
+    with pytest.raises(ZeroDivisionError):
+        two(-1)
+
+
+def test_the_command_prints_invariants(capsys):
+    found = resgym.resolution_tree("E8").invariants()
+    code, out, _ = run(capsys, "tree", "E8", "--invariants")
+    assert code == 0
+    assert out.startswith("for generic coefficients\nlog canonical threshold: 1\n")
+    assert out.startswith(f"{found}\n\ndepth 13, 91 nodes, 46 leaves\n")
+    code, out, _ = run(capsys, "tree", "E8", "--invariants", "--json")
+    assert (code, json.loads(out)) == (0, json.loads(json.dumps(found.to_dict())))
+    assert json.loads(out)["candidates"]["-31/30"] == {"order": 1, "rays": [[15, 10, 6]]}
+    code, _, err = run(capsys, "tree", "E8", "--invariants", "--max-depth", "2")
+    assert (code, err.count("\n")) == (2, 1)

@@ -11,36 +11,13 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points, version
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from resgym.files import output_file, write_file
+from resgym.terminal.parser import OneLineParser, one_line
 from resgym.terminal.progress import progress_lines
-from resgym.trust import add_import, add_trust, command_line
+from resgym.trust import add_trust, command_line
 from resgym.web.command import add_serve
-
-
-def one_line(message: object) -> str:
-    """Return an error's message on one line, shortened in the middle if it is long."""
-    text = " ".join(str(message).split())
-    return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """An `ArgumentParser` with ``--import``, errors on one line, and no empty paths."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        def path(text: str) -> Path:
-            if not text:  # would be the current folder
-                raise argparse.ArgumentTypeError("must be a path, got ''")
-            return Path(text)
-
-        super().__init__(*arguments, **keywords)
-        self.register("type", Path, path)
-        add_import(self)
-
-    def error(self, message: str) -> NoReturn:
-        """End the program with exit code 2."""
-        self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -119,8 +96,11 @@ def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
-    from resgym.solver.solution import Progress, Solution
+    from resgym.solver.solution import NO_CERTIFICATE, Progress, Solution
 
+    others = args.host, args.agent, args.max_depth, None if args.rule == "basic" else args.rule
+    if args.certificate is not None and others != (None,) * 4:
+        raise ValueError(NO_CERTIFICATE)
     show = progress_lines()
     latest = Progress(0, 0, 0.0)
 
@@ -137,6 +117,15 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
         solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
         raise
+    if args.certificate is not None:
+        write_file(args.certificate, solution.certificate())
+        print(f"certificate written to {args.certificate}", file=sys.stderr)
+    tree = solution.tree and solution.tree.compare(*args.compare)
+    _show(args, solution, tree, str(solution))
+
+
+def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
+    solution = read(args.certificate)
     tree = solution.tree and solution.tree.compare(*args.compare)
     _show(args, solution, tree, str(solution))
 
@@ -234,7 +223,15 @@ _COMMANDS = {
         "prove the optimal value of a position",
         _solve,
         "solver.solve:solve",
-        f"start --objective --max-depth --time-limit --agent --host{_TREE}",
+        f"start --objective --max-depth --time-limit --agent --host --certificate{_TREE}",
+        _FILES
+        | {"--certificate": _file(".jsonl") | {"help": "write a proof to this file: .jsonl"}},
+    ),
+    "certificate": _Command(
+        "check a proof that solve has written, and show the tree that it proves",
+        _certificate,
+        "solver.certificate:read_certificate",
+        "certificate --compare --layout --out",
         _FILES,
     ),
     "play": _Command(
@@ -274,6 +271,7 @@ _COMMANDS = {
 
 _HELP = {
     "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file; play draws one without",
+    "certificate": "a file that solve --certificate has written",
     "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
     "action": "add MODEL: measure a player first; check FILE: measure a file's players again",
     "host": "a host: {hosts}, or a saved model's path; solve finds its longest game",

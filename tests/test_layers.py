@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
-    ("resgym.game", "resgym.lazy", "resgym.tables", "resgym.trust"),
+    ("resgym.certificate_check", "resgym.game", "resgym.lazy", "resgym.tables", "resgym.trust"),
     ("resgym.kernels", "resgym.polynomials", "resgym.files", "resgym.render"),
     ("resgym.players",),
     ("resgym.envs",),

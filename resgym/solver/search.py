@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib.util import find_spec, module_from_spec
 from itertools import chain
@@ -35,6 +35,10 @@ class Goal(NamedTuple):
     finished: int
     move: int
     by_sum: bool
+
+    def total(self, costs: Iterable[Any]) -> Any:
+        """Return the value by those after the answers."""
+        return self.move + (sum if self.by_sum else max)(costs)
 
     def at_least(self, moves: int) -> int:
         """Return the value of a tree with one branch, or with forks in two, of this many moves."""
@@ -184,8 +188,7 @@ class Search:
     def cost(self, numbers: list[int]) -> tuple[Any, Any]:
         """Return proved bounds of the cost of a set, by the numbers of the answers."""
         lower, upper = zip(*map(self.bounds, numbers), strict=True)
-        total = sum if self.goal.by_sum else max
-        return self.goal.move + total(lower), self.goal.move + total(upper)
+        return self.goal.total(lower), self.goal.total(upper)
 
     def decide(self, number: int, limit: Any) -> None:
         """Search until it is known whether a value is at most a limit.

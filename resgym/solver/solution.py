@@ -22,6 +22,11 @@ TREE_LIMIT = 100_000
 SEARCH_SHARE = 0.9
 """Share of the time limit for the search; the rest is for a tree as an upper bound."""
 
+NO_CERTIFICATE = (
+    "certificate: only the optimum of rule 'basic' has one, without host, agent and max_depth, "
+    "before the solution is pickled"
+)
+
 
 def grown_tree(
     position: Exponents,
@@ -60,6 +65,7 @@ class Solution(Table):
         stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``; on the command
             line also ``interrupt`` (Ctrl-C). None if proved.
         grow: function that grows ``tree``.
+        certify: function that writes a certificate.
     """
 
     value: int | float | None
@@ -73,6 +79,7 @@ class Solution(Table):
     grow: Callable[[], ResolutionTree | None] | None = field(
         default=None, repr=False, compare=False
     )
+    certify: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def tree(self) -> ResolutionTree | None:
@@ -83,8 +90,19 @@ class Solution(Table):
         """
         return None if self.grow is None else self.grow()
 
+    def certificate(self) -> str:
+        """Return a proof of the bounds, as lines of JSON that `resgym.certificate_check` checks.
+
+        Raises:
+            ValueError: not for best responses, ``max_depth``, other rules and pickled solutions,
+                nor for numbers that are too large.
+        """
+        if self.certify is None:
+            raise ValueError(NO_CERTIFICATE)
+        return self.certify()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tree": self.tree, "grow": None}
+        return {**self.__dict__, "tree": self.tree, "grow": None, "certify": None}
 
     def __str__(self) -> str:
         unit = "moves" if self.objective == "depth" else self.objective

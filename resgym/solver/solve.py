@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from resgym.game.plain import prune, reduced
 from resgym.game.spec import GameSpec, Role, RuleName, check_integer
+from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
+from resgym.solver.certificate import certificate
 from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import (
@@ -115,7 +118,8 @@ def solve(
         _zeillinger(position).host_sets([tuple(prune(position))])
     highest = math.inf if max_depth is None else max_depth
     proof = prove(prune(position), objective, limits, highest=highest)
-    return (_proved if proof.settled else _unproved)(position, proof, limits)
+    solution = (_proved if proof.settled else _unproved)(position, proof, limits)
+    return solution if max_depth is None else replace(solution, certify=None)
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
@@ -130,7 +134,8 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     title = f"optimal tree, {goal} {objective}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title)
     effort = limits.seconds, proof.search.expanded
-    return Solution(value, value, value, True, objective, *effort, None, grow)
+    certify = partial(certificate, position, proof.search)
+    return Solution(value, value, value, True, objective, *effort, None, grow, certify)
 
 
 def _zeillinger(position: Exponents) -> Seat:
@@ -156,6 +161,8 @@ def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
         upper = sizes[objective]
     effort = limits.seconds, proof.search.expanded
+    host = None if tree is None else PLAIN_HOSTS["zeillinger"]
+    certify = partial(certificate, position, proof.search, host)
     return Solution(
-        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree
+        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, certify
     )

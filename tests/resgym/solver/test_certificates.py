@@ -1,0 +1,183 @@
+"""Certificates prove what the solver found, to two checkers; nothing false is ever accepted."""
+
+import json
+import pickle
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resgym
+from resgym import certificate_check
+from resgym.certificate_check import check
+from resgym.solver.certificate import read_certificate
+from tests.reference import certificates as reference
+from tests.resgym.commands import run
+from tests.resgym.solver.positions import drawn
+
+CHECKER = Path(certificate_check.__file__)
+E6 = resgym.solve("E6").certificate().splitlines()
+
+
+def proves(lines):
+    """What lines prove, or None."""
+    try:
+        return check(lines).says
+    except (ValueError, RecursionError):
+        return None
+
+
+NAMES = ["A1", "A4", "D5", "E6", "U12", "x^2+y^3", "x^2*y+y^4", "w^2+x^2+y^3+z^3"]
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes", "leaves"])
+def test_two_checkers_accept_the_proved_value(objective):
+    for position in (*NAMES, *drawn(2, 5, 3, 6, 6), *drawn(2, 5, 4, 4, 3)):
+        solution = resgym.solve(position, objective)
+        text = solution.certificate()
+        assert check(text.splitlines()).says == (objective, solution.value, solution.value)
+        assert reference.proved(text) == (objective, solution.value, solution.value)
+
+
+def mutated(lines, draw):
+    """A certificate with one number changed, or a line left out, repeated or moved."""
+    lines = list(lines)
+    index = draw.randrange(len(lines))
+    kind = draw.randrange(8)
+    if kind == 0:
+        del lines[index]
+    elif kind == 1:
+        lines.insert(draw.randrange(len(lines)), lines.pop(index))
+    else:
+        numbers = list(re.finditer("[0-9]+", lines[index]))
+        place = draw.choice(numbers)
+        change = int(place[0]) + draw.choice([-2, -1, 1, 2, 5])
+        lines[index] = lines[index][: place.start()] + str(change) + lines[index][place.end() :]
+    return lines
+
+
+@pytest.mark.parametrize(
+    "number", [20, pytest.param(1_700, marks=pytest.mark.long)], ids=["quick", "long"]
+)
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_no_mutation_proves_something_false(objective, number):
+    draw = random.Random(0)
+    for name in ["A4", "E6", "D5", "U12", "x^2*y+y^3*z+z^4", "w^2+x^2+y^3+z^3"]:
+        lines = resgym.solve(name, objective).certificate().splitlines()
+        refused = 0
+        for _ in range(number):
+            changed = mutated(lines, draw)
+            found = proves(changed)
+            refused += found is None
+            if found is not None:
+                # The start may be another position with another value.
+                value = resgym.solve(json.loads(changed[0])["start"], objective).value
+                assert found[1] <= value <= found[2], changed
+        assert refused > 0
+
+
+START = '{"start":[[2,0,0],[0,3,0],[0,0,4]],"objective":"depth","least":6,"most":6}'
+LONG = "1" * 1_000_000
+REFUSED = re.compile(r"^(line \d+ (is not proved|has a fault)|the lines do not|.* is longer than)")
+HOSTILE = {
+    "nothing": [],
+    "no line": [""],
+    "not JSON": ["{"],
+    "unequal lengths": ['{"start":[[2,0],[0,3,0]],"objective":"depth","most":0}'],
+    "no point": ['{"start":[],"objective":"depth","most":0}'],
+    "no axis": ['{"start":[[]],"objective":"depth","most":0}'],
+    "not a number": [START.replace('"least":6', '"least":NaN')],
+    "infinite": [START.replace('"most":6', '"most":-Infinity')],
+    "a float": [START.replace('"least":6', '"least":6.0')],
+    "negative": [START.replace("[2,0,0]", "[2,-1,0]")],
+    "true": [START.replace("[2,0,0]", "[2,true,0]")],
+    "a million digits": [START.replace("[2,0,0]", f"[2,{LONG},0]")],
+    "deep": ["[" * 100_000],
+    "a key twice": [START.replace('"least":6', '"least":6,"least":1')],
+    "another objective": [START.replace("depth", "charts")],
+    "the value alone": [START],
+    "eleven axes": [f'{{"start":[[{"1," * 10}1]],"objective":"depth","most":0}}'],
+    "set of one axis twice": [START, '{"points":[[2,0,0],[0,3,0],[0,0,4]],"most":6,"set":[0,0]}'],
+    "set of one axis": [START, '{"points":[[2,0,0],[0,3,0],[0,0,4]],"most":6,"set":[0]}'],
+    "empty set": [START, '{"points":[[2,0,0],[0,3,0],[0,0,4]],"most":6,"set":[]}'],
+    "set outside": [START, '{"points":[[2,0,0],[0,3,0],[0,0,4]],"most":6,"set":[0,7]}'],
+    "too few replies": [E6[0], '{"points":[[2,0,0],[0,3,0],[0,0,4]],"least":1,"replies":[0,0,1]}'],
+    "reply outside": [E6[0], '{"points":[[2,0,0],[0,3,0],[0,0,4]],"least":1,"replies":[2,0,1,0]}'],
+    "finished": [E6[0], '{"points":[[0,0,0],[1,0,0]],"least":9,"replies":[0,0,1,0]}'],
+    "backwards": [E6[0], *reversed(E6[1:])],
+    "a circle": [E6[0], E6[-1], *E6[1:-1]],
+    "a start within": [*E6, E6[0]],
+}
+
+
+@pytest.mark.parametrize("lines", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_files_are_refused(lines):
+    with pytest.raises(ValueError, match=REFUSED) as refused:
+        check(lines)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("limit", [1, 20])
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_a_stopped_search_certifies_its_bounds(objective, limit):
+    solution = resgym.solve(drawn(1, 3, 3, 20, 20)[0], objective, max_positions=limit)
+    assert not solution.proved
+    text = solution.certificate()
+    said = check(text.splitlines()).says
+    assert said[1] == solution.lower_bound
+    assert said[1] <= said[2] < float("inf")
+    assert reference.proved(text) == said
+
+
+@pytest.mark.parametrize(
+    "solution",
+    [
+        resgym.solve("A3", max_depth=9),
+        resgym.solve("A3", host="zeillinger"),
+        resgym.solve("A3", agent="choose_first"),
+        resgym.solve("A3", rule="polyhedra"),
+        pickle.loads(pickle.dumps(resgym.solve("A3"))),
+    ],
+    ids=["max_depth", "host", "agent", "rule", "pickled"],
+)
+def test_other_solutions_have_none(solution):
+    with pytest.raises(ValueError, match=r"^certificate: only the optimum"):
+        solution.certificate()
+
+
+def test_commands_write_and_read(capsys, tmp_path):
+    path, picture = tmp_path / "e6.jsonl", tmp_path / "e6.svg"
+    code, _, err = run(capsys, "solve", "E6", "--certificate", str(path))
+    assert (code, err) == (0, f"certificate written to {path}\n")
+    assert path.read_text().splitlines() == E6
+    code, out, _ = run(capsys, "certificate", str(path), "--out", str(picture))
+    assert (code, picture.exists()) == (0, True)
+    assert out.startswith("depth 6 (proved")
+    tree = read_certificate(path).tree
+    assert tree.depth == 6
+    path.write_text("\n".join(E6[:-1]))
+    code, out, err = run(capsys, "certificate", str(path))
+    assert (code, out) == (2, "")
+    assert err == "resgym certificate: the lines do not prove the first one\n"
+
+
+def test_the_checker_runs_alone(tmp_path):
+    """Outside the package, without its folder on the path."""
+    checker, path = tmp_path / "certificate_check.py", tmp_path / "e6.jsonl"
+    checker.write_bytes(CHECKER.read_bytes())
+    assert len(CHECKER.read_text().splitlines()) <= 100
+    for text, code, printed in (
+        ("\n".join(E6), 0, "proved: depth at least 6, at most 6\n"),
+        ("\n".join(E6[:-1]), 1, "refused: the lines do not prove the first one\n"),
+        ("\xff", 1, "refused: "),
+    ):
+        path.write_text(text, encoding="latin-1")
+        done = subprocess.run(
+            [sys.executable, "-I", str(checker), str(path)], capture_output=True, text=True
+        )
+        assert done.returncode == code
+        assert (done.stdout + done.stderr).startswith(printed)
+        assert (done.stdout + done.stderr).count("\n") == 1

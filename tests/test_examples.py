@@ -135,3 +135,13 @@ def test_nondegeneracy_finds_the_faces_by_hand(capsys):
 
 def test_own_environment_is_learned():
     assert load("own_environment").main(timesteps=20_000) == 1
+
+
+def test_own_job_goes_on_where_it_was_stopped(tmp_path, capsys):
+    run = load("own_job").main
+    (tmp_path / "turns.yml").write_text("{agents: [choose_first, random], updates: 2}")
+    start = ["--config", str(tmp_path / "turns.yml"), "--out", str(tmp_path / "run")]
+    assert run([*start, "--stop", "max_updates=3"]) == 0
+    assert "3 updates; rho" in capsys.readouterr().out
+    assert run(["--resume", str(tmp_path / "run")]) == 0
+    assert "4 updates; rho" in capsys.readouterr().out

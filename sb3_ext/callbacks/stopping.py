@@ -55,7 +55,8 @@ class ByConditions(BaseCallback, KVWriter):
             self.logger.output_formats.append(self)
 
     def _on_training_end(self) -> None:
-        self.logger.output_formats.remove(self)
+        if self in self.logger.output_formats:  # rl_zoo3 ends its first callback twice
+            self.logger.output_formats.remove(self)
 
     def _on_step(self) -> bool:
         updates, transitions = num_updates(self.model), self.model.num_timesteps

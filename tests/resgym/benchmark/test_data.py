@@ -35,7 +35,7 @@ def test_test_positions_come_with_the_package(part):
 
 
 @pytest.mark.parametrize(
-    "part, number",
+    ("part", "number"),
     [(part, 3) for part in ("worst-5", "worst-20", "moves-20", "axes4")]
     + [
         pytest.param(part, number, marks=pytest.mark.long)

@@ -225,3 +225,12 @@ def test_stock_algorithms_and_wrappers():
 def test_mistakes_in_stages_are_found_at_the_start(stages, error, named):
     with pytest.raises(error, match=named):
         game_model().learn(80, Curriculum(stages))
+
+
+def test_conditions_may_come_first_among_callbacks(tmp_path):
+    """rl_zoo3 ends its first callback twice."""
+    model = game_model()
+    callback = StopConditions(until=bound("transitions", lower=16))
+    model.learn(64, callback)
+    callback.on_training_end()
+    assert model.num_timesteps < 64

@@ -65,10 +65,8 @@ def test_trees_take_turns_and_the_code_is_that_of_a_loss(monkeypatch, capsys):
     assert compare.main([*arguments, "--allowed", "0.25"]) == 0
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["single", *(pytest.param(name, marks=pytest.mark.long) for name in ("two_player", "proofs"))],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["single", "two_player", "proofs"])
 def test_rates_are_measured_in_a_process_of_the_tree(name):
     assert compare.rate(ROOT, name, 0.01) > 0
 

@@ -78,66 +78,50 @@ def test_newton_vertices_by_hand():
     assert newton_vertices([(5, 5)]) == [(5, 5)]
 
 
-def test_zeillinger_by_hand():
-    # Differences in list order, with (L, S):
-    # (4, -5, 0) (9, 2)   (5, -25, 1) (30, 2)   (5, 0, -3) (8, 2)
-    # (1, -20, 1) (21, 3) (1, 5, -3) (8, 2)     (0, 25, -4) (29, 2)
-    # The first (8, 2) has its least entry on axis 2 and its greatest on axis 0.
-    assert players.zeillinger(EXAMPLE) == (0, 2)
-    # (5, 0, -3) gives the ordered axes (2, 0) and (1, 5, -3) gives (2, 1).
-    assert players.zeillinger_lex(EXAMPLE) == (0, 2)
-
-
-def test_the_two_zeillinger_hosts_break_ties_differently():
-    # (2, 0, -2) is (4, 2) with ordered axes (2, 0); (3, -2, 0) is (5, 2);
-    # (1, -2, 2) is (4, 2) with ordered axes (1, 2). First in the list: {0, 2}. First axes: {1, 2}.
-    points = [(3, 0, 0), (1, 0, 2), (0, 2, 0)]
-    assert players.zeillinger(points) == (0, 2)
-    assert players.zeillinger_lex(points) == (1, 2)
-
-
 @pytest.mark.parametrize(
-    ("points", "expected"),
+    ("host", "points", "expected"),
     [
+        # Differences in list order, with (L, S):
+        # (4, -5, 0) (9, 2)   (5, -25, 1) (30, 2)   (5, 0, -3) (8, 2)
+        # (1, -20, 1) (21, 3) (1, 5, -3) (8, 2)     (0, 25, -4) (29, 2)
+        # The first (8, 2) has its least entry on axis 2 and its greatest on axis 0.
+        ("zeillinger", EXAMPLE, (0, 2)),
+        # (5, 0, -3) gives the ordered axes (2, 0) and (1, 5, -3) gives (2, 1).
+        ("zeillinger_lex", EXAMPLE, (0, 2)),
+        # (2, 0, -2) is (4, 2) with ordered axes (2, 0); (3, -2, 0) is (5, 2); (1, -2, 2) is (4, 2)
+        # with ordered axes (1, 2). First in the list: {0, 2}. First axes: {1, 2}.
+        ("zeillinger", [(3, 0, 0), (1, 0, 2), (0, 2, 0)], (0, 2)),
+        ("zeillinger_lex", [(3, 0, 0), (1, 0, 2), (0, 2, 0)], (1, 2)),
         # Supports {0}, {1, 2}: {0, 1} meets both.
-        ([(2, 0, 0), (0, 1, 1)], (0, 1)),
+        ("weak_spivakovsky", [(2, 0, 0), (0, 1, 1)], (0, 1)),
         # Supports {0}, {1}, {2}.
-        ([(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
+        ("weak_spivakovsky", [(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
         # Supports {2}, {0, 1}: {0, 2} comes before {1, 2}.
-        ([(1, 1, 0), (0, 0, 1)], (0, 2)),
+        ("weak_spivakovsky", [(1, 1, 0), (0, 0, 1)], (0, 2)),
         # Axis 2 is positive on both, but not once they are moved: (1, 0, 0) and (0, 1, 0).
-        ([(1, 0, 1), (0, 1, 1)], (0, 1)),
+        ("weak_spivakovsky", [(1, 0, 1), (0, 1, 1)], (0, 1)),
         # Moved to the axes: (1, 0, 0) and (0, 0, 1).
-        ([(2, 7, 4), (1, 7, 5)], (0, 2)),
-    ],
-)
-def test_weak_spivakovsky_by_hand(points, expected):
-    assert players.weak_spivakovsky(points) == expected
-
-
-@pytest.mark.parametrize(
-    ("points", "expected"),
-    [
+        ("weak_spivakovsky", [(2, 7, 4), (1, 7, 5)], (0, 2)),
         # x^2 + y^3 + z^5. nu = 2 on axis 0; (3, 0) / 2 and (0, 5) / 2 remain. There nu = 3/2 on
         # axis 1; (5/2) / (3/2) = 5/3 remains: one orthant at 5/3 >= 1, which takes axis 2.
-        ([(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
+        ("spivakovsky", [(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
         # nu = 2 on axis 0; (3, 1) / 2 remains, an orthant at (3/2, 1/2): axis 1 alone is enough.
-        ([(2, 0, 0), (0, 3, 1)], (0, 1)),
+        ("spivakovsky", [(2, 0, 0), (0, 3, 1)], (0, 1)),
         # The same with (1, 3) / 2: axis 1 weighs 1/2, axis 2 is enough.
-        ([(2, 0, 0), (0, 1, 3)], (0, 2)),
+        ("spivakovsky", [(2, 0, 0), (0, 1, 3)], (0, 2)),
         # The same with (1, 1) / 2: axes 1 and 2 are both needed.
-        ([(2, 0, 0), (0, 1, 1)], (0, 1, 2)),
+        ("spivakovsky", [(2, 0, 0), (0, 1, 1)], (0, 1, 2)),
         # nu = 2 on both points: axes 0, 1 and 2, and no point is left.
-        ([(1, 1, 0), (0, 0, 2)], (0, 1, 2)),
+        ("spivakovsky", [(1, 1, 0), (0, 0, 2)], (0, 1, 2)),
         # Moved to the axes this is (1, 0, 0) and (0, 0, 1).
-        ([(2, 7, 4), (1, 7, 5)], (0, 2)),
+        ("spivakovsky", [(2, 7, 4), (1, 7, 5)], (0, 2)),
         # nu = 2 on axis 0. (1, 2, 0) has s = 1 and goes to (2, 0) / 1; (0, 0, 3) to (0, 3/2). There
         # nu = 3/2 on axis 2; (2, 0) has s = 0 and goes to 2 / (3/2) >= 1: axis 1.
-        ([(2, 0, 0), (1, 2, 0), (0, 0, 3)], (0, 1, 2)),
+        ("spivakovsky", [(2, 0, 0), (1, 2, 0), (0, 0, 3)], (0, 1, 2)),
     ],
 )
-def test_spivakovsky_by_hand(points, expected):
-    assert players.spivakovsky(points) == expected
+def test_hosts_by_hand(host, points, expected):
+    assert players.HOSTS[host](points) == expected
 
 
 def test_agents_by_hand():

@@ -46,9 +46,10 @@ def test_a_written_tree_leaves_the_data_alone(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["tree", "solve"])
-def test_other_hosts_are_compared(capsys, command):
+def test_other_hosts_are_compared_and_pictures_grow(capsys, tmp_path, command):
     options = ["D4", "--compare", "zeillinger", "all_coord"]
     code, out, _ = run(capsys, command, *options)
+    path = tmp_path / "tree.svg"
     tree = resgym.solve("D4").tree if command == "solve" else resgym.resolution_tree("D4")
     assert code == 0
     assert tree.compare("zeillinger", "all_coord").to_text() in out
@@ -57,19 +58,12 @@ def test_other_hosts_are_compared(capsys, command):
     assert code == 0
     if command == "tree":
         assert json.loads(out)["charts"][0]["others"]["all_coord"] == [0, 1, 2]
+    for layout, picture in (([], tree.to_svg()), (["--layout", "growing"], tree.to_growing_svg())):
+        assert run(capsys, command, "D4", "--out", str(path), *layout)[0] == 0
+        assert path.read_text() == picture
     code, _, err = run(capsys, command, "D4", "--compare", "zeilinger")
     assert (code, err.count("\n")) == (2, 1)
     assert "did you mean 'zeillinger'" in err
-
-
-@pytest.mark.parametrize("command", ["tree", "solve"])
-def test_layouts_of_pictures(capsys, tmp_path, command):
-    path = tmp_path / "tree.svg"
-    tree = resgym.solve("D4").tree if command == "solve" else resgym.resolution_tree("D4")
-    assert run(capsys, command, "D4", "--out", str(path))[0] == 0
-    assert path.read_text() == tree.to_svg()
-    assert run(capsys, command, "D4", "--out", str(path), "--layout", "growing")[0] == 0
-    assert path.read_text() == tree.to_growing_svg()
 
 
 @pytest.mark.parametrize(

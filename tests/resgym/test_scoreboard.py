@@ -34,7 +34,7 @@ def test_the_file_holds_every_shipped_host():
     }
 
 
-@pytest.mark.parametrize("task", ["worst-5", "moves-20"])
+@pytest.mark.parametrize("task", [pytest.param("worst-5", marks=pytest.mark.long), "moves-20"])
 def test_the_rows_are_what_comes_out_today(task):
     (saved,) = [row for row in shipped_rows() if (row.name, row.task) == ("zeillinger", task)]
     again = check(replace(saved, reproduced=False))

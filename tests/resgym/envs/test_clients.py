@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector.utils import iterate
 from gymnasium.wrappers import vector
 
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, equal, make_vec
@@ -114,13 +115,8 @@ def test_flat_observations_are_those_of_gymnasium(env_id):
     assert np.array_equal(first[0], one.reset(seed=4)[0])
     ends = 0
     for _ in range(20):
-        for index in range(3):
-            row = (
-                {name: value[index] for name, value in observation.items()}
-                if isinstance(observation, dict)
-                else observation[index]
-            )
-            assert np.array_equal(spaces.flatten(space, row), first[index])
+        rows = iterate(points.observation_space, observation)
+        assert np.array_equal([spaces.flatten(space, row) for row in rows], first)
         actions = points.action_masks().argmax(1)
         observation, *_ = points.step(actions)
         first, *_, info = flat.step(actions)

@@ -12,8 +12,6 @@ pytestmark = pytest.mark.usefixtures("on_every_backend")
 # y it goes on.
 CUSP = [(2, 0), (0, 3)]
 PLANE = {"dimension": 2, "max_num_points": 4}
-# {x, y} answered by x leads to x + 1 for ever: (k, 1, 0), (k, 0, 1) with {y, z} never named.
-ENDLESS = [(0, 1, 0), (0, 0, 1)]
 
 
 def cusp_env(env_id, num_envs=3, **arguments):
@@ -70,17 +68,6 @@ def test_illegal_without_error(invalid_action, expected, env_id, reward):
         assert [bool(truncated[row]) for row in (0, 2)] == [True, True]
         assert info["episode"]["r"][0] == 3 * expected
         assert info["episode"]["l"][0] == 3
-
-
-def test_limit_truncates():
-    env = make_vec(AGENT, 2, opponent=lambda s, c, r: s.count * 0, max_episode_steps=4)
-    env.reset(seed=0, options={"points": ENDLESS})
-    for step in range(1, 5):
-        _, reward, terminated, truncated, info = env.step([0, 0])
-        assert terminated.tolist() == [False, False]
-        assert truncated.tolist() == [step == 4] * 2
-        assert reward.tolist() == [0.0, 0.0]
-    assert info["episode"]["l"].tolist() == [4, 4]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -10,44 +10,27 @@ from typing import Any
 
 import torch
 
-from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import Backend
 from tests.reference import rule, variants
 from tests.resgym.game import splitmix
+from tests.resgym.game.point_families import FAMILIES
 
-MEMBERS = 8  # kinds of start below
+KINDS = len(FAMILIES) + 5  # of starts: hard sets, a single point, and those of the game
 
 
 def random_points(source: random.Random, spec: GameSpec, kind: int) -> rule.Position:
-    """A start with 1 to P points; the kinds are the hard cases of the rule."""
-    dimension = spec.dimension
-    count = source.randint(1, spec.max_num_points)
-
-    def point(high: int, low: int = 0) -> rule.Point:
-        return tuple(source.randint(low, high) for _ in range(dimension))
-
-    if kind == 0:  # every row in use
-        return [point(spec.max_value) for _ in range(spec.max_num_points)]
-    if kind == 1:  # ties on most axes
-        return [point(2) for _ in range(count)]
-    if kind == 2:  # repeated points
-        few = [point(spec.max_value) for _ in range(max(1, count // 3))]
-        return [source.choice(few) for _ in range(count)]
-    if kind == 3:  # zero rows and points on the axes
-        axes = [tuple(source.choice((0, 0, x)) for x in point(9)) for _ in range(count)]
-        return [*axes[1:], (0,) * dimension] if source.random() < 0.3 else axes
-    if kind == 4:  # a single point
-        return [point(spec.max_value)]
-    if kind == 5:  # a sum or two below the bound, so that moves pass it
-        scale = MAX_COORDINATE // source.choice((1, 2, 3, dimension))
-        return [point(scale, scale - source.choice((1, 10, scale))) for _ in range(count)]
-    if kind == 6:  # every size from 1 to 2^59
-        return [
-            tuple(2 ** source.randint(0, 59) - source.randint(0, 1) for _ in range(dimension))
-            for _ in range(count)
-        ]
-    return [point(spec.max_value) for _ in range(count)]
+    """A start with 1 to P points: a hard set, or points of the game's own range."""
+    number = source.choice((spec.max_num_points, source.randint(1, spec.max_num_points)))
+    if kind < len(FAMILIES):
+        points = [*FAMILIES.values()][kind](source, spec.dimension, max(number, 2))
+        return points[:number]
+    top = source.choice((2, spec.max_value))
+    return [
+        tuple(source.randint(0, top) for _ in range(spec.dimension))
+        for _ in range(1 if kind == len(FAMILIES) else number)
+    ]
 
 
 def random_move(source: random.Random, reference: Any, position: Any, dimension: int) -> tuple:
@@ -94,7 +77,7 @@ def play(
     first backend's, bit by bit. A finished game is asked for one more move and leaves. Returns what
     the games went through.
     """
-    positions = [start_of(reference, spec, source, row % MEMBERS) for row in range(num_games)]
+    positions = [start_of(reference, spec, source, row % KINDS) for row in range(num_games)]
     state = state_of(spec, positions)
     tally: Counter[str] = Counter()
     for _ in range(num_moves):

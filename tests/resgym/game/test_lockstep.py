@@ -8,7 +8,7 @@ import pytest
 from resgym.game.spec import GameSpec
 from tests.reference.variants import Basic
 from tests.resgym.backends import available, every_backend, get
-from tests.resgym.game.lockstep import play
+from tests.resgym.game.lockstep import KINDS, play
 
 SIZES = (1, 2, 3, 5, 8, 13, 20, 35, 50)
 
@@ -22,7 +22,7 @@ def play_all(names, seed, moves_per_cell, num_moves):
             source = random.Random(f"{seed} {dimension} {size}")
             cell = (dimension - 2) * len(SIZES) + index
             sides = [get(name, spec) for name in names], spec, Basic(reposition=spec.reposition)
-            num_games = max(8, moves_per_cell // 8)
+            num_games = max(KINDS, moves_per_cell // 8)
             if size == 1:  # nothing but finished games: no move of theirs counts
                 total += play(*sides, source, num_games, num_moves)
             while size > 1 and total["moves"] < moves_per_cell * (cell + 1):

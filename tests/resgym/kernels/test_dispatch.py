@@ -11,6 +11,7 @@ from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec
 from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.check import Checked
+from tests.resgym.envs.helpers import asked
 
 SPEC = GameSpec()
 CPU = torch.device("cpu")
@@ -76,51 +77,39 @@ def test_a_device_that_a_backend_does_not_know(name, runs_on, device):
 
 
 @pytest.mark.parametrize(
-    ("missing", "device", "problem"),
+    ("machine", "device", "rows", "problem"),
     [
-        ("without_numba", CPU, r"'numba' needs numba \(pip install 'resgym\[fast\]'\)"),
-        ("without_triton", CUDA, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
+        ("without_numba", CPU, 20, r"'numba' needs numba \(pip install 'resgym\[fast\]'\)"),
+        ("without_triton", CUDA, 20, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
+        pytest.param(
+            "anew", CUDA, 65, "'triton' plays max_num_points up to 64", marks=needs_triton
+        ),
     ],
 )
-def test_what_is_not_there(missing, device, problem, request):
-    request.getfixturevalue(missing)
+def test_what_is_not_there_or_too_large(machine, device, rows, problem, request):
+    request.getfixturevalue(machine)
+    spec = GameSpec(max_num_points=rows)
     with pytest.warns(RuntimeWarning, match=f"^backend 'auto' is 'torch': {problem}") as seen:
-        names = [resolve_backend("auto", device, SPEC).name for _ in range(2)]
+        names = [resolve_backend("auto", device, spec).name for _ in range(2)]
     assert names == ["torch", "torch"]
     assert len(seen) == 1, "it is said once"
     with pytest.raises(ValueError, match=f"^backend {problem}") as error:
-        resolve_backend(problem.split("'")[1], device, SPEC)
+        resolve_backend(problem.split("'")[1], device, spec)
     assert "\n" not in str(error.value)
-
-
-@needs_triton
-@pytest.mark.usefixtures("anew")
-def test_more_points_than_the_kernels_can_hold():
-    spec = GameSpec(max_num_points=65)
-    message = "plays max_num_points up to 64, got 65"
-    with pytest.warns(RuntimeWarning, match=f"'auto' is 'torch': 'triton' {message}"):
-        assert resolve_backend("auto", CUDA, spec).name == "torch"
-    with pytest.raises(ValueError, match=f"backend 'triton' {message}"):
-        resolve_backend("triton", CUDA, spec)
 
 
 @pytest.mark.parametrize(
     ("seat", "opponent", "mode"),
-    [("host", "random", "SAME_STEP"), ("agent", None, "NEXT_STEP"), ("both", None, "DISABLED")],
+    [("host", "random", "SAME_STEP"), ("agent", asked, "NEXT_STEP"), ("both", None, "DISABLED")],
 )
 def test_a_right_backend_is_found_right(seat, opponent, mode):
     pytest.importorskip("numba")
-    own = {} if seat == "both" else {"opponent": opponent or lowest}
-    sizes = {"max_num_points": 6, "max_value": 9, "autoreset_mode": mode}
-    env = HironakaVectorEnv(2, seat=seat, **sizes, **own)
+    sizes = {"max_num_points": 6, "max_value": 9, "autoreset_mode": mode, "opponent": opponent}
+    env = HironakaVectorEnv(2, seat=seat, **sizes)
     env.backend = Checked(resolve_backend("numba", CPU, SPEC))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env.reset(seed=0)
-
-
-def lowest(state, coords, rng):
-    return state.count * 0 if coords is None else coords.int().argmax(1)
 
 
 @pytest.mark.parametrize("fault", ["reward", "points", "raises"])

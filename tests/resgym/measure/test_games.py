@@ -35,20 +35,6 @@ def test_lengths_are_those_of_plain_python(backend, host):
     assert not bool(lengths.overflow.any())
 
 
-def test_a_game_does_not_depend_on_the_others():
-    starts, rng = batch(30)
-    hosts, agents = make_host("random_pair"), make_agent("random")
-    together = play_lengths(hosts, agents, starts, SPEC, rng, 40)
-    for row in (0, 7, 29):
-        index = torch.tensor([row])
-        alone = play_lengths(hosts, agents, starts.select(index), SPEC, rng.select(index), 40)
-        assert int(alone.moves) == int(together.moves[row])
-        assert bool(alone.finished) == bool(together.finished[row])
-    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
-    mixed = play_lengths(hosts, agents, starts.select(order), SPEC, rng.select(order), 40)
-    assert torch.equal(mixed.moves, together.moves[order])
-
-
 def test_games_use_the_random_numbers_of_the_environments():
     """Half-move h draws from step h, so that an environment plays the very same game."""
     from resgym.envs import HironakaVectorEnv

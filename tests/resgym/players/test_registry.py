@@ -108,16 +108,10 @@ def test_opponents_by_object_function_and_game():
     assert player.spec is spec
 
 
-def _install_loaders(monkeypatch, **loaders):
-    entries = [
-        SimpleNamespace(name=name, load=lambda load=load: load) for name, load in loaders.items()
-    ]
-
-    def entry_points(*, group):
-        assert group == "resgym.player_loaders"
-        return entries
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+def _install_loaders(monkeypatch, *loaders):
+    entries = [SimpleNamespace(name="any", load=lambda load=load: load) for load in loaders]
+    found = {"resgym.player_loaders": entries}
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: found[group])
 
 
 def test_saved_models_are_read_by_an_installed_loader(monkeypatch, tmp_path):
@@ -130,20 +124,18 @@ def test_saved_models_are_read_by_an_installed_loader(monkeypatch, tmp_path):
         asked.append((path, role))
         return make_host("all_coord")
 
-    _install_loaders(monkeypatch, first=not_mine, second=mine)
+    _install_loaders(monkeypatch, not_mine, mine)
     saved = tmp_path / "model.zip"
     saved.touch()
-    for given in (saved, str(saved), tmp_path / "model"):
-        assert resolve_player(given, "host") == make_host("all_coord")
-    assert asked == [(saved, "host")] * 3
     monkeypatch.chdir(tmp_path)
-    for given in ("model.zip", "./model"):
+    for given in (saved, str(saved), tmp_path / "model", "model.zip", "./model"):
         assert resolve_player(given, "host") == make_host("all_coord")
+    assert asked[:3] == [(saved, "host")] * 3
 
 
 def test_a_name_never_falls_through_to_a_file(monkeypatch, tmp_path):
     """A misspelt name beside a file of that name opens nothing."""
-    _install_loaders(monkeypatch, any=lambda path, role: pytest.fail("a file was opened"))
+    _install_loaders(monkeypatch, lambda path, role: pytest.fail("a file was opened"))
     monkeypatch.chdir(tmp_path)
     Path("zeilinger.zip").touch()
     Path("best.v2").mkdir()

@@ -1,7 +1,6 @@
 """Input as it is typed, and what is said about input that is wrong."""
 
 import json
-import re
 import warnings
 from contextlib import suppress
 
@@ -11,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.polynomials.monomials import Exponents, monomial_pretty
+from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import CoefficientWarning, ConstantWarning, ParseError, parse
 
 E8 = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
@@ -223,17 +222,10 @@ PIECES = [*"xyz019+-*^/()_., []{}=;$²₁", "^99", "x^2", "(x+y)", "ideal ", "ri
 texts = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=30)
 
 
-@given(texts, st.integers(1, 2000))
+@given(texts, st.integers(1, 400))
 def test_any_text_gives_exponents_or_a_value_error(text, times):
     for typed in (text, text * times):
         with warnings.catch_warnings(), suppress(ValueError, TypeError):
             warnings.simplefilter("ignore")
             result = parse(typed)
             assert all(len(point) == len(result.variables) for point in result)
-
-
-def test_readable_monomials():
-    assert monomial_pretty((2, 1, 0), ("x", "y", "z")) == "x²y"
-    assert monomial_pretty((0, 0), ("x", "y")) == "1"
-    assert monomial_pretty((12, 3), ("x_1", "x_10")) == "x₁¹²x₁₀³"
-    assert re.fullmatch(r"x\^2\*y \+ z", str(parse("x2y+z")))

@@ -42,14 +42,6 @@ def test_the_number_of_a_name_is_the_milnor_number(name):
     assert sympy.prod([1 / weight - 1 for weight in weights]) == int(name[1:])
 
 
-def test_the_least_trees_of_the_fourteen():
-    depths = {name: resgym.solve(name).value for name in singularity_names("exceptional")}
-    nodes = [resgym.solve(name, objective="nodes").value for name in depths]
-    assert (sum(depths.values()), sum(nodes)) == (73, 344)
-    spivakovsky = [n for n in depths if resgym.resolution_tree(n, "spivakovsky").depth == depths[n]]
-    assert spivakovsky == ["Q11", "Q12", "S12", "U12"]
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

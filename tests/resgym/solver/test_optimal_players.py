@@ -77,19 +77,18 @@ def test_without_budget_the_fallback_answers():
     assert answers.eq(expected).float().mean() >= 0.5
 
 
-@pytest.mark.parametrize("make", [make_host, make_agent])
-def test_bad_arguments_are_named(make):
-    with pytest.raises(
-        ValueError, match="objective must be 'depth', 'nodes' or 'leaves', got 'size'"
-    ):
-        make("optimal", objective="size")
-    with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
-        make("optimal", budget=0)
-    with pytest.raises(ValueError, match="'nobody'"):
-        make("optimal", fallback="nobody")
-    for name, least in (("slack", 0), ("lookahead", 1)):
-        with pytest.raises(ValueError, match=f"{name} must be at least {least}, got {least - 1}"):
-            make_host("safe", **{name: least - 1})
+@pytest.mark.parametrize(
+    ("make", "name", "field", "value"),
+    [
+        *((make_agent, "optimal", *bad) for bad in (("objective", "size"), ("budget", 0))),
+        *((make_host, "optimal", *bad) for bad in (("objective", "size"), ("fallback", "nobody"))),
+        *((make_host, "safe", *bad) for bad in (("slack", -1), ("lookahead", 0))),
+    ],
+)
+def test_bad_arguments_are_named(make, name, field, value):
+    named = r"\(host\)" if field == "fallback" else field
+    with pytest.raises(ValueError, match=f"{named} must be .*got {value!r}"):
+        make(name, **{field: value})
 
 
 @pytest.mark.parametrize("slack", [0, 2])

@@ -54,10 +54,5 @@ def test_costs_add_up_to_the_length_of_the_game(start):
 
 def test_what_was_not_proved_in_time_is_none():
     found = score(replayed("x^91+y^97+z^89+x*y*z", ((0, 1), 1)), seconds=0)
-    assert found == {
-        "par": None,
-        "left": None,
-        "costs": [[None, None]],
-        "lost": [None, None],
-        "stalled": None,
-    }
+    assert found.pop("costs") == [found.pop("lost")] == [[None, None]]
+    assert found == dict.fromkeys(("par", "left", "stalled"))

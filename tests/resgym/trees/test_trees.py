@@ -10,7 +10,6 @@ import torch
 
 from resgym import make_host
 from resgym.players import host_names
-from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.trees.growth import ResolutionTree, resolution_tree
 from tests.reference import players
@@ -45,18 +44,6 @@ def test_the_hosts_sets_are_the_reference_hosts(host, start):
             typed = list(chart.points)
             points = typed if host == "zeillinger" else sorted(typed, reverse=True)
             assert chart.axes == players.HOSTS[host](points)
-
-
-@pytest.mark.parametrize("host", PLAIN_HOSTS)
-@pytest.mark.parametrize("reposition", [False, True])
-@pytest.mark.parametrize("dimension", [2, 4])
-def test_hosts_on_plain_integers_and_on_batches_grow_the_same_trees(host, reposition, dimension):
-    for seed in range(3):
-        start = list(random_family(f"random(points=6,max=5,dim={dimension})", seed=seed))
-        options = {"max_nodes": 300, "max_depth": 8, "reposition": reposition}
-        plain = resolution_tree(start, host, **options)
-        batched = resolution_tree(start, make_host(host), **options)
-        assert list(plain) == list(batched)
 
 
 def test_trees_of_plain_hosts_need_no_torch():

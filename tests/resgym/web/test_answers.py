@@ -30,6 +30,8 @@ def answer(name="game", **fields):
         ({"start": "x" * 10**6}, "start must"),
         ({"start": "E8", "seat": "judge"}, "seat must"),
         ({"start": "E8", "opponent": "os:system"}, "opponent must"),
+        ({"start": "E8", "opponent": "taught(path=1)"}, "opponent must"),
+        ({"start": "x^9999999999999999999999+y"}, "2^59"),
         ({"start": "E8", "opponent": "safe(slack=1)"}, "opponent must"),
         ({"start": "E8", "opponent": "../secret.zip"}, "opponent must"),
         ({"start": "E8", "host": "./best"}, "host must"),

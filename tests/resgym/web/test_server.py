@@ -89,23 +89,17 @@ def test_only_plain_files_and_checkpoints_below_the_folder_are_listed(tmp_path):
     assert list_models(None) == {}
 
 
+# What only a server meets; bad questions themselves are in test_answers.
 HOSTILE = [
     "/page/../../cli.py",
     "/page/%2e%2e/%2e%2e/cli.py",
     "/page//etc/passwd",
     "/%2e%2e/secret.txt",
-    "/api/game?start=secret.txt",
     "/api/game?start=../secret.txt",
     "/api/game?start=E8&opponent=models/%2e%2e/secret.txt",
-    "/api/game?start=E8&opponent=os:system",
-    "/api/game?start=E8&opponent=taught%28path=1%29",
     "/api/game?start=E8&start=E7&seed=-1",
-    "/api/game?start=x^9999999999999999999999+y",
     "/api/game?start=" + "(" * 500 + "x" + ")" * 500,
-    "/api/game?start=" + "%2B".join(f"x^{k}*y^{600 - k}" for k in range(1, 120)),
     "/api/game?start=" + "x" * 7000,
-    "/api/game?start=E8&moves=" + "01.0," * 400,
-    "/api/hint?start=random(dim=10,points=200,max=900)",
     "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
     "/api/score?start=random(dim=10,points=200,max=900)",
     "/api/score?start=random(dim=7,points=30,max=60)&seat=both&moves=01.0,23.2&named=03",
@@ -113,7 +107,6 @@ HOSTILE = [
     "/api/score?page=learn&start=E6",
     "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
     "/api/game?start=random(dim=9,points=1024,max=5)",
-    "/api/game?start=E8&opponent=models/../../secret.txt",
     "/api/picture.svg?start=E8&form=%00",
     "/api/nothing",
 ]
@@ -121,7 +114,7 @@ HOSTILE = [
 
 def test_hostile_requests_are_refused_in_one_line(served):
     draw = random.Random(3)
-    noise = ["".join(draw.choices(string.printable, k=60)).encode() for _ in range(30)]
+    noise = ["".join(draw.choices(string.printable, k=60)).encode() for _ in range(15)]
     quoted = ["".join(f"%{byte:02x}" for byte in text) for text in noise]
     for path in [*HOSTILE, *(f"/api/game?start={text}" for text in quoted)]:
         status, text = served.get(path)

@@ -220,11 +220,13 @@ def about(content: dict[str, Any]) -> list[str]:
 def section(content: dict[str, Any], rates: Collection[str] = ("environment",)) -> str:
     """Return the text between the marks; `--print` shows the tables of all rates."""
     lines = about(content)
+    if len(rates) == 1:  # larger positions and sizes in between are left to `--print`
+        left_out = 16, 16_384, 65_536
+        cases = [c for c in content["cases"] if c["points"] <= 20 and c["games"] not in left_out]
+        content = {**content, "cases": cases}
     lines += three_rates(content)
-    # Larger positions are left to `--print`.
-    usual = [case for case in content["cases"] if case["points"] <= 20 or len(rates) > 1]
     for rate in rates:
-        lines += table({**content, "cases": usual}, rate)
+        lines += table(content, rate)
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -35,7 +35,7 @@ def add_serve(commands: Any) -> None:
     )
     add = command.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add("--port", type=int, default=8000, help="0 takes any free one (default 8000)")
+    add("--port", type=int, default=8000, help="port, 0 for any free one (default 8000)")
     add("--models", type=Path, metavar="FOLDER", help="offer models below this folder as players")
     text = "processes for moves (default: one a core, 4 at most); half as many more search"
     add("--workers", type=int, help=text)

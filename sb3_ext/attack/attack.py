@@ -45,7 +45,7 @@ _PROBES = 256
 
 
 class Attack(Job[AttackConfig]):
-    """Attack one player; the command line gives ``player`` and ``role``."""
+    """Measure a player against the opponents that are hardest for it."""
 
     name = "attack"
     about = __doc__ or ""
@@ -53,7 +53,7 @@ class Attack(Job[AttackConfig]):
 examples:
   python -m sb3_ext.attack zeillinger                   trained agents against a host
   python -m sb3_ext.attack choose_first                 trained hosts against an agent
-  python -m sb3_ext.attack random --role host a name that both seats have
+  python -m sb3_ext.attack random --role host           a name that exists in both seats
   python -m sb3_ext.attack taught --role host --parts exact --actors 8
 """
     Config = AttackConfig
@@ -81,8 +81,14 @@ examples:
         """Adds the player and what is done to it."""
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
-        add("--role", choices=("host", "agent"), help="seat of the player, if both have the name")
-        add("--parts", nargs="+", default=PARTS, choices=PARTS, help="parts (default: all)")
+        add("--role", choices=("host", "agent"), help="seat, if the name exists in both")
+        add(
+            "--parts",
+            nargs="+",
+            default=PARTS,
+            choices=PARTS,
+            help="parts of the attack (default: all)",
+        )
         add_options(parser, "--starts", "--actors")
 
     @classmethod

@@ -19,7 +19,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": 0,
         "help": "processes on a Ray cluster that share the work, one thread each (default 0: none)",
     },
-    "--no-progress": {"action": "store_true", "help": "print no progress"},
+    "--no-progress": {"action": "store_true", "help": "do not print progress"},
     "--set": {
         "action": "append",
         "default": [],
@@ -42,7 +42,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--threads": {
         "type": int,
         "default": 1,
-        "help": "threads of torch (default 1; more slow small networks down)",
+        "help": "threads of PyTorch (default 1; more are slower for small networks)",
     },
 }
 

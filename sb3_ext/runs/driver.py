@@ -232,7 +232,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
         text = "resume the run in this folder"
         parser.add_argument("--resume", type=Path, metavar="FOLDER", help=text)
     parser.add_argument(
-        "--dry-run", action="store_true", help="build everything and print what it is"
+        "--dry-run", action="store_true", help="build everything, print it and stop"
     )
     return parser
 

@@ -44,14 +44,14 @@ PIECE = 1024
 
 
 class Teach(Job[TeachConfig]):
-    """Solves and teaches, round by round."""
+    """Solve positions and teach them to a player, round by round."""
 
     name = "teach"
     about = __doc__ or ""
     examples = """\
 examples:
   python -m sb3_ext.teach --config host --out runs/host
-  python -m sb3_ext.teach --config small --set updates=0 --out runs/data    positions alone
+  python -m sb3_ext.teach --config small --set updates=0 --out runs/data    only solve positions
   python -m sb3_ext.teach --config agent --actors 8                         labels on a cluster
 """
     Config = TeachConfig

@@ -1,4 +1,4 @@
-"""A saved player as a folder for the Hugging Face Hub: weights, description, model card.
+"""Write a saved player as a folder for the Hugging Face Hub: weights, description, card.
 
 The card shows figures of the scoreboard, measured from the written folder.
 ``hf upload USER/NAME FOLDER`` sends it, see docs/scoreboard.md.

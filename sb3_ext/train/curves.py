@@ -76,7 +76,8 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
 def main(arguments: Sequence[str]) -> int:
     """Writes the plot; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = OneLineParser(
-        prog="python -m sb3_ext curves", description="Learning curves of runs: rho over updates."
+        prog="python -m sb3_ext curves",
+        description="Draw the learning curves of runs: rho over updates.",
     )
     add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")

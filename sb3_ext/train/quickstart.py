@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
     add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
     add("--seed", type=int, default=0, help="seed of the run (default 0)")
-    add("--games", type=int, default=10_000, help="games per cell of the table")
+    add("--games", type=int, default=10_000, help="games of each pairing in the table")
     add("--out", type=Path, default=Path("runs/quickstart"), help="folder for the results")
     add_options(parser, "--threads", "--no-progress")
     args = parser.parse_args(arguments)

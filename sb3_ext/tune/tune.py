@@ -164,7 +164,7 @@ def counts(trial: FrozenTrial) -> bool:
 
 
 class Tune(Job[StudyConfig]):
-    """One study, or one worker of it."""
+    """Search hyperparameters: run a study, or one worker of it."""
 
     name = "tune"
     about = __doc__ or ""

@@ -30,7 +30,7 @@ class TwoPlayer(Job[TrainerConfig]):
     """The output of a run of `HostAgentTrainer`."""
 
     name = "two_player"
-    about = "Trains a host and an agent against each other."
+    about = "Train a host and an agent against each other."
     Config = TrainerConfig
     shared = ("--set", "--stop", "--no-progress")
     may_change = frozenset(("training.steps", "logging", "checkpoint", "compute"))
@@ -59,10 +59,10 @@ class TwoPlayer(Job[TrainerConfig]):
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Adds what is short for some keys of the configuration."""
         add = parser.add_argument
-        add("--steps", type=int, help="another value for training.steps")
+        add("--steps", type=int, help="set training.steps")
         text = "start from the networks of a run's folder"
         add("--init-from", type=Path, metavar="FOLDER", help=text)
-        add("--smoke", action="store_true", help="a few steps of everything, in seconds")
+        add("--smoke", action="store_true", help="run a few steps of every part, in seconds")
         add_options(parser, "--starts")
 
     @classmethod

@@ -113,7 +113,7 @@ class League(Job[LeagueConfig]):
     """
 
     name = "population"
-    about = "Trains several hosts and agents, which play each other's earlier versions."
+    about = "Train several hosts and agents that play each other's earlier versions."
     Config = LeagueConfig
     rules = ("max_seconds", "until")
     shared = ("--set", "--stop", "--no-progress", "--actors", "--starts")

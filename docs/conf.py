@@ -37,6 +37,7 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "resgym"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {"navigation_with_keys": True}
 copybutton_exclude = ".linenos, .gp, .go"
 

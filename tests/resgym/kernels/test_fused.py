@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from resgym.game import GameSpec, devices
+from resgym.functional import starts
+from resgym.game import GameSpec, GameState, devices, move
 from resgym.game.rules import observe_points
-from resgym.game.state import state_from_points
 from resgym.kernels import resolve_backend
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, row_bytes
-from tests.resgym.kernels.operations import check_memory_and_no_games
 from tests.resgym.kernels.steps import pair, play_both, play_overflows, refuse_steps
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -63,8 +62,23 @@ only_numba = pytest.mark.skipif(INTERPRETED, reason="Triton has steps and starts
 
 
 @only_numba
-def test_memory_and_no_games():
-    check_memory_and_no_games("numba")
+def test_moves_in_any_memory_of_no_games_and_of_axes_outside():
+    spec = GameSpec(3, 6)
+    numba, state = resolve_backend("numba", torch.device("cpu"), spec), starts(spec, 16, seed=7)
+    expanded = GameState(state.points[:1].expand(16, -1, -1), state.count[:1].expand(16))
+    strided = GameState(state.points.mT.contiguous().mT, state.count.repeat(2, 1).t()[:, 0])
+    coords = torch.ones(3, 16, dtype=torch.bool).t()
+    axis = torch.tensor([[0, 9], [1, 9]]).repeat(8, 1)[:, 0]
+    for each in (strided, expanded):
+        (expected, _), (found, _) = (play(each, coords, axis, spec) for play in (move, numba.move))
+        assert torch.equal(expected.points, found.points)
+        assert torch.equal(expected.count, found.count)
+    after, overflow = numba.move(state.select(slice(0, 0)), coords[:0], axis[:0], spec)
+    assert (*after.points.shape, *overflow.shape) == (0, 6, 3, 0)
+    for outside in (-1, 3):
+        axis[1] = outside
+        with pytest.raises(IndexError, match=rf"axis must be in 0\.\.2, got {outside}"):
+            numba.move(state, coords, axis, spec)
 
 
 @pytest.mark.usefixtures("only_fused")
@@ -135,16 +149,6 @@ def test_opponents_that_are_asked(env_id, opponent, mode, invalid_action):
     seen = play_both(env_id, max_episode_steps=4, **options)
     assert seen["terminated"] + seen["truncated"] > 20
     play_both(env_id, 40, True, invalid_action=invalid_action, max_episode_steps=5, **options)
-
-
-@only_numba
-@pytest.mark.parametrize("axis", [-1, 3])
-def test_an_axis_outside(axis):
-    spec = GameSpec(3, 4)
-    state = state_from_points([[(2, 0, 0), (0, 3, 0)]] * 2, spec)
-    numba = resolve_backend("numba", torch.device("cpu"), spec)
-    with pytest.raises(IndexError, match=rf"axis must be in 0\.\.2, got {axis}"):
-        numba.move(state, torch.ones(2, 3, dtype=torch.bool), torch.tensor([0, axis]), spec)
 
 
 @pytest.mark.usefixtures("only_fused")

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from resgym.game import GameSpec, Stream, action_axes, host_action_table, random_starts
+from resgym.game import GameSpec, RowRandom, Stream, action_axes, host_action_table, random_starts
 from resgym.players import make_agent, make_host
-from tests.resgym.kernels.operations import rows
 
 NUM_GAMES = 20_000
+ROW = torch.arange(NUM_GAMES)
+RNG = RowRandom.for_episode(ROW, ROW * 0).at(ROW * 0, Stream.HOST)
 
 
 def _assert_uniform(counts):
@@ -21,10 +22,9 @@ def _assert_uniform(counts):
 @pytest.mark.parametrize("dimension", [2, 4])
 @pytest.mark.parametrize("name", ["random", "random_pair"])
 def test_random_hosts_are_uniform_over_their_sets(name, dimension):
-    rng = rows(NUM_GAMES, 0, Stream.HOST)
-    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
+    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), RNG.split(1))
     sets = action_axes(dimension)
-    counts = make_host(name).act(state, None, rng).bincount(minlength=len(sets))
+    counts = make_host(name).act(state, None, RNG).bincount(minlength=len(sets))
     assert len(counts) == len(sets)
     allowed = torch.tensor([name == "random" or len(axes) == 2 for axes in sets])
     assert int(counts[~allowed].sum()) == 0
@@ -33,11 +33,10 @@ def test_random_hosts_are_uniform_over_their_sets(name, dimension):
 
 @pytest.mark.parametrize("dimension", [3])
 def test_random_agent_is_uniform_over_the_hosts_set(dimension):
-    rng = rows(NUM_GAMES, 0, Stream.HOST)
-    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
+    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), RNG.split(1))
     table = host_action_table(dimension)
     for action in range(0, len(table), 3):
         coords = table[action].expand(NUM_GAMES, dimension)
-        counts = make_agent("random").act(state, coords, rng).bincount(minlength=dimension)
+        counts = make_agent("random").act(state, coords, RNG).bincount(minlength=dimension)
         assert int(counts[~table[action]].sum()) == 0
         _assert_uniform(counts[table[action]])

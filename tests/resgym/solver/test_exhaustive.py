@@ -47,4 +47,5 @@ def test_values_and_optimal_sets(objective, dimension, share):
     least, found = costs.min(1, keepdims=True), hasty.min(1, keepdims=True)
     assert (found[told] == least[told]).all()
     assert ((hasty == found)[told] == (costs == least)[told]).all()
+    assert (hasty <= costs)[told].all()
     assert told.any()

@@ -224,12 +224,8 @@ _COMMANDS = {
         _solve,
         "solver.solve:solve",
         f"start --objective --max-depth --time-limit --agent --host --certificate{_TREE}",
-        {
-            **_FILES,
-            "--agent": {"help": "find the shortest game against this agent"},
-            "--host": {"help": "find the longest game of this host"},
-            "--certificate": _file(".jsonl") | {"help": "write a proof to this file: .jsonl"},
-        },
+        _FILES
+        | {"--certificate": _file(".jsonl") | {"help": "write a proof to this file: .jsonl"}},
     ),
     "certificate": _Command(
         "check a proof that solve has written, and show the tree that it proves",
@@ -278,8 +274,8 @@ _HELP = {
     "certificate": "a file that solve --certificate has written",
     "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
     "action": "add MODEL: measure a player first; check FILE: measure a file's players again",
-    "host": "a host: {hosts}, or a saved model's path",
-    "agent": "an agent: {agents}, or a saved model's path",
+    "host": "a host: {hosts}, or a saved model's path; solve: find its longest game",
+    "agent": "an agent: {agents}, or a saved model's path; solve: its shortest game",
     "hosts": "hosts: {hosts}, or saved models' paths",
     "agents": "agents: {agents}, or saved models' paths",
     "as": "your seat",

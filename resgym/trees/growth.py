@@ -17,6 +17,7 @@ from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
 from resgym.trees.invariants import tree_invariants
+from resgym.trees.surface import surface_graph
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
 
@@ -41,6 +42,7 @@ class ResolutionTree(ChartTree):
     divisors = tree_divisors
     fan = tree_fan
     invariants = tree_invariants
+    surface_graph = surface_graph
     log_canonical_threshold = log_canonical_threshold
 
     to_text = tree_to_text

@@ -256,7 +256,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
     if given and {*prune(given)} != {*points}:
         raise ValueError(f"polynomial must have the monomials of the tree, got {polynomial}")
     rays = sorted({ray for cone in chart_rays(tree) for ray in cone})
-    facets = {ray: order for ray in rays if (order := _facet(ray, points)[0])}
+    facets = {ray: order for ray in rays if (order := facet_size(ray, points)[0])}
     behind: dict[Factor, tuple[Ray, ...]] = {(1, 1): ()}
     for ray, order in facets.items():
         common = math.gcd(order, sum(ray))
@@ -303,7 +303,7 @@ def _check_face(cell: Cell, terms: Mapping[Point, Any], variables: Sequence[str]
         raise ValueError(f"polynomial must be nondegenerate, got one degenerate on the face {face}")
 
 
-def _facet(ray: Ray, points: Sequence[Sequence[int]]) -> tuple[int, int]:
+def facet_size(ray: Ray, points: Sequence[Sequence[int]]) -> tuple[int, int]:
     """Return N and the volume of the facet with a normal, or zeros where it has smaller dimension.
 
     The facet is projected along the axes on which the normal is 0.
@@ -322,7 +322,7 @@ def _monodromy(rays: Sequence[Ray], points: Sequence[Ray]) -> MonodromyZeta:
         inside = [[p[a] for a in axes] for p in points if sum(p) == sum(p[a] for a in axes)]
         normals = {tuple(r[a] for a in axes) for r in rays if all(r[a] for a in axes)}
         for normal in {tuple(x // math.gcd(*each) for x in each) for each in normals if inside}:
-            order, size = _facet(normal, inside)
+            order, size = facet_size(normal, inside)
             powers[order] -= (-1) ** len(axes) * size
     return MonodromyZeta(sorted(pair for pair in powers.items() if all(pair)))
 

@@ -20,14 +20,14 @@ def volume(points: Iterable[Sequence[int]]) -> int:
     The points are placed one by one, and each adds the simplices over the facets that it sees.
     """
     vectors = sorted({(1, *point) for point in points})
-    start, total = _eliminate(vectors)
+    start, total = eliminate(vectors)
     n = len(vectors[0]) - 1
     if len(start) <= n:
         return 0
     centre = tuple(map(sum, zip(*start, strict=True)))
 
     def side(facet: Sequence[Vector], vector: Vector) -> int:
-        found, size = _eliminate([*facet, vector])
+        found, size = eliminate([*facet, vector])
         return size if len(found) > n else 0
 
     facets = {facet: side(facet, centre) for facet in combinations(start, n)}
@@ -46,7 +46,7 @@ def volume(points: Iterable[Sequence[int]]) -> int:
     return total
 
 
-def _eliminate(vectors: Iterable[Vector]) -> tuple[list[Vector], int]:
+def eliminate(vectors: Iterable[Vector]) -> tuple[list[Vector], int]:
     """Return the vectors that do not depend on earlier ones, and their determinant if it exists.
 
     This is Bareiss's elimination, which stays in the integers.

@@ -1,0 +1,131 @@
+"""Resolution graphs of surfaces: lists of the literature, and Laufer's formula."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+import resgym
+from resgym.trees.lattice import eliminate
+from tests.resgym.trees.test_invariants import NAMES
+
+DOLGACHEV = {
+    **{"E12": (2, 3, 7), "E13": (2, 4, 5), "E14": (3, 3, 4), "Z11": (2, 3, 8), "Z12": (2, 4, 6)},
+    **{"Z13": (3, 3, 5), "Q10": (2, 3, 9), "Q11": (2, 4, 7), "Q12": (3, 3, 6), "W12": (2, 5, 5)},
+    **{"W13": (3, 4, 4), "S11": (2, 5, 6), "S12": (3, 4, 5), "U12": (4, 4, 4)},
+}
+
+
+def grown(start, host="spivakovsky"):
+    return resgym.resolution_tree(start, host, max_depth=1000)
+
+
+def degrees(graph):
+    return sorted(sum(place in edge for edge in graph.edges) for place in range(len(graph.curves)))
+
+
+@pytest.mark.parametrize("name", resgym.singularity_names())
+def test_simple_singularities_have_dynkin_diagrams(name):
+    graph = grown(name).surface_graph()
+    letter, n = name[0], int(name[1:])
+    assert [curve[1:] for curve in graph.curves] == [(-2, 0)] * n
+    assert len(graph.edges) == n - 1
+    assert max(degrees(graph)) <= (2 if letter == "A" else 3)
+    determinant = abs(eliminate(map(tuple, graph.matrix()))[1])
+    assert determinant == {"A": n + 1, "D": 4, "E": 9 - n}[letter]
+    assert grown(name, "zeillinger").surface_graph() == graph
+    assert len(grown(name).surface_graph(minimal=False).curves) >= n
+
+
+@pytest.mark.parametrize("name", DOLGACHEV)
+def test_exceptional_singularities_have_dolgachev_numbers(name):
+    graph = grown(name).surface_graph()
+    assert sorted(curve.self_intersection for curve in graph.curves) == sorted(
+        [-1, *(-number for number in DOLGACHEV[name])]
+    )
+    assert degrees(graph) == [1, 1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("start", "curves", "edges"),
+    [
+        ("T3,3,3", [(-3, 1)], 0),
+        ("T2,4,4", [(-2, 1)], 0),
+        ("T2,3,6", [(-1, 1)], 0),
+        ("T3,4,5", [(-4, 0), (-3, 0), (-2, 0)], 3),
+        ("T2,3,7", [(-5, 0), (-1, 0)], 2),
+        ("x^5+y^5+z^5", [(-5, 6)], 0),
+        ("x*y+z^4", [(-2, 0)] * 3, 2),
+        ("x+y^2+z^3", [], 0),
+    ],
+)
+def test_other_graphs(start, curves, edges):
+    graph = grown(start).surface_graph()
+    assert sorted(curve[1:] for curve in graph.curves) == curves
+    assert len(graph.edges) == edges
+
+
+def canonical_square(graph):
+    """K^2 by adjunction: the product of K with every curve is known."""
+    known = [2 * genus - 2 - number for _, number, genus in graph.curves]
+    rows = [[*map(Fraction, row), value] for row, value in zip(graph.matrix(), known, strict=True)]
+    for i, row in enumerate(rows):  # the matrix is definite, so no pivot is 0
+        row[:] = [entry / row[i] for entry in row]
+        for other in rows:
+            if other is not row:
+                other[:] = [a - other[i] * b for a, b in zip(other, row, strict=True)]
+    return sum(value * row[-1] for value, row in zip(known, rows, strict=True))
+
+
+def assert_laufer(start, host="spivakovsky"):
+    tree = grown(start, host)
+    found = tree.invariants()
+    genus = sum(number for a, number in found.spectrum.items() if a <= 1)
+    for minimal in (True, False):
+        graph = tree.surface_graph(minimal)
+        euler = sum(2 - 2 * curve.genus for curve in graph.curves) - len(graph.edges)
+        if not graph.curves:
+            euler = 1  # a smooth point
+        assert found.milnor_number + 1 == euler + canonical_square(graph) + 12 * genus
+
+
+def random_isolated(number, seed=0):
+    generator = random.Random(seed)
+    while number:
+        points = {tuple(generator.randint(0, 5) for _ in range(3)) for _ in range(6)}
+        if all(map(any, points)) and grown([*points]).invariants().isolated:
+            number -= 1
+            yield [*points]
+
+
+@pytest.mark.parametrize("name", ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9"])
+def test_laufers_formula(name):
+    assert_laufer(name)
+
+
+def test_laufers_formula_on_random_surfaces():
+    for points in random_isolated(3):
+        assert_laufer(points)
+
+
+@pytest.mark.long
+def test_laufers_formula_on_many_surfaces():
+    for name in [*NAMES, "T3,3,3", "T2,4,5", "T4,5,6", "T3,4,5", "T2,3,7"]:
+        assert_laufer(name)
+        assert_laufer(name, "zeillinger")
+    for points in random_isolated(250, seed=1):
+        assert_laufer(points)
+
+
+def test_graphs_are_written_and_refused():
+    graph = grown("T2,3,7").surface_graph()
+    assert graph.matrix() == [[-5, 2], [2, -1]]
+    assert graph.to_dot().count("c0 -- c1;") == 2
+    assert '[label="-3, g = 1"]' in grown("T3,3,3").surface_graph().to_dot()
+    assert str(graph).splitlines()[1].split() == [*"0", "(3,", "2,", "1)", "-5", *"0", "1,", *"1"]
+    with pytest.raises(ValueError, match=r"^tree must have 3 variables, got 2$"):
+        grown("x^2+y^3").surface_graph()
+    with pytest.raises(ValueError, match=r"^singularity must be isolated: along y 1 partial"):
+        grown("x^2*y+z^3").surface_graph()

@@ -51,7 +51,7 @@ class Divisors(Table, tuple[Divisor, ...]):
     def table_rows(self) -> Rows:
         """See `Table`."""
         rows = [[*map(str, each[:4])] for each in self]
-        return [("ray", "multiplicity", "log discrepancy", "pole"), *rows]
+        return [("ray", "multiplicity", "log discrepancy", "candidate pole"), *rows]
 
 
 def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:

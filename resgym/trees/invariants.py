@@ -220,7 +220,7 @@ class Invariants(Table):
             if isinstance(value, dict):
                 value = [f"{k} ({n} times)" if n in range(2, MOST) else k for k, n in value.items()]
             text = ", ".join(value) if isinstance(value, list) else str(value)
-            found.append((name.replace("_", " "), text or "none"))
+            found.append((_NAMES.get(name, name.replace("_", " ")), text or "none"))
         return found
 
     def __str__(self) -> str:
@@ -231,6 +231,15 @@ _SHOWN = (
     *("log_canonical_threshold", "zeta", "poles", "candidates", "monodromy", "euler_number"),
     *("isolated", "milnor_number", "eigenvalues", "spectrum", "jumping_numbers"),
 )
+
+
+_NAMES = {
+    "zeta": "topological zeta function at 0",
+    "monodromy": "zeta function of the monodromy",
+    "euler_number": "Euler number of the Milnor fibre",
+    "eigenvalues": "a of the eigenvalues exp(2 pi i a)",
+    "jumping_numbers": "jumping numbers below 1",
+}
 
 
 def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:

@@ -7,6 +7,7 @@ with one call of the fixed player per level.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -45,6 +46,7 @@ class _Graph:
 
     def __init__(self, position: Exponents, player: Any, role: Role, limits: Limits) -> None:
         self.seat, self.limits = Seat(player, role, position), limits
+        limits.started = time.perf_counter()  # not when the player was loaded
         if own_attribute(self.seat.player, "draws"):
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self._reduces = own_attribute(self.seat.player, "invariant") == "scale"

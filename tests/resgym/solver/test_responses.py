@@ -1,11 +1,13 @@
 """Best responses against fixed players, found again by exhaustive search."""
 
 import math
+import time
 
 import pytest
 import torch
 
 from resgym.game.actions import action_axes
+from resgym.players.registry import resolve_player
 from resgym.polynomials.singularities import random_family, singularity
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
@@ -129,3 +131,16 @@ def test_players_that_draw_are_refused():
             solve("E8", **seat)
     with pytest.raises(ValueError, match=r"^objective must be "):
         solve("E6", "leaves", agent="choose_first")
+
+
+def test_loading_a_player_takes_none_of_the_time(monkeypatch):
+    late, clock = [], time.perf_counter
+
+    def slow(*arguments):
+        late.append(1000)
+        return resolve_player(*arguments)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(late))
+    monkeypatch.setattr("resgym.players.seats.resolve_player", slow)
+    assert solve("E8", host="zeillinger", time_limit=100).value == 13
+    assert late

@@ -21,7 +21,7 @@ from itertools import chain, combinations, groupby, islice, permutations, produc
 from math import gcd, inf
 
 N, AXES = "(0|[1-9][0-9]{0,99})", r"\[[0-9](,[0-9])*\]"
-POINTS = rf"\[\[{N}(,{N}){{0,9}}\](,\[{N}(,{N}){{0,9}}\]){{0,999}}\]"
+POINTS = rf"\[\[{N}(,{N}){{0,9}}\](,\[{N}(,{N}){{0,9}}\]){{0,299}}\]"
 START = rf'{{"start":{POINTS},"objective":"(depth|nodes|leaves)"(,"least":{N})?(,"most":{N})?}}'
 CLAIM = rf'{{"points":{POINTS},("most":{N},"set":{AXES}|"least":{N}(,"replies":{AXES})?)}}'
 
@@ -32,8 +32,8 @@ def form(points):
     axes = [[x - least for x in axis] for axis in zip(*kept) for least in [min(axis)]]
     scale = gcd(*chain(*axes)) or 1
     axes = sorted(([x // scale for x in axis] for axis in axes if any(axis)), key=sorted)
-    tied = [islice(permutations(group), 5040) for _, group in groupby(axes, key=sorted)]
-    return min(tuple(sorted(zip(*chain(*order)))) for order in islice(product(*tied), 5040))
+    tied = [islice(permutations(group), 720) for _, group in groupby(axes, key=sorted)]
+    return min(tuple(sorted(zip(*chain(*order)))) for order in islice(product(*tied), 720))
 
 
 def steps(edges):

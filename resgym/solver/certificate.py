@@ -30,7 +30,7 @@ Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]
 Needs = tuple[dict[str, Any], list[Aim]]
 
-ORDERS = 5040
+ORDERS = 720
 """Orders of axes in which a position is looked for in the table if one does not suffice."""
 
 LONGEST = 2_000_000
@@ -100,7 +100,7 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
 def _line(pattern: str, data: dict[str, Any]) -> str:
     line = json.dumps(data, separators=(",", ":"))
     if not re.fullmatch(pattern, line):
-        raise ValueError("a certificate has at most 1,000 points with coordinates below 10^100")
+        raise ValueError("a certificate has at most 300 points with coordinates below 10^100")
     return line + "\n"
 
 

@@ -95,7 +95,11 @@ DICTIONARIES = ("QRDQN", "A2C", "MaskablePPO")
 
 @pytest.mark.parametrize(
     ("name", "world"),
-    [*((name, "toy") for name in CASES), ("QRDQN", HOST), ("MaskablePPO", AGENT)],
+    [
+        *((name, "toy") for name in CASES),
+        pytest.param("QRDQN", HOST, marks=pytest.mark.long),
+        pytest.param("MaskablePPO", AGENT, marks=pytest.mark.long),
+    ],
 )
 def test_it_is_learned(name, world):
     before, after = trained(name, name in DICTIONARIES if world == "toy" else world)

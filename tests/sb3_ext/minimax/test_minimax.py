@@ -113,6 +113,7 @@ def test_the_host_learns_to_win_against_every_agent_without_the_solver(monkeypat
     assert held_up(model) == 0
 
 
+@pytest.mark.long
 @pytest.mark.learning
 def test_a_host_that_hopes_for_the_best_answer_does_not_learn_it(monkeypatch):
     """The control: the same training with the answer that is best for the host."""

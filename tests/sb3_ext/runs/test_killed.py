@@ -63,13 +63,13 @@ def work(command: str, folder: Path, kill: str) -> int:
 
 
 PLANS = {
-    "train": ["step:3", "step:150,write:40", *points("step", 79, 8), *points("write", 80, 12)],
+    "train": ["step:3", "step:150,write:40", *points("step", 400, 8), *points("write", 120, 12)],
     "two_player": [
-        *("step:6,write:9", "write:201", *points("step", 13, 6), *points("write", 130, 10))
+        *("step:6,write:9", "write:170", *points("step", 13, 6), *points("write", 130, 10))
     ],
     "population": [
         *(f"write:{number}" for number in range(2, 200, 4)),
-        *map(",".join, zip(points("step", 25, 10), points("write", 100, 10), strict=True)),
+        *map(",".join, zip(points("step", 13, 10), points("write", 50, 10), strict=True)),
     ],
 }
 

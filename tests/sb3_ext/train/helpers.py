@@ -32,6 +32,7 @@ SMALL_RUN = (
     *("--checkpoint-updates", "10", "--save-freq", "104"),
     *("-params", "n_envs:8", "learning_starts:64", "batch_size:16"),
     *("buffer_size:1000", "policy_kwargs:{net_arch: [16]}", "learning_rate:0.01"),
+    "env_kwargs:{opponent: choose_first, reward: step, max_num_points: 5, max_episode_steps: 20}",
 )
 """Arguments of a short run of `train`, without its folder."""
 

@@ -36,7 +36,7 @@ SCHEDULED = (
 )
 VARIANTS = {
     "interleaved": lambda: tiny(
-        *SCHEDULED, "roles.host.callbacks=[{callback: action_counts, every: {updates: 9}}]"
+        *SCHEDULED, "roles.host.callbacks=[{callback: action_counts, every: {updates: 20}}]"
     ),
     "turns, each anew": lambda: tiny(
         *SCHEDULED, "training.updates={period: 4, agent: [0, 2], host: [2, 4], fresh: true}"

@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+
+from resgym.benchmark import load, tasks
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = sorted((*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md"), DOCS / "environments.md"))
@@ -14,6 +17,8 @@ LESS = {"model.learn(60_000)": "model.learn(3_000)", "games=2_000": "games=100",
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    # A few positions of each task of the scoreboard.
+    monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(4)))
     names = {"__name__": "__main__"}
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|{code-cell} python3)\n(.*?)```", text, re.DOTALL)

@@ -234,7 +234,6 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["-conf", ""], "conf-file: there is no file ''"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
-        (["--resume", "nowhere"], "resume: must be the folder of a run"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
         (["--resume", "."], "resume: must be the folder of a run, but . has no */args.yml"),
         (["--resume", ".", "--init-from", "."], "not allowed with argument --resume"),

@@ -30,6 +30,12 @@ def output_file(path: str | os.PathLike[str], endings: Collection[str], name: st
     return target
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes left of `write_file`; no other process may be writing there."""
+    for left in folder.rglob(f"*.{'[0-9a-f]' * 16}.tmp"):
+        left.unlink()
+
+
 def write_file(path: Path, content: str | bytes) -> None:
     """Replace a file atomically: at any time it holds the old or the new content.
 

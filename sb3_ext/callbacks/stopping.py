@@ -59,8 +59,7 @@ class ByConditions(BaseCallback, KVWriter):
             self.logger.output_formats.remove(self)
 
     def _on_step(self) -> bool:
-        updates, transitions = num_updates(self.model), self.model.num_timesteps
-        self.observe({"transitions": transitions, "updates": updates})
+        self.observe({"transitions": self.model.num_timesteps, "updates": num_updates(self.model)})
         return True
 
     def _states(self) -> list[dict[str, Any]]:

@@ -227,12 +227,12 @@ def read_checkpoint(
         reasons_now = [each for each in ranks.exchange(reason) if each is not None]
         if not reasons_now:
             for each in reasons:
-                text = f"{each}; using {candidate} instead"
-                warnings.warn(text, CheckpointWarning, stacklevel=2)
+                warnings.warn(f"{each}; using {candidate} instead", CheckpointWarning, stacklevel=2)
             return candidate, state
         reasons += reasons_now
-    nothing = f"{path}: no checkpoint here ({MANIFEST} is missing)"
-    raise CheckpointError("; ".join(reasons) or nothing)
+    raise CheckpointError(
+        "; ".join(reasons) or f"{path}: no checkpoint here ({MANIFEST} is missing)"
+    )
 
 
 def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:

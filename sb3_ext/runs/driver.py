@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import yaml
 
 from resgym.cli import OneLineParser
+from resgym.files import remove_unfinished
 from resgym.trust import add_trust, command_line
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile, read_mapping
@@ -35,9 +36,6 @@ from sb3_ext.runs.files import RunFolder, going_on_without, provenance
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
-
-OWN = (".lock", "config.yml.*.tmp")
-"""What may be in a folder before a run: the lock, and what a kill left of the first file."""
 
 
 class Used(NamedTuple):
@@ -287,10 +285,8 @@ class _Driver:
         self._save()
         print(self.job.report())
         if self.reason:
-            again = f"the same command continues in {self.place}"
-            if self.job.resumes:
-                again = f"--resume {self.place} continues there"
-            print(f"{self.job.name} ends: {self.reason}; {again}")
+            again = "--resume" if self.job.resumes else "the same command with --out"
+            print(f"{self.job.name} ends: {self.reason}; {again} {self.place} continues there")
         return self.code
 
     def __call__(self, used: Used, *, exact: bool = True, **metrics: float) -> bool:
@@ -316,12 +312,18 @@ class _Driver:
                     f"out: {self.place} already contains a run; expected another folder, or "
                     f"--resume {self.place}"
                 )
-            what = f"out: {self.place} holds a run with"
-            refuse_another(read_mapping(path), about, job.may_change, what)
-        elif job.alone and not all(any(map(each.match, OWN)) for each in self.place.iterdir()):
+            refuse_another(
+                read_mapping(path), about, job.may_change, f"out: {self.place} holds a run with"
+            )
+        elif job.alone and any(
+            not each.name.startswith((".lock", "config.yml."))  # which a killed process left
+            for each in self.place.iterdir()
+        ):
             raise ConfigError(
                 f"out: got {self.place}, which contains other files; expected a new folder"
             )
+        if job.alone:
+            remove_unfinished(self.place)
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
             job.state = parts

@@ -218,7 +218,7 @@ class RunFolder:
         """Appends a line of JSON."""
         file = self.path / name
         with going_on_without("line", file), file.open("a", encoding="utf-8") as opened:
-            opened.write(json.dumps(entry) + "\n")
+            print(json.dumps(entry), file=opened)
 
     def keep_lines_until(self, name: str, step: int) -> None:
         """Drops the lines of later steps, and what a crash left of a last line."""

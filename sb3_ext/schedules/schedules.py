@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, get_args
 
@@ -192,7 +192,7 @@ class Chained(Schedule):
         pairs = []
         for index, pair in enumerate(self.pieces):
             name = f"pieces[{index}]"
-            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise ValueError(f"{name} must be a pair (steps, schedule), got {pair!r}")
             pairs.append((pair[0], parse_schedule(pair[1], f"{name}.then", unit=self.unit)))
         self.pieces = pairs

@@ -20,6 +20,7 @@ import yaml
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import set_random_seed
 
+from resgym.files import remove_unfinished
 from resgym.trust import check_pickle, command_line, import_modules
 from sb3_ext.adapter.seam import num_updates
 from sb3_ext.callbacks.base import stop_training
@@ -77,6 +78,8 @@ def train(
         RunFolder(args.resume, "resume") if alone else nullcontext(),
         command_line(args.trust, args.conf_file),
     ):
+        if alone:
+            remove_unfinished(args.resume)
         if args.trained_agent:
             if not (args.trained_agent.endswith(".zip") and os.path.isfile(args.trained_agent)):
                 raise ValueError(f"trained-agent: got {args.trained_agent!r}; expected a .zip file")

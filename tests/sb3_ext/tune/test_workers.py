@@ -102,7 +102,7 @@ def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     first.send_signal(number)
     printed, told = first.communicate(timeout=60)
     assert first.returncode == 128 + number, told
-    assert "the same command continues" in printed
+    assert "the same command with --out" in printed
     assert "Traceback" not in told
     given_back, waiting = trials_of(folder)
     assert waiting.state is TrialState.WAITING

@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
-from itertools import islice, pairwise, zip_longest
-from pathlib import Path
+from functools import partial
+from itertools import islice, pairwise
 from typing import Annotated, Any
 
 import torch
@@ -41,44 +40,6 @@ class Mlp(nn.Sequential):
     """Layers in a row, with the width that they end in."""
 
     output_dim: int
-
-    def forward(self, x: Tensor) -> Tensor:
-        """From [N, I] to [N, O].
-
-        Without gradients a linear layer and its ReLU are one operation where that is faster, with
-        the same numbers up to rounding; not while somebody listens to a layer by hooks.
-        """
-        plain = x.dtype is torch.float32 and x.is_cpu and not torch.is_autocast_enabled("cpu")
-        plain = plain and not any(each._forward_hooks or each._forward_pre_hooks for each in self)
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or not plain or not fused():
-            return super().forward(x)  # type: ignore[no-any-return]
-        done = False
-        for layer, following in zip_longest(self, list(self)[1:]):
-            if type(layer) is nn.Linear and type(following) is nn.ReLU:
-                x, done = fused()(x, layer.weight, layer.bias, "relu", [], ""), True
-            elif done:  # this ReLU
-                done = False
-            else:
-                x = layer(x)
-        return x
-
-
-@cache
-def fused() -> Any:
-    """The operator of oneDNN for a linear layer with ReLU, on AMD's processors; else None.
-
-    PyTorch multiplies with MKL, which keeps to 256-bit instructions there. For 1,024 rows and 256
-    units oneDNN takes 0.87 of its time, for 40,000 rows and 96 units 0.81.
-    """
-    try:
-        if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
-            return None
-        operator = torch.ops.mkldnn._linear_pointwise.default
-        some = torch.zeros(2, 2)
-        operator(some, some, some[0], "relu", [], "")
-    except (AttributeError, OSError, RuntimeError, TypeError):  # no Linux, or another PyTorch
-        return None
-    return operator
 
 
 class ResidualBlock(nn.Module):

@@ -32,28 +32,6 @@ def test_layers_in_their_order(net_arch, names):
     assert body(torch.randn(7, 5)).shape == (7, body.output_dim)
 
 
-@pytest.mark.parametrize("operator", [True, False])
-@pytest.mark.parametrize("net_arch", [[64], [32, "ln", 16, 16], ["r8", 24], [40, "b", 8]])
-def test_without_gradients_the_numbers_are_the_same(monkeypatch, net_arch, operator):
-    if not operator:
-        monkeypatch.setattr("sb3_ext.networks.mlp.fused", lambda: None)
-    torch.manual_seed(3)
-    network = build_mlp(9, net_arch).eval()
-    x = torch.randn(70, 9)
-    with torch.no_grad():
-        found = network(x)
-    assert torch.allclose(found, network(x), rtol=1e-5, atol=1e-6)
-
-
-def test_hooks_of_layers_are_called_without_gradients():
-    network, seen = build_mlp(9, [16, 16]), []
-    for layer in (network[0], network[3]):
-        layer.register_forward_hook(lambda *given: seen.append(given[2].shape))
-    with torch.no_grad():
-        network(torch.randn(7, 9))
-    assert seen == [(7, 16), (7, 16)]
-
-
 def test_values_by_hand():
     network = build_mlp(2, [2])
     with torch.no_grad():

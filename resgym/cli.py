@@ -22,7 +22,8 @@ from resgym.web.command import add_serve
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
     """Return the arguments of a command that a function takes by name."""
-    return {k: v for k, v in vars(args).items() if k in signature(function).parameters}
+    names = signature(function).parameters
+    return {name: value for name, value in vars(args).items() if name in names}
 
 
 def _print(result: Any, as_json: bool, text: object = None) -> None:
@@ -215,7 +216,7 @@ _COMMANDS = {
         "grow the resolution tree of a host; write it as a page, a picture or LaTeX",
         _tree,
         "trees.growth:resolution_tree",
-        f"start --host --max-depth --max-nodes --smooth-stop --reposition --seed"
+        "start --host --max-depth --max-nodes --smooth-stop --reposition --seed"
         f" --invariants{_TREE}",
         _FILES | {"--invariants": {"action": "store_true"}},
     ),

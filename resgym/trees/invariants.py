@@ -231,8 +231,6 @@ _SHOWN = (
     *("log_canonical_threshold", "zeta", "poles", "candidates", "monodromy", "euler_number"),
     *("isolated", "milnor_number", "eigenvalues", "spectrum", "jumping_numbers"),
 )
-
-
 _NAMES = {
     "zeta": "topological zeta function at 0",
     "monodromy": "zeta function of the monodromy",

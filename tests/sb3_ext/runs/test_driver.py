@@ -130,7 +130,12 @@ def test_what_a_kill_leaves_goes_on(count, monkeypatch):
         broken.setattr(Count, "report", die)
         with pytest.raises(Killed):
             count("--stop", "max_updates=7")
+    left, own = count.out / "a.json.0123456789abcdef.tmp", count.out / "own.json.tmp"
+    left.touch()
+    own.touch()
     assert count() == (0, "7 to 10: 55\n")
+    assert not left.exists()
+    assert own.exists()
 
 
 def test_what_is_refused_is_one_line_and_leaves_nothing(count, tmp_path):

@@ -235,7 +235,10 @@ class TensorCollector:
 def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     shown, rewards, terminated, truncated, info = env.step_tensors(actions)
     episode = {"ended": info["_episode"], **info["episode"]} if "episode" in info else None
-    return shown, rewards, terminated, truncated, reached_observation(shown, info), episode
+    # A promise of the environment itself: a wrapper may change some rows alone.
+    whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
+    reached = info["final_obs"] if whole else reached_observation(shown, info)
+    return shown, rewards, terminated, truncated, reached, episode
 
 
 class Lazy(Sequence[Any]):

@@ -143,15 +143,18 @@ def epsilon_greedy(
         values: Action values `[B, A]`.
         legal: Legal actions `[B, A]` bool, or None.
         epsilon: Probability of a random action; 0 never explores and 1 always does.
-        generator: Source of B * (A + 1) uniform numbers, whatever epsilon is, on the device of
-            `values`.
+        generator: Source of as many random numbers, whatever epsilon is, on the device of `values`.
 
     Returns:
         Indices `[B]` int64.
     """
-    shape = (len(values), values.shape[1] + 1)
-    noise = torch.rand(shape, generator=generator, device=values.device)
-    return legal_argmax(torch.where(noise[:, :1] < epsilon, noise[:, 1:], values), legal)
+    own: Any = {"generator": generator, "device": values.device}
+    explores = torch.rand(len(values), **own) < epsilon
+    if legal is None:
+        drawn = torch.randint(values.shape[1], (len(values),), **own)
+    else:
+        drawn = legal_argmax(torch.rand(values.shape, **own), legal)
+    return torch.where(explores, drawn, legal_argmax(values, legal))
 
 
 def boltzmann(

@@ -2,8 +2,12 @@
 
 import copy
 
+import gymnasium
 import pytest
+import torch
+from gymnasium.vector import VectorWrapper
 
+import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
@@ -34,3 +38,26 @@ def test_collecting_outside_is_collecting_inside(dict_obs):
     assert outside.num_timesteps == inside.num_timesteps
     assert same(weights(inside), weights(outside))
     assert collector.version == outside.num_updates - 1  # of the weights that played last
+
+
+class OfEndedRows(VectorWrapper):
+    """`final_obs` of ended rows alone, as Gymnasium's own wrappers leave it."""
+
+    def step(self, actions):
+        *results, info = self.env.step(actions)
+        if "final_obs" in info:
+            ended = info["_final_obs"]
+            info["final_obs"] = torch.where(ended[:, None, None], info["final_obs"], torch.nan)
+        return (*results, info)
+
+
+def test_transitions_are_the_same_whether_final_obs_says_it_of_all_rows_or_not():
+    played = []
+    for wrap in (lambda env: env, OfEndedRows):
+        env = TensorVecEnv(wrap(gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=6)))
+        env.seed(1)
+        model = make_model(env)
+        played.append(collector_of(model, env, torch.Generator().manual_seed(0)).collect(12))
+    assert any(each.terminated.any() for each in played[0])
+    for one, other in zip(*played, strict=True):
+        assert torch.equal(one.next_observations, other.next_observations)

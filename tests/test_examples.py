@@ -9,6 +9,11 @@ import gymnasium
 import pytest
 import torch
 
+from resgym import benchmark, cli
+from resgym.benchmark import tasks
+from resgym.players import registry
+from resgym.scoreboard import read_rows
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -145,3 +150,15 @@ def test_own_job_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert "3 updates; rho" in capsys.readouterr().out
     assert run(["--resume", str(tmp_path / "run")]) == 0
     assert "4 updates; rho" in capsys.readouterr().out
+
+
+def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(registry._FACTORIES, "host", {})
+    few = benchmark.load("worst-20").select(torch.arange(4))
+    monkeypatch.setattr(tasks, "load", lambda part: few)
+    load("cleanrl_dqn").main(total_timesteps=3_000, learning_starts=500)
+    assert cli.main(["scoreboard", "add", "cleanrl_dqn", "--file", "rows.json"]) == 0
+    assert cli.main(["scoreboard", "check", "rows.json"]) == 0
+    (row,) = read_rows(tmp_path / "rows.json")
+    assert (row.player, row.task, row.reproduced) == ("cleanrl_dqn", "worst-20", True)

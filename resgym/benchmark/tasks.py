@@ -188,9 +188,20 @@ def evaluate(player: Any, task: str, *, name: str | None = None, **about: Any) -
     counts, scores, highest, details = measure(seated, data, asked)
     low, high = float(scores.mean()), float(highest.mean())
     half = 1.96 * float(scores.std()) / len(scores) ** 0.5
-    shown, found = player_name(player), (details, counts.tolist(), data.digest())
-    ends = (low - half, high + half)
-    return Result(name or shown, shown, task, low, high, ends, *found, resgym.__version__, **about)
+    shown = player_name(player)
+    return Result(
+        name or shown,
+        player if isinstance(player, str) else shown,
+        task,
+        low,
+        high,
+        (low - half, high + half),
+        details,
+        counts.tolist(),
+        data.digest(),
+        resgym.__version__,
+        **about,
+    )
 
 
 def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:

@@ -3,7 +3,8 @@
 Reading checkpoint directories and runs of `train` runs no code. A run's ``.zip`` of SB3 is read
 without its pickles: algorithm, environment and policy come from ``args.yml`` and ``config.yml``,
 checked as all files are, and the weights from ``torch.load`` with ``weights_only``. A lone ``.zip``
-contains pickles, so command lines need ``--trust``; programs load it as SB3's own `load` does.
+and one of rl_zoo3 itself contain pickles, so command lines need ``--trust``; programs load them as
+SB3's own `load` does.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def load_policy(
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
-        if [*path.parent.glob("*/args.yml")]:
+        saved = next(path.parent.glob("*/args.yml"), None)
+        if saved and not saved.read_bytes().startswith(b"!!python"):  # rl_zoo3's own
             run = SavedRun(path.parent)
             policy = run.model(path, run.make_env(1), device).policy
         else:

@@ -12,9 +12,13 @@ import numpy as np
 import pytest
 import rl_zoo3.enjoy
 import rl_zoo3.train
+import torch
 import yaml
 from stable_baselines3 import PPO
 
+from resgym import cli
+from resgym.benchmark import load, tasks
+from resgym.scoreboard import read_rows
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import DDQN
@@ -57,6 +61,15 @@ def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
     monkeypatch.setattr(sys, "argv", ["enjoy", *common, "--no-render", "-n", "300"])
     rl_zoo3.enjoy.enjoy()
     assert "Mean episode length" in capsys.readouterr().out
+    if env_id == HOST:  # a row of the scoreboard, from the folder as it is
+        few = load("worst-20").select(torch.arange(4))
+        monkeypatch.setattr(tasks, "load", lambda part: few)
+        file, name = tmp_path / "rows.json", "ppo, seed 1"
+        model = [str(folder / "resgym-HironakaHost-v0.zip"), "--trust"]
+        added = ["scoreboard", "add", *model, "--name", name, "--file", str(file)]
+        assert cli.main(added) == cli.main(["scoreboard", "check", str(file), "--trust"]) == 0
+        (row,) = read_rows(file)
+        assert (row.name, row.task, len(row.counts), row.reproduced) == (name, "worst-20", 4, True)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # what rl_zoo3 leaves open

@@ -22,7 +22,7 @@ _TINY_ROLE = (
     *("net_arch=[16]", "batch_size=8", "replay_buffer.size=1000"),
     *("learning_rate=1.0e-3", "exploration_rate=0.5", "target_update.every_updates=4"),
     *("rollout.initial_rollout_size=8", "rollout.rollout_size=4"),
-    *("rollout.every_updates=2", "rollout.max_rollout_steps=3"),
+    *("rollout.every_updates=2", "rollout.max_rollout_steps=3", "callbacks=[]"),
 )
 
 

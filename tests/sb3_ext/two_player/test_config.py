@@ -24,7 +24,7 @@ def leaves(data, path=()):
             yield from leaves(value, (*path, key))
 
 
-ALL = sorted(leaves(plain("self_play")))
+ALL = sorted(path for path in leaves(plain("self_play")) if path[-1] != "callbacks")
 PPO = sorted(
     ("roles", "host", *path)
     for path in leaves(plain("ppo_host")["roles"]["host"])

@@ -124,3 +124,13 @@ def test_replaced_networks_empty_the_pool_of_their_role():
     assert opponents(players, "agent") == [players.players["host"]]
     players.train(4)
     assert "q_net.q_net.layers.1.weight" in players.pool.snapshots["host"][-1].weights
+
+
+def test_a_host_in_self_play_learns_from_its_worst_case_and_goes_on_with_it():
+    walk = "{callback: worst_case_positions, every: {updates: 2}, starts: 3, max_moves: 5}"
+    players, again = (pooled(f"roles.host.callbacks=[{walk}]") for _ in range(2))
+    players.train(5)
+    again.load_state_dict(players.state_dict())
+    found, kept = (each.roles["host"].callback.callbacks[0].positions for each in (players, again))
+    assert len(found) > 3
+    assert torch.equal(found, kept)

@@ -37,6 +37,7 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "resgym"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_theme_options = {"navigation_with_keys": True}
 copybutton_exclude = ".linenos, .gp, .go"
@@ -54,6 +55,8 @@ nb_merge_streams = True
 
 # The pages of the API are made from the docstrings, one for each public object.
 autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
 default_role = "py:obj"
 maximum_signature_line_length = 80
 autodoc_typehints = "signature"
@@ -100,20 +103,21 @@ intersphinx_mapping = {
 
 
 class Keys(SphinxDirective):
-    """The table of the keys of a job's configuration, `MODULE:JOB`."""
+    """The table of the keys of a section, or of a job's configuration: `MODULE:CLASS`."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Make the table."""
-        from keys import key_rows
+        from keys import Section, key_rows
 
-        module, _, job = self.arguments[0].partition(":")
-        rows = key_rows(getattr(importlib.import_module(module), job).Config)
+        module, _, name = self.arguments[0].partition(":")
+        found = getattr(importlib.import_module(module), name)
+        rows = key_rows(found if issubclass(found, Section) else found.Config)
         lines = [f"| `{key}` | {meaning} |" for key, meaning in rows]
         return self.parse_text_to_nodes("\n".join(["| key | meaning |", "|---|---|", *lines]))
 
 
 def setup(app: Any) -> None:
-    """Add the directive ```{keys} MODULE:JOB```."""
+    """Add the directive ```{keys} MODULE:CLASS```."""
     app.add_directive("keys", Keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,9 @@ def key_rows(model: type[Section], prefix: str = "") -> Iterator[tuple[str, str]
                 meaning = next(kind[key] for kind in kinds if key in kind)
                 yield f"roles.<role>.{key}", meaning + only
         elif inner is None:
-            yield label, field.description or ""
+            meaning = field.description or ""
+            default = None if field.is_required() else field.get_default(call_default_factory=True)
+            shown = meaning and default not in (None, [], {}) and "default" not in meaning
+            yield label, f"{meaning} (default {json.dumps(default)})" if shown else meaning
         else:
             yield from key_rows(inner, f"{label}.")

@@ -221,7 +221,7 @@ _COMMANDS = {
         _FILES | {"--invariants": {"action": "store_true"}},
     ),
     "solve": _Command(
-        "prove the optimal value of a position",
+        "prove the optimal value of a position, or the worst case of a player there",
         _solve,
         "solver.solve:solve",
         f"start --objective --max-depth --time-limit --agent --host --certificate{_TREE}",
@@ -229,14 +229,14 @@ _COMMANDS = {
         | {"--certificate": _file(".jsonl") | {"help": "write a proof to this file: .jsonl"}},
     ),
     "certificate": _Command(
-        "check a proof that solve has written, and show the tree that it proves",
+        "check a proof written by solve, and show its tree",
         _certificate,
         "solver.certificate:read_certificate",
         "certificate --compare --layout --out",
         _FILES,
     ),
     "play": _Command(
-        "play a game in the terminal",
+        "play a game in the terminal, from a random start if none is given",
         _play,
         "terminal.play:play",
         f"start --as --opponent --seed --out{_RANDOM}",
@@ -264,19 +264,19 @@ _COMMANDS = {
         {
             "action": {"nargs": "*"},
             "--task": {"action": "append"},
-            "--steps": {"type": int},
+            "--steps": {"type": int, "help": "environment steps of the training"},
             "--file": {"type": Path, "default": Path("scoreboard.json")},
         },
     ),
 }
 
 _HELP = {
-    "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file (play: default random)",
-    "certificate": "a file that solve --certificate has written",
+    "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file",
+    "certificate": "a file written by solve --certificate",
     "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
-    "action": "add MODEL: measure a player first; check FILE: measure a file's players again",
-    "host": "a host: {hosts}, or a saved model's path; solve: find its longest game",
-    "agent": "an agent: {agents}, or a saved model's path; solve: its shortest game",
+    "action": "add MODEL: measure a player; check FILE: measure a file's players again",
+    "host": "a host: {hosts}, or a saved model's path",
+    "agent": "an agent: {agents}, or a saved model's path",
     "hosts": "hosts: {hosts}, or saved models' paths",
     "agents": "agents: {agents}, or saved models' paths",
     "as": "your seat",
@@ -302,7 +302,7 @@ _HELP = {
     "time_limit": "stop after this many seconds",
     "compare": "mark where these hosts would choose another set",
     "layout": "layout of an .svg: a line for each chart, or an animation beside a game",
-    "steps": "steps to play (scoreboard: environment steps of the training)",
+    "steps": "steps to play",
     "batch_sizes": "numbers of parallel games",
     "backend": "implementation of the moves: auto, torch, numba or triton",
     "repeats": "repeats; the median is printed",
@@ -310,7 +310,7 @@ _HELP = {
     "name": "name in the table (default: the model's own)",
     "task": "a task (default worst-20); may be repeated",
     "track": "play, labels, search or script; see docs/scoreboard.md",
-    "file": "results to show beside those of the package; add writes to this file",
+    "file": "show the results of this file too; add writes to it",
 }
 
 
@@ -359,7 +359,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
             _add_options(command, about)
     add_serve(commands)
     for entry in entry_points(group="resgym.commands"):
-        commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
+        commands.add_parser(entry.name, help=f"{entry.name} --help describes it", add_help=False)
     return parser
 
 

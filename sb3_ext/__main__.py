@@ -31,7 +31,7 @@ def main() -> int:
         known = ", ".join(COMMANDS)
         print(f"sb3_ext: command: got {name!r}; expected one of {known}", file=sys.stderr)
         return 2
-    print("usage: python -m sb3_ext COMMAND ...; COMMAND --help tells more of each\n")
+    print("usage: python -m sb3_ext COMMAND ...; COMMAND --help lists its options\n")
     for each, (_, _, text) in COMMANDS.items():
         print(f"  {each:13} {text}")
     return 0

@@ -11,7 +11,7 @@ from resgym.benchmark import load, tasks
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = sorted((*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md"), DOCS / "environments.md"))
 # What only takes long; every line runs.
-LESS = {"model.learn(60_000)": "model.learn(3_000)", "games=2_000": "games=100", '=20"': '=2"'}
+LESS = {".learn(60_000)": ".learn(3_000)", "games=2_000": "games=100", '=20"': '=2"'}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")

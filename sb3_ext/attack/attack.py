@@ -81,7 +81,7 @@ examples:
         """Adds the player and what is done to it."""
         add = parser.add_argument
         add("player", help="a name, or the path of a saved model")
-        add("--role", choices=("host", "agent"), help="seat, if the name exists in both")
+        add("--role", choices=("host", "agent"), help="seat of a player that exists in both")
         add(
             "--parts",
             nargs="+",

@@ -87,7 +87,7 @@ class TaughtAgent(_Shipped):
 class RobustHost(TaughtHost):
     """Play the best move of a network that was taught and trained against several agents.
 
-    See docs/robust.md. It knows three axes and at most 20 points; in any other position
+    See docs/teaching.md. It knows three axes and at most 20 points; in any other position
     `ZeillingerHost` answers.
     """
 

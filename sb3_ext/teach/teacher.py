@@ -1,6 +1,6 @@
 """Callbacks for reinforcement learning: the solver's moves in every update, and goals.
 
-Files can name both, as configs/taught/robust_ddqn.yml does; see docs/robust.md.
+Files can name both, as configs/taught/robust_ddqn.yml does; see docs/teaching.md.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ _FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("--algo", str, "ppo", "algorithm, a name or module:Class"),
     ("--env", str, "CartPole-v1", "id of the environment"),
     ("-tb --tensorboard-log", str, "", "folder for TensorBoard"),
-    ("-i --trained-agent", str, "", "continue training this .zip of any algorithm, with --trust"),
+    ("-i --trained-agent", str, "", "continue training this .zip; needs --trust"),
     (
         "--truncate-last-trajectory",
         _truth,
@@ -128,9 +128,9 @@ _FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("--wandb-group", str, None, "its group, with --track"),
 )
 _CHOICES = {
-    "--vec-env": ("dummy", "subproc"),
-    "--sampler": ("tpe", "random", "auto"),
-    "--pruner": ("median", "halving", "none"),
+    "--vec-env": ("class of single environments", "dummy", "subproc"),
+    "--sampler": ("sampler of a search", "tpe", "random", "auto"),
+    "--pruner": ("pruner of a search", "median", "halving", "none"),
 }
 _YAML = {"action": StoreYaml}
 _LISTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -187,8 +187,8 @@ def add_flags(parser: argparse._ActionsContainer, *only: str) -> None:
     for names, read, default, text in _FLAGS:
         text += "" if default in (None, "") else usual
         add(names, text, type=read, default=default)
-    for names, choices in _CHOICES.items():
-        add(names, usual, choices=choices, default=choices[0])
+    for names, (text, *choices) in _CHOICES.items():
+        add(names, text + usual, choices=choices, default=choices[0])
     for names, (text, more) in _LISTS.items():
         add(names, text, nargs="+", **more)
     for names, text in _ON_OFF.items():

@@ -30,7 +30,7 @@ def enjoy(arguments: Sequence[str]) -> int:
     parser = _parser("enjoy", "Play with a model trained by python -m sb3_ext.train.")
     add = parser.add_argument
     add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
-    add("--reward-log", type=Path, metavar="DIR", help="write a monitor file of the episodes there")
+    add("--reward-log", type=Path, metavar="DIR", help="write a monitor file to this folder")
     args = parser.parse_args(arguments)
     _play(args, None if args.no_render else "human")
     return 0

@@ -1,4 +1,4 @@
-"""The main job: train a host against ``choose_first`` and print how it compares."""
+"""Train a host against ``choose_first`` and compare it with scripted hosts."""
 
 from __future__ import annotations
 

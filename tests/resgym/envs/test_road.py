@@ -1,4 +1,4 @@
-"""The road of a step, as `docs/layers.md` draws it: which of our modules it enters, and in turn."""
+"""The road of a step, as CONTRIBUTING.md draws it: which of our modules it enters, and in turn."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # what rl_zoo3 leaves open
 def test_rl_zoo3_itself_takes_our_file_with_the_class_of_the_extractor(tmp_path, monkeypatch):
-    """The command of docs/configuration.md, made short; without the class it is an error."""
-    page = (Path(__file__).resolve().parents[3] / "docs/configuration.md").read_text()
+    """The command of configs/README.md, made short; without the class it is an error."""
+    page = (Path(__file__).resolve().parents[3] / "configs/README.md").read_text()
     command = r"^python -m rl_zoo3.train ([^`]*--conf-file configs/ppo.yml[^`]*)^```"
     (words,) = re.findall(command, page, re.MULTILINE)
     given = shlex.split(words.replace("\\\n", ""))

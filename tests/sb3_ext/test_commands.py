@@ -1,7 +1,5 @@
 """``python -m sb3_ext``: one table of commands, of which each entry is a command that answers."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

@@ -1,11 +1,6 @@
 """The options that commands share: rules that end them, and files that games start from."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import gymnasium
 import pytest
@@ -13,9 +8,7 @@ import yaml
 
 import resgym
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
@@ -24,14 +17,13 @@ from sb3_ext.two_player.league import main as population
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.attack.helpers import SMALL
 from tests.sb3_ext.teach.labelled import config as taught
-from tests.sb3_ext.tune.test_workers import tune
 from tests.sb3_ext.two_player.helpers import league_data, tiny
 
 HOST = "resgym/HironakaHost-v0"
 AT_ONCE = "max_seconds=1.0e-9"
 
 
-def written(path: Path, data: Any) -> str:
+def written(path, data):
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     return str(path)
 
@@ -39,13 +31,13 @@ def written(path: Path, data: Any) -> str:
 class Command:
     """A command with a small run in a folder, and the same again that goes on."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name, folder):
         self.name, self.folder, self.out = name, folder, folder / "run"
 
-    def __call__(self, *more: str, goes_on: bool = False) -> int:
+    def __call__(self, *more, goes_on=False):
         return getattr(self, self.name)(more, goes_on)
 
-    def train(self, more: tuple[str, ...], goes_on: bool) -> int:
+    def train(self, more, goes_on):
         if goes_on:
             return train(["--resume", str(self.run), *more])
         given = ["--algo", "ddqn", "--env", HOST, "-n", "320", "-f", str(self.folder), *more]
@@ -54,62 +46,59 @@ class Command:
         return train([*given, *few, "-params", *arguments, "policy_kwargs:{net_arch: [16]}"])
 
     @property
-    def run(self) -> Path:
+    def run(self):
         return self.folder / "ddqn" / "resgym-HironakaHost-v0_1"
 
-    def two_player(self, more: tuple[str, ...], goes_on: bool) -> int:
+    def two_player(self, more, goes_on):
         begin = ["--resume", str(self.out)]
         if not goes_on:
             file = written(self.folder / "tiny.yml", tiny("evaluation.every_steps=1"))
             begin = ["--config", file, "--out", str(self.out)]
         return two_player([*begin, *more, "--no-progress"])
 
-    def population(self, more: tuple[str, ...], goes_on: bool) -> int:
+    def population(self, more, goes_on):
         begin = ["--resume", str(self.out)]
         if not goes_on:
             file = written(self.folder / "tiny.yml", league_data("members=1"))
             begin = ["--config", file, "--out", str(self.out)]
         return population([*begin, *more, "--no-progress"])
 
-    def attack(self, more: tuple[str, ...], goes_on: bool) -> int:
+    def attack(self, more, goes_on):
         less = [part for each in (*SMALL, "exact=null", "seeds=[0, 1]") for part in ("--set", each)]
         given = ["--out", str(self.out), "--no-progress"]
         return attack(["zeillinger", *less, *given, *more])
 
-    def teach(self, more: tuple[str, ...], goes_on: bool) -> int:
+    def teach(self, more, goes_on):
         data = {**taught(self.folder), "updates": 4, "every": 2}
         file = written(self.folder / "teach.yml", data)
         return teach(["--out", str(self.out), "--config", file, "--no-progress", *more])
 
-    def tune(self, more: tuple[str, ...], goes_on: bool) -> int:
-        return tune(self.out, *more)
 
-
-def rounds(command: Command) -> int:
+def rounds(command):
     return int(json.loads((command.out / "league" / "league.json").read_text())["round"])
 
 
-def updates(command: Command) -> int:
+def updates(command):
     return int(json.loads((command.out / "results.json").read_text())["updates"])
 
 
-def seeds(command: Command) -> int:
+def seeds(command):
     return len(json.loads((command.out / "result.json").read_text())["trained"])
 
 
-def transitions(command: Command) -> int:
+def transitions(command):
     return max(int(path.name.split("-")[1]) for path in list_checkpoints(command.run))
 
 
-def steps(command: Command) -> int:
+def steps(command):
     return int(json.loads((command.out / "summary.json").read_text())["last"]["step"])
 
 
-def until(field: str, **more: int) -> str:
+def until(field, **more):
     return f"until={json.dumps({'condition': 'bound', 'field': field, 'lower': 0, **more})}"
 
 
-ENDS: list[tuple[str, str, str, Callable[[Command], Any], Any, Any]] = [
+ENDS = [
     ("train", "max_timesteps=100", "max_timesteps 100", transitions, 104, 320),
     ("train", until("updates", lower=5), "goal reached: updates", transitions, 96, 320),
     ("two_player", "max_updates=4", "max_updates 4", steps, 2, 6),
@@ -122,15 +111,8 @@ ENDS: list[tuple[str, str, str, Callable[[Command], Any], Any, Any]] = [
 
 @pytest.mark.parametrize(("name", "rule", "said", "made", "then", "at_the_end"), ENDS)
 def test_a_rule_ends_a_command_and_it_goes_on(
-    name: str,
-    rule: str,
-    said: str,
-    made: Callable[[Command], Any],
-    then: Any,
-    at_the_end: Any,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    name, rule, said, made, then, at_the_end, tmp_path, capsys
+):
     command = Command(name, tmp_path)
     assert command("--stop", rule) == 0
     assert said in capsys.readouterr().out
@@ -140,66 +122,22 @@ def test_a_rule_ends_a_command_and_it_goes_on(
     assert made(command) == at_the_end
 
 
-@pytest.mark.parametrize(
-    ("name", "rule", "fault"),
-    [
-        ("train", "max_second=3", "unknown rule 'max_second'"),
-        ("teach", "max_seconds=0", "max_seconds must be above 0, got 0"),
-        ("tune", "max_seconds", "--stop must have the form"),
-        ("attack", "until=3", "until: must be a mapping with the key condition"),
-    ],
-)
-def test_what_is_no_rule_is_one_line(
-    name: str, rule: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Command(name, tmp_path)("--stop", rule) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{name}: --stop")
-    assert fault in line
-
-
-@pytest.mark.parametrize("name", ["two_player", "attack"])
-def test_a_metric_that_a_command_does_not_have_is_one_line(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = Command(name, tmp_path)
-    assert command("--stop", "until={condition: bound, field: rho/nobody, lower: 1}") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert ": --stop: until: unknown field 'rho/nobody'" in line
-    assert not command.out.exists()
-
-
-def test_rules_of_a_command() -> None:
-    assert read_stop_rules([]) is None
-    bound = "until={condition: bound, field: a, lower: 1}"
-    rules = read_stop_rules([bound, bound.replace("a,", "b,"), "max_updates=9"])
-    assert rules is not None
-    assert not rules.ended(max_updates=8)
-    rules.observe({"a": 2.0})
-    assert not rules.ended()
-    rules.observe({"b": 1.0})
-    assert rules.ended()
-    assert rules.reason == "goal reached: a, b"
-    with pytest.raises(ConfigError, match="--stop: unknown rule 'max_episodes'"):
-        read_stop_rules(["max_episodes=9"], ("max_updates", "max_seconds"))
-
-
 STARTS = [[(1, 0, 0), (0, 1, 0)], [(3, 0, 0), (0, 3, 0)]]
 
 
-def file_of_starts(folder: Path) -> str:
+def file_of_starts(folder):
     path = folder / "starts.txt"
     path.write_text("".join(f"{points}\n" for points in STARTS))
     return str(path)
 
 
-def starts_of(env: Any) -> list[Any]:
+def starts_of(env):
     env.reset(seed=0)
     return [sorted(points) for points in env.unwrapped.games.point_lists()]
 
 
 @pytest.mark.parametrize("name", ["train", "two_player"])
-def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any) -> None:
+def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     command, path = Command(name, tmp_path), file_of_starts(tmp_path)
     assert command("--starts", path) == 0
     if name == "train":
@@ -227,17 +165,17 @@ def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any
     assert f"{bad}, line 2: points[0] must have 3 coordinates (dimension), got 2" in error
 
 
-def test_members_of_a_population_start_from_a_file(tmp_path: Path, capsys: Any) -> None:
+def test_members_of_a_population_start_from_a_file(tmp_path, capsys):
     command, path = Command("population", tmp_path), file_of_starts(tmp_path)
     assert command("--starts", path, "--stop", AT_ONCE) == 0
-    members: Any = LeagueConfig.read(command.out / "config.yml").member(0)
+    members = LeagueConfig.read(command.out / "config.yml").member(0)
     assert members.game.starts == path
     capsys.readouterr()
     assert command("--starts", f"{path}x", goes_on=True) == 2
     assert "starts.txtx" in capsys.readouterr().err
 
 
-def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> None:
+def test_what_is_measured_starts_from_a_file(tmp_path, capsys):
     command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
     assert command("--starts", str(tmp_path / "none.txt")) == 2
     assert "game.starts: file " in capsys.readouterr().err

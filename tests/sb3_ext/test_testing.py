@@ -1,9 +1,5 @@
 """The smoke pipeline passes for what works, and names the stage for what is broken."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -23,14 +19,14 @@ HOST, AGENT, BOTH = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0", "resgym
         ("CartPole-v1", "ppo", False),
     ],
 )
-def test_what_works_passes(env_id: str, algo: str, legal: bool) -> None:
+def test_what_works_passes(env_id, algo, legal):
     report = smoke_pipeline(env_id, algo)
     assert report.legal_checked == legal
     assert report.updates > 0
     assert report.transitions >= 384
 
 
-def test_arguments_reach_environment_and_model() -> None:
+def test_arguments_reach_environment_and_model():
     report = smoke_pipeline(
         HOST, "ddqn", env_kwargs={"dimension": 4}, n_envs=4, n_timesteps=200, gradient_steps=3
     )
@@ -40,7 +36,7 @@ def test_arguments_reach_environment_and_model() -> None:
 
 class LoadsOtherWeights(DDQN):
     @classmethod
-    def load(cls, *args: Any, **kwargs: Any) -> Any:
+    def load(cls, *args, **kwargs):
         model = super().load(*args, **kwargs)
         with torch.no_grad():
             next(iter(model.q_net.parameters())).add_(1e-3)
@@ -53,29 +49,29 @@ class LoadsAnotherRule(DDQN):
     inverted = False
 
     @classmethod
-    def load(cls, *args: Any, **kwargs: Any) -> Any:
+    def load(cls, *args, **kwargs):
         model = super().load(*args, **kwargs)
         model.inverted = True
         return model
 
-    def predict(self, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
+    def predict(self, *args, action_masks=None, **kwargs):
         actions, state = super().predict(*args, action_masks=action_masks, **kwargs)
         return (int(self.action_space.n) - 1 - actions if self.inverted else actions), state
 
 
 class PlaysIllegally(DDQN):
-    def predict(self, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
+    def predict(self, *args, action_masks=None, **kwargs):
         return np.asarray(action_masks).argmin(axis=1), None
 
 
 class BecomesNaN(DDQN):
-    def train(self, gradient_steps: int, batch_size: int = 256) -> None:
+    def train(self, gradient_steps, batch_size=256):
         with torch.no_grad():
             next(iter(self.q_net.parameters())).fill_(torch.nan)
 
 
 class CannotSave(DDQN):
-    def save(self, *args: Any, **kwargs: Any) -> None:
+    def save(self, *args, **kwargs):
         raise OSError("no space\nleft")
 
 
@@ -91,6 +87,6 @@ class CannotSave(DDQN):
         (DDQN, "model", {"batch_size": 0}),
     ],
 )
-def test_what_is_broken_is_found(fake: type[DDQN], stage: str, more: dict[str, Any]) -> None:
+def test_what_is_broken_is_found(fake, stage, more):
     with pytest.raises(AssertionError, match=rf"^{stage}: {fake.__name__} on .*$"):
         smoke_pipeline(AGENT, fake, **more)

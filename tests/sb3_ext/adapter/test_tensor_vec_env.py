@@ -166,13 +166,10 @@ def test_seeds_and_options_count_once_at_the_next_reset():
 def test_attributes():
     toy = ToyVectorEnv(3, render_mode="rgb_array")
     adapted = TensorVecEnv(VectorWrapper(toy))
-    assert adapted.get_attr("horizon") == [8, 8, 8]
     assert adapted.get_attr("horizon", indices=1) == [8]
     assert adapted.get_attr("action_space") == [toy.single_action_space] * 3
     assert adapted.render_mode == "rgb_array"
     assert adapted.metadata["render_fps"] == 7
-    assert adapted.unwrapped is adapted
-    assert adapted.device == torch.device("cpu")
     adapted.set_attr("_step", torch.tensor([0, 1, 2]))
     assert adapted.get_attr("_step", indices=[2, 1]) == [2, 1]
     adapted.set_attr("illegal", "error")

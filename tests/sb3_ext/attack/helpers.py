@@ -1,9 +1,5 @@
 """Small budgets, and a player that is weak in a known way."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import torch
 
 import resgym
@@ -18,7 +14,7 @@ SMALL = [
 LESS = [part for setting in SMALL for part in ("--set", setting)]
 
 
-def trap(state: Any, coords: Any, rng: Any) -> torch.Tensor:
+def trap(state, coords, rng):
     """Zeillinger's host with one hole: it names all axes, again and again, once axis 1 is ahead.
 
     Then an agent that keeps to axis 1 is never done, since every point moves up by the same rule.

@@ -1,18 +1,13 @@
 """The attack finds what is weak, in the same way every time, and goes on where it stopped."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import Any
 
-import gymnasium
 import pytest
 from safetensors.torch import load_file
 
 import resgym
 import sb3_ext
-from resgym.measure.rho import rho_starts
 from sb3_ext.attack.attack import main
 from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
 
@@ -24,7 +19,7 @@ LEARNS = (
 HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
 
 
-def attack(player: Any, *settings: str, **more: Any) -> dict[str, Any]:
+def attack(player, *settings, **more):
     return sb3_ext.exploit(player, settings=[*SMALL, *settings], **more)
 
 
@@ -53,32 +48,6 @@ def test_the_worst_responder_counts_and_its_best_version(player, worst):
     end = found["exact"]["lowest" if worst is min else "highest"]["rho"]
     assert worst(end, found["worst"]["rho"]) == end
     assert worst(seed["lookahead"]["rho"], seed["test"]["rho"]) == seed["lookahead"]["rho"]
-
-
-def test_starts_of_training_validation_and_test_are_their_own(monkeypatch):
-    drawn: list[tuple] = []
-    make = gymnasium.make_vec
-
-    def recorded(*args, **kwargs):
-        env = make(*args, **kwargs)
-        reset = env.unwrapped.reset
-
-        def keep(**options):
-            result = reset(**options)
-            drawn.extend(map(tuple, env.unwrapped.games.point_lists()))
-            return result
-
-        env.unwrapped.reset = keep
-        return env
-
-    monkeypatch.setattr(gymnasium, "make_vec", recorded)
-    large = ("game.max_num_points=20", "game.max_value=50", "learner.n_envs=64")
-    attack("zeillinger", *large, parts=["trained"])
-    assert len(drawn) == 64
-    for seed in (1, 2):
-        spec = resgym.GameSpec(3, 20, 50)
-        drawn.extend(map(tuple, rho_starts(spec, 200, seed).point_lists()))
-    assert len(set(drawn)) == 464
 
 
 def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
@@ -116,7 +85,7 @@ def test_folders_of_other_attacks_are_refused(tmp_path, capsys):
 
 
 def test_a_player_that_draws_has_no_exact_worst_case():
-    lines: list[str] = []
+    lines = []
     assert attack("random", "updates=0", role="host", say=lines.append)["exact"] is None
     assert any("no exact worst case" in line for line in lines)
     proved = attack("zeillinger", parts=["exact"])

@@ -1,9 +1,6 @@
 """What the tests of callbacks share."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
 
 import gymnasium
 from stable_baselines3.common.callbacks import BaseCallback
@@ -27,7 +24,7 @@ class KeptLogs(KVWriter):
     """Keeps everything that is logged, one dictionary a dump."""
 
     def __init__(self):
-        self.dumps: list[dict[str, Any]] = []
+        self.dumps = []
 
     def write(self, key_values, key_excluded, step=0):
         self.dumps.append(dict(key_values))

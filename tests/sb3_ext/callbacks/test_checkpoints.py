@@ -1,7 +1,5 @@
 """When checkpoints are written, and what happens if they cannot be."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList

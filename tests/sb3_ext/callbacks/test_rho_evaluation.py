@@ -1,10 +1,7 @@
 """Evaluation during training: when, of what, and without a trace in training."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -85,12 +82,12 @@ def test_rule_of_the_best(seat, best, scores, expected, monkeypatch):
 )
 def test_best_version_is_kept(seat, scores, kept, tmp_path, monkeypatch):
     give_rho(monkeypatch, scores)
-    snapshots: dict[float, Any] = {}
+    snapshots = {}
 
     class Watched(RhoEvaluation):
         def evaluate(self):
             result = super().evaluate()
-            snapshots[self.history[-1]["score"]] = weights(self.model)  # type: ignore[arg-type]
+            snapshots[self.history[-1]["score"]] = weights(self.model)
             return result
 
     model = game_model(seat)

@@ -1,7 +1,5 @@
 """Signals: a clean checkpoint and an end, or a checkpoint and on; real signals throughout."""
 
-from __future__ import annotations
-
 import os
 import signal
 

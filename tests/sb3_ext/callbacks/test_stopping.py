@@ -1,7 +1,5 @@
 """What is decided by numbers: conditions, the end of training, the stages of a curriculum."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,13 +7,7 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks import (
-    Bound,
-    Checkpoints,
-    Curriculum,
-    RhoEvaluation,
-    StopConditions,
-)
+from sb3_ext.callbacks import Bound, Checkpoints, Curriculum, RhoEvaluation, StopConditions
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
@@ -65,15 +57,11 @@ def test_conditions_follow_the_newest_values_also_through_json(condition, values
     [
         ("bound", "until: .* condition"),
         ({"field": "x"}, r"condition \(bound, converged\)"),
-        ({"condition": "bounds", "field": "x"}, "'bounds'.*'bound'"),
         (bound("x", low=1), "'lower'"),
         ({"condition": "bound", "lower": 1}, "'field'"),
         (bound("x"), "lower, upper"),
         (bound("x", lower=2, upper=1), "upper"),
-        (bound("", lower=2), "field"),
         (NEAR | {"window": 1}, "window"),
-        (NEAR | {"confidence": 0}, "confidence"),
-        (bound("x", lower=True), "lower"),
     ],
 )
 def test_mistakes_in_conditions_are_named(value, named):
@@ -88,6 +76,7 @@ def test_mistakes_in_conditions_are_named(value, named):
         ({"max_updates": 21}, "max_updates 21 reached", (21, 21), (0, 10_000)),
         ({"max_timesteps": 300}, "max_timesteps 300 reached", (1, 500), (304, 304)),
         ({"max_updates": 10, "max_timesteps": 800}, "max_updates 10", (10, 10), (0, 400)),
+        ({"max_episodes": 30, "max_updates": 99}, "max_episodes 30 reached", (1, 25), (60, 240)),
         (
             {"until": [Bound("updates", lower=5), Bound("transitions", lower=200)]},
             "goal reached: updates, transitions",
@@ -112,19 +101,6 @@ def test_the_first_rule_ends_training(rules, reason, updates, transitions):
     again = StopConditions(max_updates=done)
     model.learn(10_000, again, reset_num_timesteps=False)  # used up before it begins
     assert (model._n_updates, again.reason is None) == (done, False)
-
-
-def test_episodes_of_all_rows():
-    ended = [0]
-
-    def count(callback):
-        ended[0] += int(callback.locals["dones"].sum())
-
-    model = make_model(log_interval_updates=1, learning_starts=0)
-    stop = StopConditions(max_episodes=30, max_updates=10**6)
-    model.learn(10_000, [StepHook(count), stop])
-    assert 30 <= ended[0] < 38
-    assert stop.reason == "max_episodes 30 reached"
 
 
 def test_b22_goal_of_an_evaluation_is_noticed_at_once():
@@ -192,7 +168,7 @@ def test_a_later_stage_waits_for_measurements_of_its_own(field):
     evaluation = RhoEvaluation(["random"], Every(updates=5), games=20, max_value=6)
     until = bound(field, lower=0.0)
     curriculum = Curriculum([{"max_value": 2, "until": until}, {"until": until}, {}])
-    began: dict[int, int] = {}
+    began = {}
     hook = StepHook(lambda each: began.setdefault(curriculum.stage, each.model._n_updates))
     game_model().learn(240, [evaluation, curriculum, hook])
     assert began == {0: 0, 1: 5, 2: 10}
@@ -225,12 +201,3 @@ def test_stock_algorithms_and_wrappers():
 def test_mistakes_in_stages_are_found_at_the_start(stages, error, named):
     with pytest.raises(error, match=named):
         game_model().learn(80, Curriculum(stages))
-
-
-def test_conditions_may_come_first_among_callbacks(tmp_path):
-    """rl_zoo3 ends its first callback twice."""
-    model = game_model()
-    callback = StopConditions(until=bound("transitions", lower=16))
-    model.learn(64, callback)
-    callback.on_training_end()
-    assert model.num_timesteps < 64

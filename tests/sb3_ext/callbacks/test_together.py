@@ -1,7 +1,5 @@
 """All callbacks at once: no trace in training, none in memory, and exact after a resume."""
 
-from __future__ import annotations
-
 import gc
 import re
 from pathlib import Path

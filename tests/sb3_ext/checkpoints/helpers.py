@@ -1,10 +1,6 @@
 """Shared by the tests of checkpoints."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +11,7 @@ from sb3_ext.runs.files import file_digest
 from tests.fakes import ToyVectorEnv
 
 
-def equal(first: Any, second: Any) -> bool:
+def equal(first, second):
     """Whether two states are equal bit for bit, types included."""
     if type(first) is not type(second):
         return False
@@ -30,7 +26,7 @@ def equal(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def rewrite_manifest(path: Path) -> None:
+def rewrite_manifest(path):
     """The manifest that a hostile writer would make for the files as they are."""
     manifest = json.loads((path / "manifest.json").read_text())
     for name in manifest["files"]:
@@ -38,7 +34,7 @@ def rewrite_manifest(path: Path) -> None:
     (path / "manifest.json").write_text(json.dumps(manifest))
 
 
-def stock_model(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
+def stock_model(algorithm, policy="MlpPolicy"):
     return algorithm(
         policy,
         TensorVecEnv(ToyVectorEnv(8)),

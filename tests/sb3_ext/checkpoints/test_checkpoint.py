@@ -1,7 +1,5 @@
 """Checkpoint directories: exact, complete or absent, and every kind of damage noticed."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -13,8 +11,6 @@ import sys
 import textwrap
 import warnings
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +49,7 @@ PLAIN = {
 }
 
 
-def make_state(fill: float = 0.0) -> dict[str, Any]:
+def make_state(fill=0.0):
     base = torch.arange(12.0).reshape(3, 4) + fill
     return {
         "policy": {
@@ -75,18 +71,18 @@ def make_state(fill: float = 0.0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     return save_checkpoint(tmp_path / checkpoint_name(100), make_state())
 
 
-def test_state_comes_back_exactly(saved: Path) -> None:
+def test_state_comes_back_exactly(saved):
     assert equal(load_checkpoint(saved), make_state())
     assert equal(load_checkpoint(saved.parent), make_state())
     nan = save_checkpoint(saved.with_name("nan"), {"x": math.nan})
     assert math.isnan(load_checkpoint(nan)["x"])
 
 
-def test_parts_are_read_alone(saved: Path) -> None:
+def test_parts_are_read_alone(saved):
     (saved / "rows.safetensors").write_bytes(b"broken")
     assert list(load_checkpoint(saved, ["policy", "plain"])) == ["policy", "plain"]
     with pytest.raises(CheckpointError, match=r"rows\.safetensors"):
@@ -106,18 +102,13 @@ def test_parts_are_read_alone(saved: Path) -> None:
         ({"../a": 1}, ValueError, "cannot be the name"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_before_writing(
-    state: Any, error: type[Exception], message: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_stored_is_refused_before_writing(state, error, message, tmp_path):
     with pytest.raises(error, match=message):
         save_checkpoint(tmp_path / "run" / "x", state)
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------------------------- damage
-
-
-def test_every_flipped_bit_is_noticed(saved: Path) -> None:
+def test_every_flipped_bit_and_truncation_is_noticed(saved):
     """Each byte of the small files, a sample of the larger ones; no other kind of error."""
     random_bits = random.Random(0)
     for file in sorted(saved.iterdir()):
@@ -134,13 +125,6 @@ def test_every_flipped_bit_is_noticed(saved: Path) -> None:
                 load_checkpoint(saved)
             assert file.name in str(caught.value)
             assert "\n" not in str(caught.value)
-        file.write_bytes(content)
-    load_checkpoint(saved)
-
-
-def test_every_truncation_is_noticed(saved: Path) -> None:
-    for file in sorted(saved.iterdir()):
-        content = file.read_bytes()
         for size in {0, 1, len(content) // 2, len(content) - 1}:
             file.write_bytes(content[:size])
             with pytest.raises(CheckpointError, match=file.name):
@@ -149,23 +133,24 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
         with pytest.raises(CheckpointError, match="missing"):
             load_checkpoint(saved)
         file.write_bytes(content)
+    load_checkpoint(saved)
 
 
 class Bomb:
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return os._exit, (3,)
 
 
-def zipped_pickle() -> bytes:
+def zipped_pickle():
     torch.save(Bomb(), file := io.BytesIO())
     return file.getvalue()
 
 
-def state_of(parts: Any) -> bytes:
+def state_of(parts):
     return json.dumps({"parts": parts}).encode()
 
 
-def manifest_of(files: Any, schema: Any = SCHEMA) -> bytes:
+def manifest_of(files, schema=SCHEMA):
     return json.dumps({"files": files, "schema": schema}).encode()
 
 
@@ -177,12 +162,10 @@ TENSORS, NO_TENSORS = "policy.safetensors", r"policy\.safetensors: "
     [
         (TENSORS, zipped_pickle(), NO_TENSORS),
         (TENSORS, pickle.dumps(Bomb()), NO_TENSORS),
-        (TENSORS, b"", NO_TENSORS),
         (TENSORS, b"\xff" * 8 + b"{}", NO_TENSORS),
         (TENSORS, (2**40).to_bytes(8, "little") + b"{", NO_TENSORS),
         (STATE, state_of({"policy": {"tensor": "nothing"}}), "policy: 'nothing' is missing"),
         (STATE, state_of({"policy": {"pickle": "x"}}), "policy: got 'pickle'"),
-        (STATE, state_of({"policy": {}}), "policy: "),
         (STATE, state_of({"policy": {"dict": [[[], 1]]}}), "policy: "),
         (STATE, b"[" * 200_000, "state.json: "),
         (MANIFEST, b"[" * 200_000, "manifest.json: "),
@@ -191,9 +174,7 @@ TENSORS, NO_TENSORS = "policy.safetensors", r"policy\.safetensors: "
         (MANIFEST, manifest_of({}, SCHEMA + 1), "schema: got 3, this version reads 2"),
     ],
 )
-def test_other_contents_are_refused_unopened(
-    saved: Path, name: str, content: bytes, message: str
-) -> None:
+def test_other_contents_are_refused_unopened(saved, name, content, message):
     (saved / name).write_bytes(content)
     if name != MANIFEST:
         rewrite_manifest(saved)
@@ -203,10 +184,7 @@ def test_other_contents_are_refused_unopened(
     assert "\n" not in str(caught.value)
 
 
-# ------------------------------------------------------------------------- folders of checkpoints
-
-
-def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
+def test_damaged_newest_falls_back_and_says_so(saved):
     newer = save_checkpoint(saved.with_name(checkpoint_name(200)), make_state(1.0))
     assert equal(load_checkpoint(saved.parent), make_state(1.0))
     (newer / "policy.safetensors").write_bytes(b"")
@@ -222,7 +200,7 @@ def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
         load_checkpoint(saved.parent)
 
 
-def test_the_highest_number_leads(saved: Path) -> None:
+def test_the_highest_number_leads(saved):
     run = saved.parent
     later = save_checkpoint(run / checkpoint_name(300), make_state())
     save_checkpoint(run / "best", make_state())
@@ -230,7 +208,7 @@ def test_the_highest_number_leads(saved: Path) -> None:
     assert read_checkpoint(run)[0] == later
 
 
-def test_prune(tmp_path: Path) -> None:
+def test_prune(tmp_path):
     paths = [save_checkpoint(tmp_path / checkpoint_name(n), {"n": n}) for n in range(8, 13)]
     best = save_checkpoint(tmp_path / "best", {})
     orphan = tmp_path / (checkpoint_name(99) + ".tmp")
@@ -243,15 +221,12 @@ def test_prune(tmp_path: Path) -> None:
         prune_checkpoints(tmp_path, 0)
 
 
-# ---------------------------------------------------------------------------- crashes while writing
-
-
-def fail_operation(patch: pytest.MonkeyPatch, fail_at: int) -> list[int]:
+def fail_operation(patch, fail_at):
     """Makes the k-th synchronisation or rename fail; returns a counter of them."""
     counter = [0]
 
-    def wrap(function: Any) -> Any:
-        def counted(*arguments: Any) -> Any:
+    def wrap(function):
+        def counted(*arguments):
             counter[0] += 1
             if counter[0] == fail_at:
                 raise OSError(28, "No space left on device")
@@ -265,7 +240,7 @@ def fail_operation(patch: pytest.MonkeyPatch, fail_at: int) -> list[int]:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace: bool, tmp_path: Path) -> None:
+def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
     """At every synchronisation and rename of writing a new one and of replacing one."""
     number = 100 if replace else 200
     fail_at = 1
@@ -294,14 +269,15 @@ def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace: bool, tmp_p
 
 
 CHILD = """
+    import os
     import sys
     from pathlib import Path
     import torch
     from sb3_ext.runs.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
-    from tests.sb3_ext.runs.killed import die_at_write
+    from tests.sb3_ext.runs.killed import die_at_call
 
     run = Path(sys.argv[1])
-    die_at_write(int(sys.argv[2]), "fsync", "replace", "unlink", "rmdir")
+    die_at_call(int(sys.argv[2]), os, "fsync", "replace", "unlink", "rmdir")
     for number in (1, 2, 2, 3):
         save_checkpoint(run / checkpoint_name(number), {"a": torch.full((9,), number), "n": number})
         print(number, flush=True)
@@ -309,7 +285,7 @@ CHILD = """
 """
 
 
-def check_killed_writer(folder: Path, kill_at: int) -> bool:
+def check_killed_writer(folder, kill_at):
     """Kills a writer at its k-th operation; whether it got that far."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(kill_at)],
@@ -332,12 +308,12 @@ def check_killed_writer(folder: Path, kill_at: int) -> bool:
     return done.returncode == -9
 
 
-def test_killed_while_writing(tmp_path: Path) -> None:
+def test_killed_while_writing(tmp_path):
     assert check_killed_writer(tmp_path, 16)
 
 
 @pytest.mark.long
-def test_killed_at_every_operation(tmp_path: Path) -> None:
+def test_killed_at_every_operation(tmp_path):
     kill_at = 1
     while check_killed_writer(tmp_path / str(kill_at), kill_at):
         kill_at += 1

@@ -1,11 +1,5 @@
 """Training 2N equals training N, saving, and training N in a new model, bit for bit."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from sb3_contrib import QRDQN
@@ -15,7 +9,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.model_state import model_state, training_state
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
-from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
@@ -26,7 +19,7 @@ from tests.sb3_ext.callbacks.helpers import game_model
 from tests.sb3_ext.checkpoints.helpers import equal, stock_model
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
 
-MODELS: dict[str, Callable[[], Any]] = {
+MODELS = {
     "box": make_model,
     "legal actions in the observation": lambda: make_model(TensorVecEnv(MaskedToy(8)), n_steps=3),
     "rollouts of four steps": lambda: make_model(train_freq=4, gradient_steps=3, buffer_size=200),
@@ -77,12 +70,12 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 class NoisyActivation(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return torch.nn.functional.dropout(torch.relu(x), 0.1, self.training)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_twice_n_equals_n_saved_and_resumed(name: str, tmp_path: Path) -> None:
+def test_twice_n_equals_n_saved_and_resumed(name, tmp_path):
     make = MODELS[name]
     whole = make()
     whole.learn(640)
@@ -100,8 +93,8 @@ def test_twice_n_equals_n_saved_and_resumed(name: str, tmp_path: Path) -> None:
         assert equal(ours[part], theirs[part]), part
 
 
-def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path) -> None:
-    def make() -> DDQN:
+def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path):
+    def make():
         return make_model(DummyVecEnv([NumpyToy for _ in range(4)]))
 
     model = make()
@@ -115,10 +108,7 @@ def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path)
     assert other.num_timesteps == 400
 
 
-# --------------------------------------------------------------------------- what does not fit
-
-
-def toy(**arguments: Any) -> TensorVecEnv:
+def toy(**arguments):
     return TensorVecEnv(ToyVectorEnv(8, **arguments))
 
 
@@ -142,9 +132,7 @@ def toy(**arguments: Any) -> TensorVecEnv:
         (lambda: stock_model(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
     ],
 )
-def test_another_model_is_refused_with_file_and_field(
-    other: Callable[[], Any], message: str, tmp_path: Path
-) -> None:
+def test_another_model_is_refused_with_file_and_field(other, message, tmp_path):
     model = make_model()
     model.learn(320)
     path = save_run(model, tmp_path)
@@ -158,7 +146,6 @@ def test_another_model_is_refused_with_file_and_field(
     ("spoil", "message"),
     [
         (lambda state: state.pop("model"), "parts: .*model"),
-        (lambda state: state.pop("policy"), "parts: .*policy"),
         (lambda state: state["training"].pop("_n_updates"), "training: "),
         (lambda state: state["training"]["random"].pop("explore"), "training: "),
         (lambda state: state["optimizer"]["param_groups"].pop(), "optimizer: .* number of param"),
@@ -167,7 +154,7 @@ def test_another_model_is_refused_with_file_and_field(
         (lambda state: state["environment"].pop("venv"), "environment: "),
     ],
 )
-def test_missing_and_malformed_parts_are_named(spoil: Any, message: str, tmp_path: Path) -> None:
+def test_missing_and_malformed_parts_are_named(spoil, message, tmp_path):
     model = make_model()
     model.learn(160)
     state = model_state(model)
@@ -177,14 +164,14 @@ def test_missing_and_malformed_parts_are_named(spoil: Any, message: str, tmp_pat
         resume(make_model(), tmp_path)
 
 
-def test_other_buffers_are_refused(tmp_path: Path) -> None:
+def test_other_buffers_are_refused(tmp_path):
     model = DQN("MlpPolicy", toy(), buffer_size=100, device="cpu")
     with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot be saved"):
         save_run(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_spoiled_model_is_not_saved(tmp_path: Path) -> None:
+def test_a_spoiled_model_is_not_saved(tmp_path):
     model = make_model()
     model.learn(320)
     good = save_run(model, tmp_path)
@@ -198,10 +185,7 @@ def test_a_spoiled_model_is_not_saved(tmp_path: Path) -> None:
     assert resume(make_model(), tmp_path) == good
 
 
-# ---------------------------------------------------------------------------- weights of another
-
-
-def test_init_from_takes_weights_only(tmp_path: Path) -> None:
+def test_init_from_takes_weights_only(tmp_path):
     model = make_model()
     model.learn(320)
     path = save_run(model, tmp_path)
@@ -220,11 +204,11 @@ def test_init_from_takes_weights_only(tmp_path: Path) -> None:
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-def on_device(device: str, **arguments: Any) -> DDQN:
+def on_device(device, **arguments):
     return make_model(TensorVecEnv(ToyVectorEnv(8, device=device)), device=device, **arguments)
 
 
-def on_cpu(state: Any) -> Any:
+def on_cpu(state):
     if isinstance(state, dict):
         return {key: on_cpu(value) for key, value in state.items()}
     return state.cpu() if isinstance(state, torch.Tensor) else state
@@ -232,7 +216,7 @@ def on_cpu(state: Any) -> Any:
 
 @needs_cuda
 @pytest.mark.parametrize(("source", "target"), [("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda")])
-def test_everything_moves_between_devices(source: str, target: str, tmp_path: Path) -> None:
+def test_everything_moves_between_devices(source, target, tmp_path):
     model = on_device(source)
     model.learn(320)
     path = save_run(model, tmp_path)

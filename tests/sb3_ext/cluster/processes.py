@@ -1,12 +1,9 @@
 """A small cluster for tests, and who is alive of those that a test started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,15 +13,15 @@ MARK = "RESGYM_TEST_CLUSTER"
 """Variable of the environment that processes hand down to those that they start."""
 
 
-def marked(mark: str, command: bytes = b"") -> list[int]:
+def marked(mark, command=b""):
     """Ids of the living processes with a mark and such a command line, but for this one.
 
     A child counts as its parent, as a process that writes its title may lose its variables
     (setproctitle leaves them alone if told by `SPT_NOENV`).
     """
-    parents: dict[int, int] = {}
-    found: set[int] = set()
-    named: set[int] = set()
+    parents = {}
+    found = set()
+    named = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
@@ -41,12 +38,12 @@ def marked(mark: str, command: bytes = b"") -> list[int]:
     return sorted((found & named) - {os.getpid()})
 
 
-def actor_processes() -> list[int]:
+def actor_processes():
     """Ids of the processes that play chunks for this program."""
     return marked(os.environ[MARK], b"ray::play_chunk")
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+def wait_until(true, seconds=30.0):
     """Whether something became true in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -57,7 +54,7 @@ def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
 
 
 @contextmanager
-def marked_cluster(num_cpus: int) -> Iterator[str]:
+def marked_cluster(num_cpus):
     """A cluster on this machine; its address. Nothing of it is alive afterwards."""
     ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
     mark = os.environ[MARK] = uuid.uuid4().hex

@@ -1,45 +1,44 @@
 """An ordered map over pieces of work in other processes, and the commands that use it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from sb3_ext.attack.attack import main as attack
 from sb3_ext.cluster import connection as pieces
 from sb3_ext.cluster.connection import AHEAD, spreading
 from sb3_ext.runs.files import file_digest
 from sb3_ext.teach import teach
+from sb3_ext.two_player.league import main as population
 from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
+from tests.sb3_ext.two_player.helpers import league_data
 
 COMMAND = b"ray::do_piece"
 NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
+def cluster():
     """Two processors; it is the user's, so that it stays when a block ends."""
     pytest.importorskip("ray", reason=NEEDS_RAY)
     with marked_cluster(num_cpus=2):
         yield
 
 
-def workers() -> list[int]:
+def workers():
     return marked(os.environ[MARK], COMMAND)
 
 
-def waits_for_the_third(folder: Path, piece: int) -> tuple[int, int, int]:
+def waits_for_the_third(folder, piece):
     """The first piece ends when the third has been done."""
     if piece == 2:
         (folder / "third").touch()
@@ -47,7 +46,7 @@ def waits_for_the_third(folder: Path, piece: int) -> tuple[int, int, int]:
     return piece, os.getpid(), torch.get_num_threads()
 
 
-def dies_once(folder: Path, piece: int) -> int:
+def dies_once(folder, piece):
     died = folder / "died"
     if piece == 1 and not died.exists():
         died.touch()
@@ -55,35 +54,35 @@ def dies_once(folder: Path, piece: int) -> int:
     return 10 * piece
 
 
-def dies(piece: int) -> None:
+def dies(piece):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fails(piece: int) -> int:
+def fails(piece):
     return 6 // (2 - piece)
 
 
-def doubled(array: np.ndarray) -> np.ndarray:
+def doubled(array):
     array *= 2
     return array
 
 
-def test_no_actors_are_map() -> None:
+def test_no_actors_are_map():
     with spreading(0) as spread:
         assert spread is map
 
 
 @pytest.mark.usefixtures("cluster")
-def test_results_come_in_the_order_of_the_pieces(tmp_path: Path) -> None:
-    asked: list[int] = []
+def test_results_come_in_the_order_of_the_pieces(tmp_path):
+    asked = []
 
-    def all_pieces() -> Iterator[int]:
+    def all_pieces():
         for piece in range(100):
             asked.append(piece)
             yield piece
 
     with spreading(2) as spread:
-        results: Any = spread(partial(waits_for_the_third, tmp_path), all_pieces())
+        results = spread(partial(waits_for_the_third, tmp_path), all_pieces())
         first = [next(results) for _ in range(3)]
         assert len(asked) <= 2 * AHEAD + 3
         found = [*first, *results]
@@ -99,7 +98,7 @@ def test_results_come_in_the_order_of_the_pieces(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_piece_whose_process_dies_is_done_again(tmp_path, monkeypatch):
     with spreading(2) as spread:
         assert list(spread(partial(dies_once, tmp_path), range(4))) == [0, 10, 20, 30]
         monkeypatch.setattr(pieces, "LOST_IN_A_ROW", 2)
@@ -110,7 +109,7 @@ def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: A
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_error_is_that_of_the_function() -> None:
+def test_an_error_is_that_of_the_function():
     with spreading(1) as spread:
         with pytest.raises(ZeroDivisionError, match=r"^integer .*division or modulo by zero$"):
             list(spread(fails, range(4)))
@@ -119,7 +118,7 @@ def test_an_error_is_that_of_the_function() -> None:
         spreading(3).__enter__()
 
 
-def test_what_is_wrong_is_said_in_one_line(monkeypatch: Any) -> None:
+def test_what_is_wrong_is_said_in_one_line(monkeypatch):
     with pytest.raises(ValueError, match=r"^actors must be a whole number of at least 0, got -1$"):
         spreading(-1).__enter__()
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -127,23 +126,27 @@ def test_what_is_wrong_is_said_in_one_line(monkeypatch: Any) -> None:
         spreading(1).__enter__()
 
 
+FEW = [{"positions": 300, "points": [2, 4], "max_value": [4]}]
+SOLVED = ["solved-0.npz"]
+FOUND = ["result.json", "seed-0/policy.safetensors", "seed-1/policy.safetensors"]
+
+
 @pytest.mark.usefixtures("cluster")
-def test_labels_are_the_same_with_actors(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("command", "given", "settings", "files"),
+    [
+        (teach.main, ["--config", "small"], ["updates=0", f"rounds={json.dumps([FEW])}"], SOLVED),
+        (attack, ["zeillinger", *LESS], ["exact.starts=50", "lookahead=5", "seeds=[0, 1]"], FOUND),
+        (population, ["--config", "league.yml"], ["rounds=1"], ["league/league.json"]),
+    ],
+)
+def test_results_are_the_same_with_actors(command, given, settings, files, tmp_path, monkeypatch):
     monkeypatch.setattr(teach, "PIECE", 64)
-    few = [{"positions": 300, "points": [2, 4], "max_value": [4]}]
-    command = ["--config", "small", "--set", "updates=0", "--set", f"rounds={json.dumps([few])}"]
-    for name, actors in (("one", "0"), ("two", "2")):
-        given = ["--actors", actors, "--no-progress", "--out", str(tmp_path / name)]
-        assert teach.main([*command, *given]) == 0
-    one, two = (tmp_path / name / "solved-0.npz" for name in ("one", "two"))
-    assert file_digest(one) == file_digest(two)
-
-
-@pytest.mark.usefixtures("cluster")
-def test_attacks_are_the_same_with_actors(tmp_path: Path) -> None:
-    more = [x for s in ("exact.starts=50", "lookahead=5", "seeds=[0, 1]") for x in ("--set", s)]
+    monkeypatch.chdir(tmp_path)
+    Path("league.yml").write_text(yaml.safe_dump(league_data()))
+    more = [part for each in settings for part in ("--set", each)]
     for name, actors in (("here", "0"), ("there", "2")):
-        given = ["--out", str(tmp_path / name), "--actors", actors, "--no-progress"]
-        assert attack(["zeillinger", *LESS, *more, *given]) == 0
-    for file in ("result.json", *(f"seed-{seed}/policy.safetensors" for seed in (0, 1))):
-        assert file_digest(tmp_path / "here" / file) == file_digest(tmp_path / "there" / file)
+        options = ["--out", str(tmp_path / name), "--actors", actors, "--no-progress"]
+        assert command([*given, *more, *options]) == 0
+    for file in files:
+        assert file_digest(Path("here", file)) == file_digest(Path("there", file))

@@ -1,12 +1,8 @@
 """Damaged configurations: each is read, or refused in one line; nothing else ever happens."""
 
-from __future__ import annotations
-
 import random
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rl_zoo3
@@ -34,14 +30,14 @@ VALUES = (
 )
 
 
-def read_algorithm(path: Path) -> None:
+def read_algorithm(path):
     for name in read_mapping(path):
         _, section = section_of(path, name)
         check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), str(name))
 
 
-ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
-READERS: Mapping[str, Callable[[Path], Any]] = {
+ALGORITHMS = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
+READERS = {
     "attack/": AttackConfig.read,
     "population/": LeagueConfig.read,
     "taught/": read_algorithm,
@@ -52,11 +48,11 @@ READERS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
-def reader_of(name: str) -> Callable[[Path], Any]:
+def reader_of(name):
     return next(reader for start, reader in READERS.items() if re.match(start, name))
 
 
-def damaged(text: str, draw: random.Random) -> str:
+def damaged(text, draw):
     """The text with one to three changes."""
     for _ in range(draw.randint(1, 3)):
         lines = text.splitlines(keepends=True) or ["\n"]
@@ -81,7 +77,7 @@ def damaged(text: str, draw: random.Random) -> str:
     return text
 
 
-def outcome(name: str, text: str, path: Path) -> str:
+def outcome(name, text, path):
     """What reading says: nothing, or the line that refuses."""
     path.write_text(text, encoding="utf-8")
     try:
@@ -92,7 +88,7 @@ def outcome(name: str, text: str, path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", shipped_configs())
-def test_damaged_files_are_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_damaged_files_are_read_or_refused_in_one_line(name, tmp_path):
     draw = random.Random(name)
     text = find_config(name, shipped=True).read_text(encoding="utf-8")
     path = tmp_path / f"{Path(name).name}.yml"

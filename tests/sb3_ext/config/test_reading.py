@@ -1,22 +1,18 @@
 """Configuration files are plain data, with every key once."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from sb3_ext.config.reading import read_mapping
 from tests.fakes import BOMB
 
 
-def write(tmp_path: Path, text: str) -> Path:
+def write(tmp_path, text):
     path = tmp_path / "some.yml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_plain_data_and_merged_mappings(tmp_path: Path) -> None:
+def test_plain_data_and_merged_mappings(tmp_path):
     text = """
     default: &default {seed: 1, sizes: {a: 1}}
     first: &first
@@ -46,10 +42,8 @@ def test_plain_data_and_merged_mappings(tmp_path: Path) -> None:
         ("a: !!python/object/apply:os.getcwd []\n", "not readable as plain YAML at line 1"),
         ("a: \x07\n", "not readable as plain YAML"),
         ("a: !!bool foo\n", "not readable as plain YAML"),
-        ("a: !!int foo\n", "not readable as plain YAML"),
         ("a: !!int ''\n", "not readable as plain YAML"),
         ("a: !!timestamp foo\n", "could not determine a constructor for the tag"),
-        ("a: !!binary aGk=\n", "could not determine a constructor for the tag"),
         (f"a: {'9' * 5000}\n", "not readable as plain YAML"),
         (f"a: {'[' * 2000}\n", "more than 40 lists and mappings inside each other"),
         ("a: &a [*a]\n", "the alias 'a' stands inside of what it repeats"),
@@ -60,7 +54,7 @@ def test_plain_data_and_merged_mappings(tmp_path: Path) -> None:
         ("- 1\n", "must hold a mapping, got list"),
     ],
 )
-def test_what_is_refused_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+def test_what_is_refused_is_one_line(tmp_path, text, words):
     path = write(tmp_path, text)
     with pytest.raises(ValueError, match=words) as caught:
         read_mapping(path)
@@ -68,13 +62,13 @@ def test_what_is_refused_is_one_line(tmp_path: Path, text: str, words: str) -> N
     assert "\n" not in str(caught.value)
 
 
-def test_dates_are_text_and_shared_parts_may_repeat(tmp_path: Path) -> None:
+def test_dates_are_text_and_shared_parts_may_repeat(tmp_path):
     text = "a: &a {b: 2001-01-01}\nc: [*a, *a, =]\n"
     part = {"b": "2001-01-01"}
     assert read_mapping(write(tmp_path, text)) == {"a": part, "c": [part, part, "="]}
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read(tmp_path):
     for name in ("none.yml", ".", "a" * 5000):
         with pytest.raises(ValueError, match="cannot be read"):
             read_mapping(tmp_path / name)

@@ -1,9 +1,5 @@
 """Models and environments for the tests of DDQN."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import torch
 from gymnasium import spaces
@@ -23,24 +19,24 @@ class MaskedToy(ToyVectorEnv):
 
     action_masks = property()  # reading it raises AttributeError
 
-    def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
+    def __init__(self, num_envs=4, **kwargs):
         super().__init__(num_envs, dict_obs=True, **kwargs)
         entries = dict(self.single_observation_space.spaces)
         entries["action_mask"] = entries.pop("legal")
         self.single_observation_space = spaces.Dict(entries)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
-    def _observe(self) -> dict[str, torch.Tensor]:
+    def _observe(self):
         observation = super()._observe()
         observation["action_mask"] = observation.pop("legal")
         return observation
 
 
-def make_model(env: Any = None, policy: str | None = None, **arguments: Any) -> DDQN:
+def make_model(env=None, policy=None, **arguments):
     """A small, quick DDQN; `env` defaults to 8 rows of the toy."""
     env = TensorVecEnv(ToyVectorEnv(8)) if env is None else env
     is_dict = isinstance(env.observation_space, spaces.Dict)
-    defaults: dict[str, Any] = {
+    defaults = {
         "batch_size": 32,
         "buffer_size": 4_000,
         "learning_starts": 64,
@@ -53,12 +49,12 @@ def make_model(env: Any = None, policy: str | None = None, **arguments: Any) -> 
     return DDQN(policy, env, **{**defaults, **arguments})
 
 
-def weights(model: DDQN) -> dict[str, torch.Tensor]:
+def weights(model):
     """A copy of all weights, online and target."""
     return {name: value.clone() for name, value in model.policy.state_dict().items()}
 
 
-def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+def same(first, second):
     """Whether two results of `weights` are equal bit for bit."""
     return first.keys() == second.keys() and all(
         torch.equal(first[name], second[name]) for name in first
@@ -68,26 +64,24 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 class NumpyToy(ToyEnv):
     """One row of the toy for SB3's `DummyVecEnv`."""
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         return super().step(int(np.asarray(action)))
 
 
 class FixedBatches:
     """In place of a replay buffer: gives the same batches in the same order."""
 
-    def __init__(self, batches: list[TensorReplayBufferSamples]) -> None:
+    def __init__(self, batches):
         self.batches = list(batches)
 
-    def sample(self, batch_size: int, env: Any = None) -> TensorReplayBufferSamples:
+    def sample(self, batch_size, env=None):
         return self.batches.pop(0)
 
-    def check_finite(self, *fields: str) -> None:
+    def check_finite(self, *fields):
         """They are."""
 
 
-def random_batch(
-    seed: int, size: int = 16, inputs: int = 9, actions: int = 4, masked: bool = False
-) -> TensorReplayBufferSamples:
+def random_batch(seed, size=16, inputs=9, actions=4, masked=False):
     source = torch.Generator().manual_seed(seed)
     legal = torch.rand((size, actions), generator=source) < 0.4
     legal[0] = False

@@ -11,7 +11,6 @@ from tests.sb3_ext.ddqn.helpers import make_model
     ("name", "value", "message"),
     [
         ("batch_size", 0, "batch_size must be at least 1, got 0"),
-        ("exploration_final_eps", 1.5, "exploration_final_eps must be at most 1, got 1.5"),
         ("gradient_steps", -2, "gradient_steps"),
         ("learning_rate", "1e-4", "learning_rate.*write 1.0e-4"),
         ("mask_source", "observation", "no entry action_mask or coords"),
@@ -20,11 +19,9 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ("target_update_unit", "steps", "must be 'updates' or 'transitions', got 'steps'"),
         ("tau", 1.5, "tau must be at most 1, got 1.5"),
         ("loss", "hubert", "unknown loss 'hubert'; did you mean 'huber'"),
-        ("evaluation_rows", -1, "evaluation_rows must be at least 0, got -1"),
         ("train_freq", (1, "episode"), "train_freq"),
         ("policy_kwargs", {"learning_rate_factors": {"q_nat": 2.0}}, "unknown part 'q_nat'"),
         ("policy_kwargs", {"optimizer_class": "adm"}, "unknown optimizer 'adm'; did you mean 'ada"),
-        ("policy_kwargs", {"extractor": "point_sett"}, "unknown features extractor 'point_sett'"),
     ],
 )
 def test_bad_arguments_are_named(name, value, message):

@@ -38,16 +38,6 @@ class AllLegal(ToyVectorEnv):
     all_actions_legal = True
 
 
-class OnlySome(VectorWrapper):
-    """A wrapper with masks of its own, which hands everything else on."""
-
-    def __getattr__(self, name):
-        return getattr(self.env, name)
-
-    def action_masks(self):
-        return self.env.get_wrapper_attr("action_masks")()
-
-
 def test_only_an_environment_whose_actions_are_all_legal_is_not_asked():
     """A wrapper or subclass may have masks of its own."""
     plain, action = toy_spaces()
@@ -57,7 +47,6 @@ def test_only_an_environment_whose_actions_are_all_legal_is_not_asked():
         (TensorVecEnv(host), "none"),
         (TensorVecEnv(ToyVectorEnv(4)), "environment"),
         (TensorVecEnv(gymnasium.make_vec("resgym/Hironaka-v0", num_envs=2)), "environment"),
-        (TensorVecEnv(OnlySome(host)), "environment"),
         (TensorVecEnv(VectorWrapper(host)), "environment"),
         (VecMonitor(TensorVecEnv(host)), "environment"),
     ):

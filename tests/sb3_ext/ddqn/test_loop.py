@@ -1,8 +1,6 @@
 """Collection, callbacks, logs and failures of DDQN.learn."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,19 +13,13 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import Diary, game_model, keep_logs
+from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
 
 
 def numpy_rows(count=4, **kwargs):
     return DummyVecEnv([lambda: Monitor(NumpyToy(**kwargs)) for _ in range(count)])
 
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:The environment is already wrapped"),
-    pytest.mark.filterwarnings("ignore:Training and eval env are not of the same type"),
-    pytest.mark.filterwarnings("ignore:rich is experimental"),
-]
 
 ENVIRONMENTS = {
     "tensors": lambda: TensorVecEnv(ToyVectorEnv(8, illegal="error")),
@@ -215,22 +207,3 @@ def test_exploration_is_per_row_while_collecting():
     deviation = math.sqrt(0.625 * 0.375 / 64)
     assert all(abs(share - 0.625) < 5 * deviation for share in shares)
     assert np.mean(shares) == pytest.approx(0.625, abs=5 * deviation / math.sqrt(300))
-
-
-def test_learn_enters_few_modules():
-    """Of sb3_ext, by Python's own profiler."""
-    found = set()
-
-    def look(frame, event, argument):
-        if event == "call" and "sb3_ext" in Path(frame.f_code.co_filename).parts[:-2]:
-            found.add(frame.f_code.co_filename)
-
-    model = make_model(game_model().env, "HostPolicy")
-    sys.setprofile(look)
-    try:
-        model.learn(300)
-    finally:
-        sys.setprofile(None)
-    found = {name for name in found if "tests" not in Path(name).parts}
-    assert model.num_updates > 20
-    assert 5 < len(found) <= 12, sorted(found)

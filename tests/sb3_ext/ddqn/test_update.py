@@ -9,8 +9,6 @@ from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import Exponential
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch
 
-Layers = list[np.ndarray]
-
 
 def layers_of(network):
     return [p.detach().double().numpy().copy() for p in network.parameters()]
@@ -102,26 +100,15 @@ def test_discounts_of_the_buffer_replace_gamma():
 
 def test_b5_the_learning_rate_advances_at_every_update():
     """The original froze it inside one call of train."""
-    asked = []
-
-    class Counted(Exponential):
-        def __call__(self, count):
-            asked.append(count)
-            return super().__call__(count)
-
-    rates = Counted(1e-2, 1e-4, 0.95)
+    rates = Exponential(1e-2, 1e-4, 0.95)
     model = make_model(learning_rate=rates, policy_kwargs={"optimizer_class": "sgd"})
     model.learn(72)
     begin, used = model.num_updates, []
     model.policy.optimizer.register_step_pre_hook(
         lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
     )
-    asked.clear()
     model.train(10, 32)
-    assert asked == list(range(begin, begin + 10))
-    rates = Exponential(1e-2, 1e-4, 0.95)
     assert used == [pytest.approx(rates(begin + number)) for number in range(10)]
-    assert len(set(used)) == 10
 
 
 @pytest.mark.parametrize(

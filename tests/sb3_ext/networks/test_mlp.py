@@ -32,15 +32,6 @@ def test_layers_in_their_order(net_arch, names):
     assert body(torch.randn(7, 5)).shape == (7, body.output_dim)
 
 
-def test_values_by_hand():
-    network = build_mlp(2, [2])
-    with torch.no_grad():
-        network[0].weight.copy_(torch.tensor([[1.0, -1.0], [2.0, 1.0]]))
-        network[0].bias.copy_(torch.tensor([0.5, -1.0]))
-    # relu(1 - 2 + 0.5) and relu(2 + 2 - 1)
-    assert network(torch.tensor([[1.0, 2.0]])).tolist() == [[0.0, 3.0]]
-
-
 def test_residual_block_by_its_formula():
     block = ResidualBlock(3, 5, nn.ReLU).eval()
     x = torch.randn(4, 3)
@@ -58,7 +49,6 @@ def test_residual_block_by_its_formula():
 
 
 def test_activations():
-    assert list(ACTIVATIONS) == ["elu", "gelu", "relu", "silu", "tanh"]
     for name in ACTIVATIONS:
         kind = ACTIVATIONS.resolve(name)
         for activation in (name, kind):
@@ -70,7 +60,6 @@ def test_activations():
     ("net_arch", "named"),
     [
         ([8, "x"], r"net_arch\[1\] .*'x'"),
-        ([True], r"net_arch\[0\]"),
         (["b"], r"net_arch\[0\].*'b'"),
         ([8, "b", "ln"], r"net_arch\[2\].*'ln'"),
         ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\]"),

@@ -1,7 +1,5 @@
 """The extractors that know the points: what they compute, and what they ignore."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -11,16 +9,14 @@ from hypothesis import strategies as st
 
 from sb3_ext.networks import rows
 from sb3_ext.networks.extractors import (
+    FlattenExtractor,
     OrderedPointsExtractor,
     PointPairsExtractor,
     PointSetExtractor,
 )
 from sb3_ext.networks.rows import (
     axis_sums,
-    pair_features,
-    point_features,
     quotient_features,
-    sums_and_axes,
 )
 
 
@@ -59,26 +55,6 @@ pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
 counts_of_games = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 
 
-def test_features_of_a_point_by_hand():
-    features = point_features(torch.tensor([[0.0, 1.0, 0.099]]))[0]
-    assert features[:3].tolist() == pytest.approx([0.0, 1.0, 0.099])
-    # log(0.001) is 0 on the scale, log(0.1) is two thirds, log(1.001) just above 1.
-    assert features[3:6].tolist() == pytest.approx([0.0, 1.000145, 2 / 3], abs=1e-6)
-    assert features[6:].tolist() == [1.0, 0.0, 0.0]
-
-
-def test_features_of_a_pair_by_hand():
-    sums = axis_sums(torch.tensor([1.0, 10.0, 100.0]))
-    assert sums.tolist() == [1.0, 10.0, 11.0, 100.0, 101.0, 110.0, 111.0]
-    sums, sign, size = pair_features(axis_sums(torch.tensor([[0.5, -0.5]]))).view(3, 3)
-    assert sums.tolist() == [0.5, -0.5, 0.0]
-    assert sign.tolist() == [1.0, -1.0, 0.0]
-    expected = math.log(0.501) / math.log(1000.0) + 1.0
-    assert size.tolist() == pytest.approx([expected, -expected, 0.0])
-    # Rounding is no difference.
-    assert pair_features(axis_sums(torch.tensor([[1e-7, 0.0]]))).tolist() == [[0.0] * 9]
-
-
 def quotients_of(a, b):
     """The partial quotients of a / b in whole numbers, the larger over the smaller first."""
     larger, smaller, found = max(a, b), min(a, b), []
@@ -108,19 +84,6 @@ def test_quotients_are_those_of_euclids_algorithm(difference, scale):
         if all(each <= 40 for each in exact):
             assert moves == pytest.approx(sum(exact[:7]), abs=1e-3)
             assert first == pytest.approx(exact[0] if exact else 0, abs=1e-3)
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 4])
-def test_compiled_quotients_have_the_same_bits(dimension):
-    compiled_rows = pytest.importorskip("sb3_ext.networks.compiled_rows")
-    generator = torch.Generator().manual_seed(dimension)
-    for scale in (1, 20, 97, 100_000):
-        points = torch.randint(scale + 1, (2, 500, dimension), generator=generator) / scale
-        sums = axis_sums(points[0] - points[1])
-        left, right = map(np.array, sums_and_axes(sums.shape[1]))
-        found = torch.empty(len(sums), 2 * len(left))
-        compiled_rows.quotient_features(sums.numpy(), left, right, found.numpy())
-        assert torch.equal(found, quotient_features(sums))
 
 
 @pooling
@@ -241,23 +204,17 @@ def test_every_point_axis_and_parameter_matters(make):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_ordered_points_by_hand():
-    """Moved to the axes (0.4, 0) and (0, 0.2), with largest entry 1: (1, 0) and (0, 0.5)."""
-    extractor = OrderedPointsExtractor(box(3, 2))
-    assert extractor.features_dim == 3 * 9
-    found = extractor(one_game((0.9, 0.5), (0.5, 0.7)))[0].view(3, 9)
-    half = 1 + math.log(0.5 + 1e-3) / -math.log(1e-3)
-    one = 1 + math.log(1 + 1e-3) / -math.log(1e-3)
-    expected = torch.tensor(
-        [
-            [0.9, 0.5, 1.0, 0.0, one, 0.0, 0.0, 1.0, 1.0],
-            [0.5, 0.7, 0.0, 0.5, 0.0, half, 1.0, 0.0, 1.0],
-            [0.0] * 9,
-        ]
-    )
-    assert torch.allclose(found, expected, atol=1e-6)
-    for point in ((-1.0, -1.0), (0.0, 0.0), (1.0, 1.0)):
-        assert extractor(one_game(point)).isfinite().all()
+def test_flatten_a_dict_in_alphabetical_order():
+    space = spaces.Dict([("points", box(2, 1)), ("coords", spaces.MultiBinary(3))])
+    extractor = FlattenExtractor(space)
+    x = {
+        "points": torch.tensor([[[8.0], [9.0]]]),
+        "coords": torch.tensor([[1, 0, 1]]).to(torch.int8),
+    }
+    assert extractor.features_dim == 5
+    assert extractor(x).tolist() == [[1, 0, 1, 8, 9]]
+    one_hot = spaces.Dict(a=spaces.Discrete(5), b=spaces.MultiDiscrete([2, 2]))
+    assert FlattenExtractor(one_hot).features_dim == 9
 
 
 FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))

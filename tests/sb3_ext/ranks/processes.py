@@ -1,42 +1,37 @@
 """Ranks that are forked from the process of the tests, with the variables that torchrun sets."""
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import os
 import pickle
 import socket
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
 
 import torch
 
-from sb3_ext.runs.ranks import Ranks, torchrun
+from sb3_ext.runs.ranks import torchrun
 
 SECONDS = 120
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as opened:
         opened.bind(("127.0.0.1", 0))
         return int(opened.getsockname()[1])
 
 
-def variables(rank: int, size: int, port: int) -> dict[str, str]:
+def variables(rank, size, port):
     """What torchrun tells a rank."""
     numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
     return {"MASTER_ADDR": "127.0.0.1"} | {name: str(value) for name, value in numbers.items()}
 
 
-def forked(work: Callable[[int], Any], size: int = 2) -> list[Any]:
+def forked(work, size=2):
     """What a function of the rank returns in each process; None where it was killed.
 
     None of them is alive afterwards.
     """
 
-    def run(rank: int, answer: Connection) -> None:
+    def run(rank, answer):
         faulthandler.dump_traceback_later(SECONDS - 20)  # where one waits that does not answer
         torch.set_num_threads(1)
         os.environ.update(variables(rank, size, port))
@@ -52,7 +47,7 @@ def forked(work: Callable[[int], Any], size: int = 2) -> list[Any]:
     for process, (_, there) in zip(started, pipes, strict=True):
         process.start()
         there.close()
-    results: list[Any] = []
+    results = []
     try:
         for here, _ in pipes:
             assert here.poll(SECONDS), f"rank {len(results)} has not answered"
@@ -70,10 +65,10 @@ def forked(work: Callable[[int], Any], size: int = 2) -> list[Any]:
     return results
 
 
-def on_ranks(work: Callable[[Ranks], Any], size: int = 2) -> list[Any]:
+def on_ranks(work, size=2):
     """What a function returns in each of several ranks, or the text of the error that it raises."""
 
-    def connected(_: int) -> Any:
+    def connected(_):
         try:
             with torchrun() as ranks:
                 return work(ranks)

@@ -2,11 +2,7 @@
 
 import io
 import os
-import signal
-import subprocess
-import sys
-import uuid
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 import torch
@@ -15,8 +11,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.runs.command import start
 from sb3_ext.train.train import main as train
-from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
-from tests.sb3_ext.ranks.processes import forked, free_port
+from tests.sb3_ext.ranks.processes import forked
 from tests.sb3_ext.runs.killed import contents, die_at
 
 GAME = "resgym/HironakaHost-v0"
@@ -24,8 +19,6 @@ RUN = ("--algo", "ddqn", "--env", GAME, "-n", "640", "--checkpoint-updates", "10
 RUN += ("--eval-freq", "160", "--eval-episodes", "20", "--n-eval-envs", "4", "--log-interval", "7")
 NUMBERS = ("n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000")
 NUMBERS += ("policy_kwargs:{net_arch: [16]}", "learning_rate:0.01")
-
-Result = tuple[int, str, str]
 
 
 def started(arguments, size=2, kill=()):
@@ -95,62 +88,6 @@ def test_killed_ranks_go_on_as_if_nothing_had_happened(whole, tmp_path, kills):
     assert any(name.endswith("/rank-1") for name in expected)
     names = found.keys() | expected.keys()
     assert [name for name in names if found.get(name) != expected.get(name)] == []
-
-
-@contextmanager
-def launched(folder):
-    """Real torchrun with a run that does not end, and the mark of its processes.
-
-    At the end of the block all of them are ending, without help.
-    """
-    mark = uuid.uuid4().hex
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["--master-port", str(free_port()), "-m", "sb3_ext.train", "-f", str(folder)]
-    with open(folder / "out", "w") as out:
-        process = subprocess.Popen(
-            [*command, *RUN, "-n", "100000000", "-params", *NUMBERS],
-            env={**os.environ, MARK: mark, "OMP_NUM_THREADS": "1"},
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            yield process, mark
-            process.wait(60)
-            assert wait_until(lambda: not marked(mark), 60), marked(mark)
-        finally:
-            for each in marked(mark):
-                os.kill(each, signal.SIGKILL)
-            process.wait()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("target", "number"),
-    [
-        ("launcher", signal.SIGTERM),
-        ("launcher", signal.SIGINT),
-        ("rank", signal.SIGTERM),
-        ("rank", signal.SIGKILL),
-    ],
-)
-def test_nobody_is_left_after_a_signal(tmp_path, target, number):
-    """To torchrun or to one of its ranks; the run goes on from its checkpoint."""
-    with launched(tmp_path) as (process, mark):
-        assert wait_until(lambda: bool(list_checkpoints(run_in(tmp_path))), 120)
-        first = list_checkpoints(run_in(tmp_path))[:1]
-        assert wait_until(lambda: list_checkpoints(run_in(tmp_path))[:1] not in ([], first), 60)
-        before = list_checkpoints(run_in(tmp_path))[0].name
-        ranks = [each for each in marked(mark) if each != process.pid]
-        assert len(ranks) == 2
-        os.kill(process.pid if target == "launcher" else ranks[1], number)
-    ended = "Saving to" in (tmp_path / "out").read_text()  # which comes after the checkpoint
-    assert ended == (target == "launcher" or number != signal.SIGKILL)
-    newest = list_checkpoints(run_in(tmp_path))[0].name
-    assert newest >= before
-    until = str(int(newest.removeprefix("checkpoint-")) + 160)
-    again = started(("--resume", str(run_in(tmp_path)), "-n", until))
-    assert [result[0] for result in again] == [0, 0]
-    assert int(list_checkpoints(run_in(tmp_path))[0].name.removeprefix("checkpoint-")) == int(until)
 
 
 def test_another_number_of_ranks_cannot_go_on(whole):

@@ -1,14 +1,12 @@
 """Updates of several ranks against those of one process with the whole batch."""
 
 import pytest
-import torch
 
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, weights
 from tests.sb3_ext.ranks.processes import on_ranks
 
 UPDATES, BATCH = 20, 32
-Weights = dict[str, torch.Tensor]
 
 
 def part_of(batch, rank, size):

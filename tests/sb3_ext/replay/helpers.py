@@ -1,10 +1,7 @@
 """Random play into replay buffers, and comparisons of what they give, bit for bit."""
 
-from __future__ import annotations
-
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +12,7 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 PAIR = spaces.Dict(points=spaces.Box(-1, 1, (3, 2), np.float32), coords=spaces.MultiBinary(4))
 
 
-def drawn(space: spaces.Space, rows: int, rng: np.random.Generator) -> Any:
+def drawn(space, rows, rng):
     """Observations of all rows, of few values, so that equal ones are common."""
     if isinstance(space, spaces.Dict):
         return {key: drawn(each, rows, rng) for key, each in space.items()}
@@ -26,9 +23,7 @@ def drawn(space: spaces.Space, rows: int, rng: np.random.Generator) -> Any:
     return torch.from_numpy(values.astype(space.dtype))
 
 
-def play(
-    space: spaces.Space, rows: int, steps: int, rng: np.random.Generator, ends: float = 0.3
-) -> list[tuple[Any, ...]]:
+def play(space, rows, steps, rng, ends=0.3):
     """Arguments of `add_batch`; masks last."""
     return [
         (
@@ -43,7 +38,7 @@ def play(
     ]
 
 
-def add_steps(buffers: Any, steps: int, rng: np.random.Generator, ends: float = 0.3) -> None:
+def add_steps(buffers, steps, rng, ends=0.3):
     """The same random play into all buffers."""
     space, rows = buffers[0].observation_space, buffers[0].n_envs
     for values in play(space, rows, steps, rng, ends):
@@ -51,7 +46,7 @@ def add_steps(buffers: Any, steps: int, rng: np.random.Generator, ends: float = 
             buffer.add_batch(*values[: 6 + buffer.store_next_legal])
 
 
-def stacked(steps: list[Any]) -> Any:
+def stacked(steps):
     """Many steps as one block `[S, N, ...]`."""
     if isinstance(steps[0], dict):
         return {key: stacked([each[key] for each in steps]) for key in steps[0]}
@@ -60,7 +55,7 @@ def stacked(steps: list[Any]) -> Any:
     return torch.stack(steps)
 
 
-def assert_same(left: Any, right: Any) -> None:
+def assert_same(left, right):
     """Bit for bit: -0.0 is not 0.0, and a NaN equals itself."""
     assert type(left) is type(right)
     if isinstance(left, dict):
@@ -77,20 +72,18 @@ def assert_same(left: Any, right: Any) -> None:
         assert_same(one, other)
 
 
-def make(
-    kind: type[Any] = TensorReplayBuffer, rows: int = 3, slots: int = 5, **kwargs: Any
-) -> TensorReplayBuffer:
+def make(kind=TensorReplayBuffer, rows=3, slots=5, **kwargs):
     return kind(slots * rows, PAIR, spaces.Discrete(5), device="cpu", n_envs=rows, **kwargs)
 
 
-def filled(steps: int = 7, **kwargs: Any) -> TensorReplayBuffer:
+def filled(steps=7, **kwargs):
     """A buffer of so many random steps, the same ones every time."""
     buffer = make(**kwargs)
     add_steps((buffer,), steps, np.random.default_rng(3), ends=0.5)
     return buffer
 
 
-def restored(original: Any, way: str, other: Any) -> Any:
+def restored(original, way, other):
     """The same buffer again by a way of saving; a state is loaded into the other one."""
     if way == "pickle":
         return pickle.loads(pickle.dumps(original))

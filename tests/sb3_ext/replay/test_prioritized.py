@@ -170,8 +170,7 @@ def test_an_update_weighs_the_losses_and_hands_over_the_errors():
     buffer.load_state_dict(before)  # the same batch again
     model.train(1, 32)
     torch.testing.assert_close(
-        buffer.priorities.flatten()[drawn.indices],
-        ((errors.detach().double() + 1e-6) ** 0.6),
+        buffer.priorities.flatten()[drawn.indices], ((errors.detach().double() + 1e-6) ** 0.6)
     )
 
 

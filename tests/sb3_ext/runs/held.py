@@ -1,12 +1,8 @@
 """A folder that another process is at work in."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 HOLD = """
 import sys
@@ -18,7 +14,7 @@ with RunFolder(sys.argv[1]):
 
 
 @contextmanager
-def held_by_another(folder: Path) -> Iterator[None]:
+def held_by_another(folder):
     """Another process is at work in the folder; it is killed at the end, if it still lives."""
     command = [sys.executable, "-c", HOLD, str(folder)]
     pipe = subprocess.PIPE

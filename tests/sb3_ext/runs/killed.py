@@ -1,7 +1,5 @@
 """Processes that are killed at given points, and what is in the folder that they leave."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -9,10 +7,6 @@ import os
 import signal
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,45 +18,9 @@ ASIDE = (
     *(".lock", "resumed.jsonl", "runs.jsonl", "monitor", "seconds", "start_time"),
     *("training_seconds", "t"),
 )
-ASIDE_IN_ZIP = (
-    *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
-    *("_began", "_counted_before", "_logged_at"),
-    # Attributes of the class until they are loaded.
-    *("_last_episode_starts", "_updates_owed", "num_target_updates"),
-)
 
 
-def compare(
-    work: Callable[[Path, str], int],
-    folder: Path,
-    plans: Sequence[str],
-    run_of: Callable[[Path], Path] = lambda folder: folder,
-) -> None:
-    """Prints for each plan how many of its processes were killed, and what they left otherwise.
-
-    A plan is a list of kill points, one for each process that works on a run before the one that
-    finishes it. Named are the files that differ from those of a run that is not killed.
-
-    Args:
-        work: goes on with the run in a folder until it is killed at a point or finished.
-        folder: for the runs.
-        plans: kill points with commas between them.
-        run_of: where the run lies in a folder given to `work`.
-    """
-    torch.set_num_threads(1)
-    fork(partial(work, folder / "whole", "none"))
-    expected = contents(run_of(folder / "whole"))
-    for number, plan in enumerate(plans):
-        parts = folder / str(number)
-        kills = sum(fork(partial(work, parts, kill)) == signal.SIGKILL for kill in plan.split(","))
-        fork(partial(work, parts, "none"))
-        found = contents(run_of(parts))
-        names = found.keys() | expected.keys()
-        different = [name for name in names if found.get(name) != expected.get(name)]
-        print(plan, kills, ",".join(sorted(different)) or "nothing", flush=True)
-
-
-def die_at(kill: str, owner: Any, name: str) -> None:
+def die_at(kill, owner, name):
     """Kills this process where a plan says.
 
     ``step:7`` is the 7th call of a function, ``write:5`` the 5th synchronisation or rename of a
@@ -71,31 +29,17 @@ def die_at(kill: str, owner: Any, name: str) -> None:
     kind, _, number = kill.partition(":")
     torch.manual_seed(int(number or 0))
     if kind == "step":
-        die_at_call(owner, name, int(number))
+        die_at_call(int(number), owner, name)
     if kind == "write":
-        die_at_write(int(number))
+        die_at_call(int(number), os, "fsync", "replace")
 
 
-def die_at_call(owner: Any, name: str, kill_at: int) -> None:
-    """Kills this process in the k-th call of a function."""
-    original, count = getattr(owner, name), 0
-
-    def dying(*arguments: Any, **keywords: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*arguments, **keywords)
-
-    setattr(owner, name, dying)
-
-
-def die_at_write(kill_at: int, *names: str) -> None:
-    """Kills this process at the k-th of these calls of `os`, ``fsync`` and ``replace`` if none."""
+def die_at_call(kill_at, owner, *names):
+    """Kills this process at the k-th call of these functions of a class or module."""
     count = 0
 
-    def dying(function: Any) -> Any:
-        def wrapped(*arguments: Any, **keywords: Any) -> Any:
+    def dying(function):
+        def wrapped(*arguments, **keywords):
             nonlocal count
             count += 1
             if count == kill_at:
@@ -104,11 +48,11 @@ def die_at_write(kill_at: int, *names: str) -> None:
 
         return wrapped
 
-    for name in names or ("fsync", "replace"):
-        setattr(os, name, dying(getattr(os, name)))
+    for name in names:
+        setattr(owner, name, dying(getattr(owner, name)))
 
 
-def fork(work: Callable[[], int]) -> int:
+def fork(work):
     """Works in a process of its own; the signal that ended it, or 0."""
     child = os.fork()
     if child == 0:
@@ -125,9 +69,9 @@ def fork(work: Callable[[], int]) -> int:
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def contents(run: Path) -> dict[str, Any]:
+def contents(run):
     """Every file of a run's folder as comparable data, times and paths aside; by name."""
-    found: dict[str, Any] = {}
+    found = {}
     for path in sorted(run.rglob("*")):
         name = str(path.relative_to(run))
         if path.name in ASIDE or (path.is_file() and is_checkpoint(path.parent)):
@@ -139,7 +83,7 @@ def contents(run: Path) -> dict[str, Any]:
     return found
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value):
     """The same with tensors as bytes, and without times."""
     if isinstance(value, torch.Tensor):
         return str(value.dtype), tuple(value.shape), value.contiguous().numpy().tobytes()
@@ -154,12 +98,14 @@ def _comparable(value: Any) -> Any:
     return [_comparable(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def _file(path: Path, run: Path) -> Any:
+def _file(path, run):
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return {name: (arrays[name].dtype.str, arrays[name].tolist()) for name in arrays}
     if path.suffix == ".zip":
-        return _archive(path)
+        with zipfile.ZipFile(path) as archive:
+            weights = io.BytesIO(archive.read("policy.pth"))
+        return _comparable(torch.load(weights, weights_only=True))
     text = path.read_text(encoding="utf-8")
     for place in (run, run.parents[1]):
         text = text.replace(str(place), "")
@@ -170,19 +116,3 @@ def _file(path: Path, run: Path) -> Any:
     if path.suffix == ".jsonl":
         return [_comparable(json.loads(line)) for line in text.splitlines()]
     return text
-
-
-def _archive(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            content = archive.read(name)
-            if name.endswith(".pth"):
-                found[name] = _comparable(torch.load(io.BytesIO(content), weights_only=True))
-            elif name == "data":
-                data = {k: v for k, v in json.loads(content).items() if k not in ASIDE_IN_ZIP}
-                # Objects are pickles in text, which hold times; what is beside them is plain.
-                found[name] = {k: v for k, v in data.items() if not isinstance(v, dict)}
-            elif "system_info" not in name:
-                found[name] = content
-    return found

@@ -1,10 +1,7 @@
 """One small job through every way in which a driver can begin, end and go on."""
 
-from __future__ import annotations
-
 import os
 import signal
-from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +9,7 @@ import yaml
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, go
+from sb3_ext.runs.driver import Job, Run, Used, drive, go
 
 
 class CountConfig(ConfigFile):
@@ -31,24 +28,24 @@ class Count(Job[CountConfig]):
     every = 3
     signals: dict[int, int] = {}  # noqa: RUF012
 
-    def __init__(self, config: CountConfig, run: Run) -> None:
+    def __init__(self, config, run):
         super().__init__(config, run)
         self.done, self.sum, self.began = 0, 0, 0
 
     @classmethod
-    def read(cls, given: Any) -> CountConfig:
+    def read(cls, given):
         return CountConfig.read({"updates": 10}, given.settings)
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self):
         return {"count": {"done": self.done, "sum": self.sum}}
 
     @state.setter
-    def state(self, parts: dict[str, Any]) -> None:
+    def state(self, parts):
         self.done, self.sum = parts["count"]["done"], parts["count"]["sum"]
         self.began = self.done
 
-    def run(self, pulse: Pulse) -> None:
+    def run(self, pulse):
         while self.done < self.config.updates:
             self.done += 1
             self.sum += self.done
@@ -57,13 +54,13 @@ class Count(Job[CountConfig]):
             if not pulse(Used(self.done), sum=float(self.sum)):
                 return
 
-    def report(self) -> str:
+    def report(self):
         return f"{self.began} to {self.done}: {self.sum}"
 
 
 @pytest.fixture
 def count(tmp_path, capsys, monkeypatch):
-    def run(*more: str, signals: dict[int, int] | None = None) -> tuple[int, str]:
+    def run(*more, signals=None):
         monkeypatch.setattr(Count, "signals", signals or {})
         code = drive(Count, ["--out", str(tmp_path / "out"), "--no-progress", *more])
         printed = capsys.readouterr()
@@ -123,7 +120,7 @@ def test_what_a_kill_leaves_goes_on(count, monkeypatch):
     class Killed(BaseException):
         pass
 
-    def die(self: Any) -> str:
+    def die(self):
         raise Killed
 
     with monkeypatch.context() as broken:

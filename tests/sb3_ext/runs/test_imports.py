@@ -3,10 +3,7 @@
 Nothing that was saved while training may name code, whatever is trusted.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
@@ -67,7 +63,7 @@ class First:
 
 
 @pytest.fixture
-def name(request, tmp_path, monkeypatch) -> Iterator[str]:
+def name(request, tmp_path, monkeypatch):
     """The name of a module that nobody has imported, in the working folder."""
     found = f"own_{abs(hash(request.node.name))}"
     (tmp_path / f"{found}.py").write_text(TEXT.format(name=found))
@@ -80,17 +76,17 @@ def name(request, tmp_path, monkeypatch) -> Iterator[str]:
         table.pop(key, None)
 
 
-def was_imported(name: str) -> bool:
+def was_imported(name):
     return Path(f"{name}.imported").exists()
 
 
-def two_player(*arguments: object) -> int:
+def two_player(*arguments):
     return main([*map(str, arguments), "--no-progress"])
 
 
 @pytest.fixture
 def config(tmp_path):
-    def write(*settings: str) -> Path:
+    def write(*settings):
         path = tmp_path / "own.yml"
         path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
         return path
@@ -98,7 +94,7 @@ def config(tmp_path):
     return write
 
 
-def refused(capsys, *arguments: object) -> str:
+def refused(capsys, *arguments):
     """The one line on stderr of a command that is refused."""
     capsys.readouterr()
     assert two_player(*arguments) == 2
@@ -183,19 +179,7 @@ def test_a_checkpoint_imports_nothing_whatever_is_trusted(name, field, tmp_path,
     assert not was_imported(name)
 
 
-def test_the_policy_of_a_checkpoint_imports_nothing_either(name, tmp_path):
-    trainer = HostAgentTrainer(tiny())
-    state = trainer.state_dict()
-    state["host.network"]["policy"]["class"] = f"{name}:Mine"
-    state["agent.network"]["policy"]["arguments"]["features_extractor_class"] = f"{name}:Mine"
-    save_checkpoint(tmp_path / "saved", state)
-    for role in ("host", "agent"):
-        with pytest.raises(ValueError, match="imports code"):
-            load_player(tmp_path / "saved", role)
-    assert not was_imported(name)
-
-
-def small_training(tmp_path: Path) -> list[str]:
+def small_training(tmp_path):
     arguments = ["--env", "resgym/HironakaHost-v0", "-n", "64", "--eval-freq", "-1", "--verbose"]
     arguments += ["0", "-f", str(tmp_path / "logs"), "--hyperparams", "n_envs:8", "batch_size:16"]
     return [*arguments, "learning_starts:32", "buffer_size:200"]
@@ -222,7 +206,7 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     assert not was_imported("not_named")
 
 
-def is_known(name: str) -> bool:
+def is_known(name):
     return name in ALGORITHMS
 
 

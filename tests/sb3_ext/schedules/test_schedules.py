@@ -105,13 +105,6 @@ def test_forms(form, schedule):
     assert parse_schedule(schedule) is schedule
 
 
-def test_linear_over_progress_means_what_it_means_in_the_zoo():
-    zoo = pytest.importorskip("rl_zoo3.utils").SimpleLinearSchedule(2e-3)
-    ours = parse_schedule("lin_2e-3")
-    for remaining in (1.0, 0.7, 0.25, 0.0):
-        assert ours(1.0 - remaining) == pytest.approx(zoo(remaining))
-
-
 @pytest.mark.parametrize(
     ("form", "message"),
     [
@@ -119,18 +112,11 @@ def test_linear_over_progress_means_what_it_means_in_the_zoo():
         ("linear_1e-3", "unknown schedule 'linear'; did you mean 'lin'"),
         ("exp_1", "'exp_1': .*'final' and 'rate'"),
         ("lin_1_nan_5", "final must lie in"),
-        ("exp_1_0_0", r"rate must lie in \(0, 1\], got 0"),
         ("exp_1_0_1.5", r"rate must lie in \(0, 1\], got 1.5"),
         ("lin_1_0_2.5", "steps must be a whole number of at least 1, got 2.5"),
         ("lin_1_0_1e20", "steps must be at most 4611686018427387904"),
-        ("lin_1_0_0", "steps must be a whole number of at least 1, got 0"),
-        ({"schedule": "exponental"}, "did you mean 'exponential'"),
         ({"schedule": "exponential", "init": 1, "final": 0, "rat": 1}, "did you mean 'rate'"),
-        ({"schedule": "exponential", "init": 1, "final": 0}, "missing a required argument: 'rate'"),
-        (
-            {"schedule": "inverse", "init": "1e-3", "rate": 1},
-            "init .*write",
-        ),
+        ({"schedule": "inverse", "init": "1e-3", "rate": 1}, "init .*write"),
         ({"schedule": "linear", "init": 1, "final": 0}, "steps is missing: the number of updates"),
         (
             {"schedule": "linear", "init": 1, "final": 0, "steps": 2, "unit": "progress"},

@@ -1,18 +1,12 @@
 """A learner and a configuration for small solved positions."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import gymnasium
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import make_model as make_ddqn
 
 
-def make(seat: str = "host", max_num_points: int = 5, **arguments: Any) -> DDQN:
+def make(seat="host", max_num_points=5, **arguments):
     opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
     game = {
         "opponent": opponent,
@@ -39,7 +33,7 @@ default:
 """
 
 
-def config(folder: Path, seat: str = "host") -> dict[str, Any]:
+def config(folder, seat="host"):
     """Few positions, a small network, a few updates of each of two rounds."""
     file = folder / f"{seat}.yml"
     file.write_text(NETWORK.format(seat=seat.title()))

@@ -1,9 +1,5 @@
 """Shared by the tests of training."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium
 
 from sb3_ext.adapter import TensorVecEnv
@@ -20,7 +16,7 @@ def make_env(seat, **keywords):
 def make_model(seat, **keywords):
     """With random weights, which play as well as any for these tests."""
     policy = f"{seat.capitalize()}Policy"
-    arguments: dict[str, Any] = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
+    arguments = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
     env = make_env(seat)
     return DDQN(policy, env, buffer_size=100, device="cpu", **{**arguments, **keywords})
 

@@ -1,7 +1,5 @@
 """The shipped configurations of three to five axes come near the optimum; noise does not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import yaml

@@ -1,32 +1,25 @@
 """rl_zoo3's and stable-baselines3's own programs on our environments, files and models."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 import rl_zoo3.enjoy
 import rl_zoo3.train
 import torch
-import yaml
 from stable_baselines3 import PPO
 
 from resgym import cli
 from resgym.benchmark import load, tasks
 from resgym.scoreboard import read_rows
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
-from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
 from sb3_ext.train.train import main as train_main
 
 HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
-STOCK = ("a2c", "dqn", "ppo", "qrdqn")
 FEW = {
     "a2c": ["n_envs:2", "n_steps:8"],
     "dqn": ["n_envs:2", "learning_starts:32", "batch_size:16", "buffer_size:500"],
@@ -92,19 +85,6 @@ def test_rl_zoo3_itself_takes_our_file_with_the_class_of_the_extractor(tmp_path,
         rl_zoo3.train.train()
 
 
-@pytest.mark.parametrize("algorithm", STOCK)
-def test_the_two_files_of_an_algorithm_differ_in_sizes_and_network_alone(algorithm):
-    ours, theirs = (
-        yaml.safe_load(find_config(name, shipped=True).read_text())
-        for name in (algorithm, f"rl_zoo3/{algorithm}")
-    )
-    assert ours.keys() == theirs.keys()
-    for section in ours:
-        assert ours[section].keys() == theirs[section].keys()
-        different = {key for key in ours[section] if ours[section][key] != theirs[section][key]}
-        assert different <= {"n_envs", "n_steps", "batch_size", "policy_kwargs"}
-
-
 def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path):
     """Games of one move at -1 each, unless the evaluation is told otherwise."""
     arguments = ["--algo", "ppo", "--env", HOST, "-n", "160", "-f", str(tmp_path), "--seed", "1"]
@@ -128,16 +108,3 @@ def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path, capsys):
     assert line.startswith("train: algo: there is no file 'trpo.yml'")
     assert {name for name in shipped_configs() if "/" not in name} <= {*re.findall(r"\w+", line)}
     assert not list(tmp_path.iterdir())
-
-
-def test_tensorboard_calls_a_run_by_its_algorithm(tmp_path):
-    class Mine(DDQN):
-        pass
-
-    env = TensorVecEnv(gymnasium.make_vec(HOST, num_envs=4))
-    arguments = {"buffer_size": 100, "tensorboard_log": str(tmp_path)}
-    model = DDQN("HostPolicy", env, learning_starts=8, **arguments)
-    model.learn(16)
-    model.learn(16, tb_log_name="other")
-    Mine("HostPolicy", env, **arguments).learn(4)
-    assert {path.name for path in tmp_path.iterdir()} == {"DDQN_1", "other_1", "Mine_1"}

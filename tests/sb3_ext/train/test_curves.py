@@ -1,7 +1,5 @@
 """Learning curves of run folders."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,9 +1,8 @@
 """Saved models as players: checkpoints without pickle, and the files of stable-baselines3."""
 
-from __future__ import annotations
-
 import pickle
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import model_state
+from sb3_ext.checkpoints.policy_file import MODEL
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -114,10 +114,8 @@ def test_the_other_seat_and_another_dimension(tmp_path):
             lambda n: n["policy"]["arguments"].update(features_extractor_class="builtins.eval"),
             "unknown features extractor 'builtins.eval'",
         ),
-        (lambda n: n["policy"]["arguments"].update(activation_fn="x"), "unknown activation 'x'"),
         (lambda n: n["policy"]["arguments"].update(surprise=1), "policy arguments: .*surprise"),
         (lambda n: n["policy"]["arguments"].update(net_arch=[5]), "size mismatch"),
-        (lambda n: n["policy"]["arguments"].update(net_arch=["q"]), "net_arch"),
         (lambda n: n["policy"]["observation_space"].update(type="Text"), "'Text' is missing"),
         (lambda n: n["policy"]["observation_space"].update(dtype="object"), "dtype: got 'object'"),
         (lambda n: n["policy"]["observation_space"].pop("shape"), "space: 'shape' is missing"),
@@ -136,9 +134,11 @@ def test_hostile_descriptions(change, message, tmp_path):
 
 
 def test_other_files(tmp_path):
-    text, empty = tmp_path / "notes.txt", tmp_path / "empty"
+    text, empty, card = (tmp_path / name for name in ("notes.txt", "empty", "card"))
     text.write_text("hello")
     empty.mkdir()
+    card.mkdir()
+    (card / MODEL).write_bytes(b"\x80\x04.")
     archive, pickled = tmp_path / "archive.zip", tmp_path / "model.pkl"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("data", "[]")
@@ -146,6 +146,7 @@ def test_other_files(tmp_path):
     for path, message in (
         (text, "is not a checkpoint directory, .* or a .zip"),
         (empty, "no checkpoint here"),
+        (card, "is missing or damaged"),
         (archive, "is not a model of stable-baselines3"),
         (pickled, "is not a checkpoint directory, .* or a .zip"),
         (tmp_path / "nothing", "there is no such file"),
@@ -177,22 +178,20 @@ def recurrent_model(seat):
     return model
 
 
-class Alone:
-    """One game of a recurrent model, played by SB3's own `predict`."""
+def alone(model, seat, remembers=True):
+    """One game of a recurrent model, played by SB3's own policy."""
+    memory = nothing = (torch.zeros(model.policy.lstm_hidden_state_shape),) * 2
 
-    def __init__(self, model, seat, remembers=True):
-        self.model, self.role, self.remembers, self.memory = model, seat, remembers, None
-
-    def act(self, state, coords, rng):
+    def act(state, coords, rng):
+        nonlocal memory
         points = observe_points(state)
         observation = points if coords is None else {"points": points, "coords": coords}
-        policy = self.model.policy
-        if self.memory is None or not self.remembers:
-            zeros = torch.zeros(policy.lstm_hidden_state_shape)
-            self.memory = (zeros, zeros)
-        found, self.memory = policy.get_distribution(observation, self.memory, torch.zeros(1))
+        past = memory if remembers else nothing
+        found, memory = model.policy.get_distribution(observation, past, torch.zeros(1))
         logits = found.distribution.logits
         return (logits if coords is None else torch.where(coords, logits, -torch.inf)).argmax(1)
+
+    return SimpleNamespace(role=seat, act=act)
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -213,10 +212,10 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
 
     player = load_player(tmp_path / "model.zip", seat)
     together = lengths(player)
-    assert together == [lengths(Alone(model, seat), slice(row, row + 1))[0] for row in range(60)]
     assert together == lengths(player)  # nothing of the first games is left in the second
-    assert together != [
-        lengths(Alone(model, seat, remembers=False), slice(row, row + 1))[0] for row in range(60)
-    ]
+    for remembers in (True, False):
+        rows = [slice(row, row + 1) for row in range(60)]
+        found = [lengths(alone(model, seat, remembers), row)[0] for row in rows]
+        assert (together == found) == remembers
     with pytest.raises(ValueError, match=r"must have no memory, but .* remembers"):
         worst_case_moves(player, starts, spec, 5, 100)

@@ -1,7 +1,5 @@
 """The main job at a small size."""
 
-from __future__ import annotations
-
 import json
 
 from sb3_ext.train import quickstart

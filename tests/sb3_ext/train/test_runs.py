@@ -1,16 +1,14 @@
 """What happens to a run of `train`: killed, refused, on a full disk, in a folder of another."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import warnings
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+import torch
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
@@ -18,7 +16,6 @@ from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.runs.switches import switched_on
 from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
 
 
@@ -39,6 +36,15 @@ def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
+def switched_on():
+    """Deterministic operations, precision of matrix products, the search for NaN."""
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(),
+        torch.is_anomaly_enabled(),
+    )
+
+
 def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkeypatch):
     seen = []
     update = DDQN.train
@@ -55,7 +61,7 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkey
 
 
 def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path):
-    seen: Any = None
+    seen = None
 
     def look(model, *arguments, **more):
         nonlocal seen
@@ -131,17 +137,6 @@ def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, ca
     assert capsys.readouterr().err == "train: interrupted\n"
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path):
-    (tmp_path / "stops.py").write_text(
-        "from sb3_ext.runs.command import command\n"
-        "main = command('train')(lambda given: exec('raise KeyboardInterrupt'))\n"
-        "raise SystemExit(main([]))\n"
-    )
-    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    found = python("-m", "stops", env={**os.environ, "PYTHONPATH": path})
-    assert found == (130, "train: interrupted\n")
 
 
 def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):

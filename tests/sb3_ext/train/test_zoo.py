@@ -1,7 +1,5 @@
 """rl_zoo3's commands with this project's algorithms, environments and files."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import sys
@@ -24,8 +22,6 @@ from sb3_ext.train.train import main as train_main
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
-MODULES = 28
-"""Of sb3_ext, that a command enters before it learns; may only fall."""
 ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
@@ -103,7 +99,7 @@ def flags_of(parser):
 
 
 def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
-    theirs: list[argparse.ArgumentParser] = []
+    theirs = []
 
     def stop(parser):
         theirs.append(parser)
@@ -120,30 +116,15 @@ def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
     }
 
 
-# What `Manager` was written for; a new version shows here what to look at.
-OVERRIDDEN = {
-    "__init__": "982719fab26a",
-    "_maybe_normalize": "413ab54fa5f9",
-    "_preprocess_hyperparams": "41677b98eae5",
-    "_preprocess_schedules": "87820d53ac6e",
-    "_save_config": "18d236bfceaa",
-    "create_callbacks": "2747f5633511",
-    "create_envs": "9217b8801b60",
-    "create_log_folder": "b010469157ec",
-    "learn": "f5c193464843",
-    "read_hyperparameters": "d72dfb35e44c",
-    "save_trained_model": "d19776784054",
-    "setup_experiment": "ec41e994c63a",
-}
+OVERRIDDEN = "1bc2503832f1"
+"""Of the source of rl_zoo3's methods that `Manager` overrides: a new version shows here."""
 
 
 def test_the_overridden_methods_of_rl_zoo3_are_those_that_are_known():
-    found = {
-        name: sha256(inspect.getsource(getattr(ExperimentManager, name)).encode()).hexdigest()[:12]
-        for name in vars(Manager)
-        if name in vars(ExperimentManager) and callable(getattr(Manager, name))
-    }
-    assert found == OVERRIDDEN
+    names = sorted(vars(Manager).keys() & vars(ExperimentManager).keys())
+    methods = [getattr(ExperimentManager, each) for each in names]
+    sources = [inspect.getsource(each) for each in methods if callable(each)]
+    assert sha256("".join(sources).encode()).hexdigest()[:12] == OVERRIDDEN
 
 
 def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
@@ -152,24 +133,6 @@ def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
     arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-f", str(tmp_path)]
     assert train_main([*arguments, "-conf", str(config), "--eval-freq", "-1"]) == 0
     assert enjoy([*arguments, "--no-render", "-n", "20"]) == 0
-
-
-def test_the_road_from_the_command_line_to_learn(tmp_path, monkeypatch):
-    """A file is read once, each environment made once; so many modules decide something."""
-    calls, modules = [], set()
-
-    def look(frame, event, _):
-        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if event == "call" and module.startswith("sb3_ext."):
-            modules.add(module)
-        if event == "call" and name in ("read_mapping", "make_vec"):
-            calls.append(name)
-
-    monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
-    sys.setprofile(look)
-    assert train(tmp_path, "ddqn", HOST) == 0
-    assert calls == ["read_mapping", "make_vec", "make_vec"]  # for training, for evaluations
-    assert len(modules) <= MODULES, sorted(modules)
 
 
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
@@ -200,7 +163,6 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
     ("more", "message"),
     [
         (["batch_siz:3"], "unknown key 'batch_siz'; did you mean 'batch_size'?"),
-        (["learning_rate:expp_1"], "learning_rate"),
         (["policy_kwargs:'dict(net_arch=[3])'"], "policy_kwargs must be a mapping"),
         (["n_envs:0"], "n_envs must be at least 1, got 0"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
@@ -208,18 +170,10 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
         (["gamma:!!int foo"], "-params gamma: '!!int foo' is not a YAML value"),
         (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
-        (["train_freq:[1, day]"], "train_freq"),
         (["buffer_size:60000000000"], "buffer_size: 60000000000 transitions"),
-        (["buffer_size:1000000000000000"], "buffer_size must be at most 68719476736"),
-        (["policy_kwargs:{net_arch: [1000000000]}"], "net_arch must have at most"),
         (["env_kwargs:{dimension: 1000}"], "dimension"),
         (["callback:nobody"], "callback[0].nobody: unknown callback 'nobody'"),
         (["callback:{stop_conditions: {bogus: 3}}"], "callback[0].stop_conditions: unknown key"),
-        (
-            ["callback:{rho_evaluation: {opponents: [random], every: {updates: 1}, save: x}}"],
-            "save",
-        ),
-        (["callback:os.nope"], "'os' has no attribute 'nope'"),
         (["callback:{os.nope: 3}"], "'os' has no attribute 'nope'"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),
@@ -227,9 +181,6 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["-n", "0"], "n-timesteps: must be a whole number between 1 and"),
         (["--log-interval", "0"], "log-interval: must be a whole number between 1 and"),
         (["--seed", "-7"], "seed: must be a whole number between 0 and 4294967295, got -7"),
-        (["--num-threads", "0"], "num-threads: must be a whole number between 1 and 1024, got 0"),
-        (["--eval-episodes", "0"], "eval-episodes: must be a whole number between 1"),
-        (["--n-eval-envs", "0"], "n-eval-envs: must be a whole number between 1"),
         (["--device", "cuda:55"], "device must be one of ['cpu'"),
         (["-conf", ""], "conf-file: there is no file ''"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
@@ -253,13 +204,16 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
     whole, run = (run_folder(tmp_path / name, "ddqn", HOST) for name in ("whole", "parts"))
     assert train(tmp_path / "whole", "ddqn", HOST, "-n", "640") == 0
     assert train(tmp_path / "parts", "ddqn", HOST, "-n", "320") == 0
-    rows_before = len((run / "0.monitor.csv").read_text().splitlines())
     assert train_main(["--resume", str(run), "-n", "640"]) == 0
     one, other = (
         DDQN.load(each / "resgym-HironakaHost-v0.zip").policy.state_dict() for each in (whole, run)
     )
     assert all(torch.equal(one[name], other[name]) for name in one)
-    assert len((run / "0.monitor.csv").read_text().splitlines()) > rows_before
+    rows, expected = (
+        [row.rsplit(",", 1)[0] for row in (each / "0.monitor.csv").read_text().splitlines()[1:]]
+        for each in (run, whole)
+    )
+    assert rows == expected  # but for the times
     assert len(list(run.parent.iterdir())) == 1, "the same run goes on"
 
 

@@ -4,8 +4,6 @@ The value is (x - 3)^2. As a program it is the command tune, whose trials can be
 file trial-<process>-<x> into the folder, and waits there until the file `go` exists.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

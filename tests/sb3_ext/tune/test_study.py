@@ -19,11 +19,6 @@ def test_shipped_studies_fit_their_commands(name, capsys):
     assert yaml.safe_load(capsys.readouterr().out)["name"] == name
 
 
-def test_there_is_a_study_for_each_command():
-    commands = {StudyConfig.read(name).target.command for name in StudyConfig.shipped()}
-    assert commands == {"attack", "teach", "train", "two_player"}
-
-
 def searched(key):
     return {"search": {key: {"low": 1, "high": 2}}}
 
@@ -34,14 +29,11 @@ def searched(key):
         ({"trial": 3}, "unknown key 'trial'; did you mean 'trials'"),
         ({"search": {}}, "search must be at least 1 long"),
         ({"search": {"x": {"low": 2, "high": 1}}}, "search.x: "),
-        ({"search": {"x": {"low": "1e-3", "high": 1}}}, "search.x: "),
         ({"search": {"x": {"low": 0, "hihg": 1}}}, "'hihg'"),
-        (searched("z"), "unknown key 'z'"),
         ({"settings": {"x": 1}}, "settings: x is a key of search, too"),
         ({"sampler": {"name": "tp"}}, "sampler: unknown sampler 'tp'; did you mean 'tpe'"),
         ({"pruner": {"name": "median", "warm": 1}}, "pruner: unknown key 'warm'"),
         ({"target": {"command": "trian", "config": ""}}, "target.command: unknown command 'trian'"),
-        ({"target": {**TEACH, "rolle": 1}}, "unknown key of target 'rolle'"),
         ({"target": TEACH, **searched("update")}, "unknown key 'update'; did you mean 'updates'"),
         ({"target": TRAIN, **searched("gama")}, "unknown key 'gama'; did you mean 'gamma'"),
         ({"target": {**ATTACK, "player": "--trust"}, **searched("updates")}, "player"),

@@ -1,9 +1,5 @@
 """Small configurations for the tests of the two-player trainer."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import torch
 import yaml
 from torch import nn
@@ -26,13 +22,13 @@ _TINY_ROLE = (
 )
 
 
-def plain(name: str) -> dict[str, Any]:
+def plain(name):
     """A configuration of the package as plain data."""
     text = find_config(name, "two_player").read_text(encoding="utf-8")
     return apply_settings(yaml.safe_load(text), [])
 
 
-def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]:
+def tiny(*settings, name="small", **sections):
     """A configuration that trains in milliseconds, with changes as on the command line.
 
     `sections` replaces whole sections; `host=None` style keys belong to `roles`.
@@ -50,18 +46,18 @@ def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]
     return apply_settings(data | sections, [*_TINY, *own, *settings])
 
 
-def _has(section: dict[str, Any], keys: list[str]) -> bool:
+def _has(section, keys):
     """Whether a role has a key: not all algorithms have the same."""
     first, *rest = keys
     return first in section and (not rest or _has(section[first], rest))
 
 
-def trainer(*settings: str, **arguments: Any) -> HostAgentTrainer:
+def trainer(*settings, **arguments):
     """A trainer of `tiny`."""
     return HostAgentTrainer(tiny(*settings), **arguments)
 
 
-def always_choose(learner: Any, action: int) -> None:
+def always_choose(learner, action):
     """Has a role's network score this action 1, the others 0."""
     with torch.no_grad():
         for value in learner.policy.q_net.parameters():

@@ -1,7 +1,5 @@
 """Callbacks of SB3 in the two roles: from the configuration and as objects."""
 
-from __future__ import annotations
-
 import pytest
 
 from sb3_ext.two_player import HostAgentTrainer
@@ -51,12 +49,9 @@ def test_a_budget_of_a_role_ends_training(name, algorithm, budget):
     players = HostAgentTrainer(data)
     result = players.train(200)
     host = players.roles["host"]
-    assert players.total_steps <= 5
-    if "max_updates" in budget:
-        assert host.updates == 3
-    if "max_timesteps" in budget:
-        assert 30 <= host.transitions <= 42
-    assert result.step == players.total_steps
+    assert result.step == players.total_steps <= 5
+    assert host.updates == budget.get("max_updates", host.updates)
+    assert host.transitions - budget.get("max_timesteps", host.transitions) in range(13)
     assert players.train(200).step == result.step  # the budget is used up
 
 

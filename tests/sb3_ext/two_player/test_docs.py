@@ -1,7 +1,5 @@
 """The pages show every key, with its description in the code, and their commands exist."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

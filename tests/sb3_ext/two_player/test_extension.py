@@ -1,60 +1,23 @@
 """Another algorithm, another optimiser, another buffer, by name."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.two_player import ALGORITHMS, BUFFERS, OPTIMIZERS, HostAgentTrainer
-from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.two_player.helpers import tiny
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
+from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.two_player.helpers import tiny, trainer
 
 
-class CautiousDDQN(DDQN):
-    """Aims at half of the target."""
-
-    seen = 0
-
-    def compute_target(self, batch):
-        CautiousDDQN.seen += 1
-        return 0.5 * super().compute_target(batch)
-
-
-class CountingBuffer(TensorReplayBuffer):
-    drawn = 0
-
-    def sample(self, *arguments, **named):
-        CountingBuffer.drawn += 1
-        return super().sample(*arguments, **named)
-
-
-class NoStep(torch.optim.SGD):
-    """Does not move anything."""
-
-    def step(self, closure=None):
-        return None
-
-
-def test_a_registered_algorithm_buffer_and_optimiser_are_used(monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "cautious", CautiousDDQN)
-    monkeypatch.setitem(BUFFERS, "counting", CountingBuffer)
-    monkeypatch.setitem(OPTIMIZERS, "nostep", NoStep)
-    players = HostAgentTrainer(
-        tiny(
-            "roles.host.algorithm=cautious",
-            "roles.agent.replay_buffer.name=counting",
-            "roles.agent.optimizer.name=nostep",
-        )
-    )
+def test_names_choose_the_buffer_and_the_optimiser():
+    buffer = "{name: prioritized, size: 1000, arguments: {}}"
+    optimizer = "{name: sgd, arguments: {momentum: 0.5}}"
+    players = trainer(f"roles.host.replay_buffer={buffer}", f"roles.agent.optimizer={optimizer}")
     host, agent = players.roles.values()
-    before = weights(host), weights(agent)
-    players.train(3)
-    assert (CautiousDDQN.seen, CountingBuffer.drawn) == (3, 3)
-    assert type(host.model) is CautiousDDQN
-    assert not same(before[0], weights(host))
-    assert same(before[1], weights(agent))  # the target is a copy of what has not moved
+    assert type(host.model.replay_buffer) is PrioritizedReplayBuffer
+    assert type(agent.model.replay_buffer) is TensorReplayBuffer
+    assert type(agent.policy.optimizer) is torch.optim.SGD
+    assert agent.policy.optimizer.param_groups[0]["momentum"] == 0.5
 
 
 @pytest.mark.parametrize(

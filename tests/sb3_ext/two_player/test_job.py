@@ -1,8 +1,7 @@
 """The command line, its folder, and runs that are stopped and resumed."""
 
-from __future__ import annotations
-
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -94,7 +93,6 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
     ("arguments", "expected"),
     [
         ([], "--config: is missing"),
-        (["--config", "smal"], "there is no file 'smal'"),
         ([*SMALL, "sed=1"], "did you mean 'seed'?"),
         ([*SMALL, f"roles.host.callbacks=[{EVALUATION}]"], "callbacks[0]: unknown key 'save'"),
         (["--config", "small", "--steps", "0"], "training.steps must be at least 1"),
@@ -103,6 +101,11 @@ EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1
         (["--config", "small", "--init-from", "nowhere"], "--init-from: nowhere: no checkpoint"),
         ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
         ([*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"], "size: buffer_size: 60000000000"),
+        ([*SMALL, "roles.host.opponent=choose_frist"], "did you mean 'choose_first'"),
+        ([*SMALL, "roles.host.policy_arguments={extractor: tree}"], "roles.host: "),
+        ([*SMALL, "evaluation.opponents.host=[randm]"], "evaluation.opponents: "),
+        ([*SMALL, "game.dimension=11"], "game: dimension must be"),
+        ([*SMALL, "compute.device=cuda:99"], "compute.device: device must be one of "),
     ],
 )
 def test_errors_are_one_line_and_code_2(arguments, expected, capsys, tmp_path, monkeypatch):
@@ -121,27 +124,28 @@ def test_a_broken_off_run_is_resumed_as_if_it_had_not_been(tmp_path, config, mon
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert run("--config", config(*settings), "--out", whole) == 0
 
-    original = HostAgentTrainer.step
+    original, troubles = HostAgentTrainer.step, {4: "a signal", 5: "a crash"}
 
-    def crash(self, players):
-        if self.total_steps == 5:
-            raise MemoryError
+    def broken_off(self, players):
+        if self.total_steps == max(troubles, default=None):
+            if troubles.pop(self.total_steps) == "a crash":
+                raise MemoryError
+            signal.raise_signal(signal.SIGTERM)
         original(self, players)
 
-    given = ("--config", config(*settings), "--out", broken)
-    with monkeypatch.context() as broke:
-        broke.setattr(HostAgentTrainer, "step", crash)
-        with pytest.raises(MemoryError):
-            run(*given)
+    monkeypatch.setattr(HostAgentTrainer, "step", broken_off)
+    with pytest.raises(MemoryError):
+        run("--config", config(*settings), "--out", broken)
     with (broken / "metrics.jsonl").open("a") as file:
         file.write('{"step": 6, "ho')  # a line that the crash cut off
+    assert run("--resume", broken) == 128 + signal.SIGTERM  # after 5 steps
     assert run("--resume", broken) == 0
     assert difference(state_of(whole), state_of(broken)) == []
     assert lines(whole / "evaluations.jsonl") == lines(broken / "evaluations.jsonl")
     assert [each["step"] for each in lines(broken / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
     first, second = lines(whole / "metrics.jsonl"), lines(broken / "metrics.jsonl")
     assert [each["host/loss"] for each in first] == [each["host/loss"] for each in second]
-    assert [each["from"] for each in lines(broken / "runs.jsonl")] == [0, 4]
+    assert [each["from"] for each in lines(broken / "runs.jsonl")] == [0, 4, 5]
 
 
 def test_resume_refuses_another_experiment(tmp_path, config, capsys):

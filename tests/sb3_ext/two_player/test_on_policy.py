@@ -1,7 +1,5 @@
 """Roles that learn by PPO and its relatives, against roles that learn by DDQN."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,19 +1,12 @@
 """Going on after a save is going on as if nothing had happened."""
 
-from __future__ import annotations
-
 import warnings
-from contextlib import suppress
-from functools import partial
 
 import pytest
 
 from sb3_ext.runs.checkpoint import CheckpointError
-from sb3_ext.runs.driver import Run
-from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.hironaka import ROLES
-from sb3_ext.two_player.job import TwoPlayer
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import (
     POOL,
@@ -38,14 +31,10 @@ VARIANTS = {
     "interleaved": lambda: tiny(
         *SCHEDULED, "roles.host.callbacks=[{callback: action_counts, every: {updates: 20}}]"
     ),
-    "turns, each anew": lambda: tiny(
-        *SCHEDULED, "training.updates={period: 4, agent: [0, 2], host: [2, 4], fresh: true}"
-    ),
-    "one role, fresh games": lambda: tiny(
-        *(each for each in SCHEDULED if "agent" not in each),
+    "turns, each anew, fresh games": lambda: tiny(
+        *SCHEDULED,
         "roles.host.rollout.reset_each_rollout=true",
-        "training.players=[host]",
-        agent={"player": "random"},
+        "training.updates={period: 4, agent: [0, 2], host: [2, 4], fresh: true}",
     ),
     "self-play": lambda: tiny(*SCHEDULED, *POOL, name="self_play"),
     "stock algorithms": lambda: tiny(
@@ -99,36 +88,6 @@ def test_training_goes_on_bit_for_bit(name, tmp_path):
     assert difference(whole.state_dict(), second.state_dict()) == []
     assert whole.history[-1].values == second.history[-1].values
     assert whole.history[-1].actions == second.history[-1].actions
-
-
-def test_a_stop_and_a_resume_leave_no_trace_in_what_is_measured(tmp_path):
-    """The interrupted run is measured when the other one is, and keeps the same best players."""
-    folders, states = [tmp_path / "whole", tmp_path / "halves"], []
-    for folder, stops in zip(folders, ([], [3, 5]), strict=True):
-        players = trainer("evaluation.every_steps=4", "training.steps=10")
-        for stop in (*stops, None):
-            run = Run(folder)
-            job = TwoPlayer(players.config, run)
-            job.state = players.state_dict()
-            with suppress(Ended):
-                job.run(partial(interrupted, run, stop))
-            players = job.trainer
-            assert players.total_steps == (stop or 10)
-            state = players.state_dict()
-        states.append(state["trainer"])
-    for name in ("best_scores", "history"):
-        assert states[0][name] == states[1][name]
-    assert [entry["step"] for entry in states[0]["history"]] == [4, 8, 10]
-    best = [sorted(folder.glob("best/*/*.safetensors")) for folder in folders]
-    assert best[0]
-    for first, second in zip(*best, strict=True):
-        assert first.read_bytes() == second.read_bytes()
-
-
-def interrupted(run, step, used, **more):
-    """A pulse to which a signal comes in a step."""
-    run.interrupted = used.steps == step
-    return not run.interrupted
 
 
 def test_given_networks_have_to_be_given_again(tmp_path):

@@ -1,7 +1,5 @@
 """One encoder for both roles."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Ratings, weights of opponents and the rule of who stays, by hand and against a known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,14 +8,14 @@ import pytest
 from sb3_ext.two_player.pool import Standings, Version, elo_ratings, pfsp_weights
 
 
-def test_opponents_are_met_the_more_the_harder_they_are() -> None:
+def test_opponents_are_met_the_more_the_harder_they_are():
     # (1 - p)^2 is 0.25, 0 and 1.
     assert pfsp_weights([0.5, 1.0, 0.0], 2.0) == pytest.approx([0.2, 0.0, 0.8])
     assert pfsp_weights([0.5, 1.0, 0.0], 1.0) == pytest.approx([1 / 3, 0.0, 2 / 3])
     assert pfsp_weights([1.0, 1.0], 2.0) == pfsp_weights([0.1, 0.8], 0.0) == [0.5, 0.5]
 
 
-def test_elo_of_pairings_that_agree_is_exact_also_where_some_were_not_played() -> None:
+def test_elo_of_pairings_that_agree_is_exact_also_where_some_were_not_played():
     truth = np.array([120.0, -300.0, 40.0, 0.0, 250.0, -30.0, 90.0])
     scores = 1 / (1 + 10 ** ((truth - truth[:, None]) / 400))
     scores[:3, :3] = scores[3:, 3:] = np.nan
@@ -30,7 +28,7 @@ ELO = {"host": [(10, 0), (50, 90), (20, 30), (5, 40)], "agent": [(1, 2), (3, 4),
 """Per role, for each round, the ratings of members 0 and 1."""
 
 
-def standings() -> Standings:
+def standings():
     """Four rounds of two members."""
     found = Standings()
     for number in range(4):
@@ -54,14 +52,14 @@ def standings() -> Standings:
         (8, list(range(8)), list(range(8))),
     ],
 )
-def test_who_stays(keep: int, hosts: list[int], agents: list[int]) -> None:
+def test_who_stays(keep, hosts, agents):
     found = standings()
     found.prune(keep)
     assert found.present("host") == [f"host-{number}" for number in hosts]
     assert found.present("agent") == [f"agent-{number}" for number in agents]
 
 
-def test_scores_and_what_is_missing() -> None:
+def test_scores_and_what_is_missing():
     found = Standings()
     for name in ("host-0", "host-1", "agent-0", "agent-1"):
         found.add(name, Version(name[:-2], int(name[-1]), 1, []))
@@ -74,7 +72,7 @@ def test_scores_and_what_is_missing() -> None:
     assert found.missing() == {}
 
 
-def test_the_first_round_is_zero_of_the_ratings() -> None:
+def test_the_first_round_is_zero_of_the_ratings():
     found = Standings()
     for number in (1, 2):
         for role in ("host", "agent"):

@@ -112,9 +112,14 @@ class TensorVecEnv(VecEnv):
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
             the info of the environment. Rows that ended show the first observation of their next
             episode (see `reached_observation`).
+
+        Raises:
+            ValueError: Rows ended without `final_obs` in the info.
         """
         values = torch.as_tensor(actions, device=self.device)
         observation, rewards, terminated, truncated, info = self.venv.step(values)
+        if "final_obs" not in info:  # an environment that may leave it out has waited itself
+            self._check_info(info, (terminated | truncated).nonzero()[:, 0], "final_obs")
         if self._monitor_file is not None:
             self._monitor_file.add(info)
         return observation, rewards, terminated, truncated, info
@@ -152,6 +157,13 @@ class TensorVecEnv(VecEnv):
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         return self.action_masks_tensor().cpu().numpy().astype(bool)
 
+    def _check_info(self, info: dict[str, Any], ended: Any, name: str) -> None:
+        if name not in info and len(ended):
+            raise ValueError(
+                f"{name}: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
+                f" ended; it has {sorted(info)}"
+            )
+
     def _fill_infos(
         self,
         infos: list[dict[str, Any]],
@@ -160,13 +172,8 @@ class TensorVecEnv(VecEnv):
         truncated: Tensor,
         info: dict[str, Any],
     ) -> None:
-        needed = ("final_obs", "episode") if self._has_statistics else ("final_obs",)
-        for name in needed:
-            if name not in info:
-                raise ValueError(
-                    f"{name}: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
-                    f" ended; it has {sorted(info)}"
-                )
+        if self._has_statistics:
+            self._check_info(info, ended, "episode")
         rows = torch.as_tensor(ended, device=terminated.device)
         final = each_entry(lambda value: value[rows], info["final_obs"])
         final = to_numpy(final, self.observation_space)

@@ -202,7 +202,7 @@ def test_monitor_file_lists_every_episode(tmp_path):
 
 def test_no_wait_between_steps_of_the_tensor_door(monkeypatch):
     """Nothing of the adapter asks a tensor for its value, which would stop an accelerator."""
-    adapted = TensorVecEnv(ToyVectorEnv(4))
+    adapted = TensorVecEnv(ToyVectorEnv(4, horizon=1))  # with `final_obs` in every step
     adapted.reset_tensors()
     actions = torch.zeros(4, dtype=torch.int64)
     adapted.step_tensors(actions)

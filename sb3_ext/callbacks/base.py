@@ -214,11 +214,12 @@ class Signals(BaseCallback):
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return True
-        if self.verbose:
-            print(f"{wanted}: a checkpoint will be written after this rollout")
         for callback in walk_callbacks(self.locals.get("callback")):
             if isinstance(callback, Checkpoints):
                 callback.request()
+                if self.verbose:
+                    place = f"{callback.run_dir}, to continue with --resume {callback.run_dir}"
+                    print(f"{wanted}: a checkpoint will be written to {place}")
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:

@@ -57,11 +57,12 @@ def goes_on_exactly(path, whole, **arguments):
 @pytest.mark.parametrize(
     ("number", "order", "train_freq"), [(signal.SIGTERM, -1, 4), (signal.SIGINT, 1, 1)]
 )
-def test_stop_with_a_checkpoint_that_continues_exactly(number, order, train_freq, tmp_path):
+def test_stop_with_a_checkpoint_that_continues_exactly(number, order, train_freq, tmp_path, capsys):
     rhythm = {"train_freq": train_freq, "gradient_steps": 3}
-    model, whole, signals = make_model(**rhythm), make_model(**rhythm), Signals()
+    model, whole, signals = make_model(**rhythm), make_model(**rhythm), Signals(verbose=1)
     model.learn(400, [send(number, at=200), *[signals, rare(tmp_path)][::order]])
     assert signals.received == number
+    assert f"to continue with --resume {tmp_path}\n" in capsys.readouterr().out
     assert 200 <= model.num_timesteps <= 200 + 8 * (train_freq + 1)
     assert len(list_checkpoints(tmp_path)) == 1
     whole.learn(400)

@@ -207,7 +207,10 @@ def arguments_of(run: Path) -> Path:
     """The file of arguments in the folder of a run; a ValueError if it is none."""
     found = sorted(run.glob("*/args.yml"))
     if len(found) != 1:
-        raise ValueError(f"must be the folder of a run, but {run} has no */args.yml")
+        raise ValueError(
+            f"got {run}, which has no */args.yml; expected the folder of a run, such as"
+            " logs/ddqn/resgym-HironakaHost-v0_1"
+        )
     return found[0]
 
 

@@ -75,6 +75,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
 
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
     """Write a tree to ``--out`` if given, and print a result; else print the outline too."""
+    tree = tree and tree.compare(*args.compare)
     if args.out is not None and tree is not None:
         svg = tree.to_growing_svg if args.layout == "growing" else tree.to_svg
         sage, data = lambda: tree.fan().to_sage(), lambda: tree.to_json(indent=2)
@@ -83,17 +84,18 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         write_file(args.out, forms[args.out.suffix.lower()]())
         print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or args.out is None or tree is None:
-        _print(result, args.json, heading if tree is None else f"{heading}\n{tree.to_text()}")
+        text = heading if tree is None else f"{heading}\n{tree.to_text()}"
+        _print(result or tree, args.json, text)
     if args.out is not None and tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
 def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
-    tree = grow(_parse_start(args), **_options(args, grow)).compare(*args.compare)
+    tree = grow(_parse_start(args), **_options(args, grow))
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
     heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
     found = tree.invariants() if args.invariants else None
-    _show(args, found or tree, tree, f"{found}\n\n{heading}" if found else heading)
+    _show(args, found, tree, f"{found}\n\n{heading}" if found else heading)
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
@@ -121,14 +123,12 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     if args.certificate is not None:
         write_file(args.certificate, solution.certificate())
         print(f"certificate written to {args.certificate}", file=sys.stderr)
-    tree = solution.tree and solution.tree.compare(*args.compare)
-    _show(args, solution, tree, str(solution))
+    _show(args, solution, solution.tree, str(solution))
 
 
 def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
     solution = read(args.certificate)
-    tree = solution.tree and solution.tree.compare(*args.compare)
-    _show(args, solution, tree, str(solution))
+    _show(args, solution, solution.tree, f"{args.certificate} is valid: {solution}")
 
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:

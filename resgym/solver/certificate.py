@@ -91,10 +91,10 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
 
     title = f"certified tree, {objective} {most}: {position.pretty()}"
     grow = None if most == math.inf else partial(grown_tree, position, choose, title)
-    bounds = (most if least == most else None), least, (None if most == math.inf else most)
-    seconds = time.perf_counter() - begun
-    stopped = None if least == most else "certificate"
-    return Solution(*bounds, least == most, objective, seconds, 0, stopped, grow)
+    highest = None if most == math.inf else most
+    cost = time.perf_counter() - begun, len(proof.lows | proof.highs)
+    value, stopped = (highest, None) if least == most else (None, "end of the certificate")
+    return Solution(value, least, highest, least == most, objective, *cost, stopped, grow)
 
 
 def _line(pattern: str, data: dict[str, Any]) -> str:

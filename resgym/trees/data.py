@@ -117,11 +117,13 @@ class ChartTree:
         }
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
-        weighted: dict[str, Any] = {}
+        more: dict[str, Any] = {}
+        if chart.others:
+            more["others"] = {name: list(axes) for name, axes in chart.others}
         if isinstance(chart.points, WeightedPosition):
             marked = chart.points.marked
-            weighted["weights"] = list(chart.points.weights)
-            weighted["distinguished"] = None if marked is None else list(marked)
+            more["weights"] = list(chart.points.weights)
+            more["distinguished"] = None if marked is None else list(marked)
         return {
             "chart": chart.number,
             "parent": chart.parent,
@@ -132,12 +134,7 @@ class ChartTree:
             "axes": None if chart.axes is None else list(chart.axes),
             "children": list(chart.children),
             "ending": chart.ending,
-            **(
-                {"others": {name: list(axes) for name, axes in chart.others}}
-                if chart.others
-                else {}
-            ),
-            **weighted,
+            **more,
         }
 
     def to_json(self, indent: int | None = None) -> str:

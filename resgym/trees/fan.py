@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
+from resgym.game.formulas import monomial_pretty, variable_pretty
 from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
 from resgym.trees.text import totals_text
@@ -75,6 +76,14 @@ def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
         assert chart.axis is not None
         found.append(_divided(found[chart.parent - 1], tree[chart.parent].axes or (), chart.axis))
     return found
+
+
+def old_coordinates(rays: Cone, names: Sequence[str]) -> list[str]:
+    """Format the substitution of a chart, such as ``x = xz``: the root's variables in its own."""
+    return [
+        f"{variable_pretty(name)} = {monomial_pretty(column, names)}"
+        for name, column in zip(names, zip(*rays, strict=True), strict=True)
+    ]
 
 
 def tree_divisors(tree: ChartTree) -> Divisors:

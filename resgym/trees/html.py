@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from resgym.trees.data import ChartTree
+from resgym.trees.fan import chart_rays, old_coordinates
 from resgym.trees.text import outline, totals_text
 
 SMALL = 60
@@ -16,6 +17,9 @@ _STYLE = """
 .charts details, .charts p { margin: 0 0 0 1.2em; border-left: 1px solid #8886;
   padding-left: 0.5em; min-width: 16em; }
 .charts summary { cursor: pointer; }
+.charts .legend mark { margin: 0; }
+.charts .legend { font-size: 0.9em; border: 0; margin: 0; padding: 0; }
+.charts .legend span { padding: 0 0.3em; }
 .charts i, .charts mark { display: inline-block; margin-left: 0.7em; }
 .charts i { opacity: 0.75; }
 .charts mark { background: #fb06; color: inherit; }
@@ -32,7 +36,14 @@ h1 { font-size: 1.2rem; overflow-wrap: anywhere; }
 form { position: sticky; top: 0; background: Canvas; padding: 0.5rem 0; display: flex;
   flex-wrap: wrap; gap: 0 1.5rem; }
 label { display: flex; gap: 0.5rem; }
+form:has(:checked) + .charts [title]::after { content: attr(title); display: block;
+  font-size: 0.85em; opacity: 0.75; }
 """
+_LEGEND = """<p class="legend">Each line is a chart: the variable that the agent chose, the
+chart's number, its monomials, the variables that the host blows up. Click a line to fold it. Hover
+over it to see the first chart's coordinates in its own. Colours:
+<span class="resolved">one monomial left</span> <span class="smooth">smooth</span>
+<span class="depth">cut</span> <mark>another host's choice</mark></p>"""
 # What is deeper than the slider allows is closed.
 _OPEN = (
     "for (const d of document.querySelectorAll('details')) "
@@ -47,8 +58,8 @@ def _open_levels(tree: ChartTree) -> int:
 
 def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
     """HTML for a part of a page; ``mark`` begins the names of its links."""
-    levels = _open_levels(tree)
-    parts = [f'<div class="charts"><style>{_STYLE}</style>{escape(totals_text(tree))}']
+    parts = [f'<div class="charts"><style>{_STYLE}</style>{escape(totals_text(tree))}{_LEGEND}']
+    levels, rays = _open_levels(tree), chart_rays(tree)
     opened = 0  # charts above, whose part has not ended yet
     for line in outline(tree, max_charts):
         chart, note = line.chart, escape(" ".join(line.note))
@@ -56,15 +67,20 @@ def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
         opened = chart.depth
         if line.like:
             note = f'<a href="#{mark}{line.like}">{note}</a>'
-        text = escape(" ".join(line.parts)) + (f" <i>{note}</i>" if note else "")
+        text = f"{escape(' '.join(line.parts))} <i>{note}</i>"
         if line.others:
             text += f" <mark>{escape(' '.join(line.others))}</mark>"
+        title = ", ".join(old_coordinates(rays[chart.number - 1], tree.variables))
         if chart.children and not line.hidden:
             opened += 1
-            state = " open" if chart.depth < levels else ""
-            parts.append(f'<details id="{mark}{chart.number}"{state}><summary>{text}</summary>')
+            parts += [
+                f'<details id="{mark}{chart.number}"{" open" * (chart.depth < levels)}>',
+                f'<summary title="{escape(title)}">{text}</summary>',
+            ]
         else:
-            parts.append(f'<p><span class="{chart.ending or ""}">{text}</span></p>')
+            parts.append(
+                f'<p><span class="{chart.ending or ""}" title="{escape(title)}">{text}</span></p>'
+            )
     return "\n".join([*parts, *["</details>"] * opened, "</div>"])
 
 
@@ -80,6 +96,7 @@ def tree_to_html(tree: ChartTree, max_charts: int = 20_000) -> str:
 oninput="{_OPEN}"></label>
 <label>size <input type="range" min="0.4" max="2" step="0.05" value="0.95"
 oninput="{_ZOOM}"></label>
+<label><input type="checkbox">old coordinates in new ones</label>
 </form>
 {tree_part(tree, max_charts)}
 </body></html>

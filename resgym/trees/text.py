@@ -110,14 +110,14 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Lin
         hidden, equal = folded[chart.number], like.get(chart.number)
         parts = [f"[{chart.number}]", position_pretty(chart.points, tree.variables)]
         if len(parts[1]) > LONGEST:
-            begin = parts[1][:LONGEST].rpartition(" + ")[0]
-            parts[1:] = [Formula(f"{begin} + …"), f"({len(chart.points)} monomials)"]
+            cut = Formula(f"{parts[1][:LONGEST].rpartition(' + ')[0]} + …")
+            parts[1:] = [cut, f"({len(chart.points)} monomials)"]
         if chart.axis is not None:
             parts.insert(0, f"{names[chart.axis]}:")
         note: list[str] = []
         others: list[str] = []
         if hidden:
-            where = f"as below [{equal}]" if equal else "folded"
+            where = f"like those below [{equal}]" if equal else "folded"
             note = [f"(+ {counted(hidden, 'chart')} {where})"]
         elif chart.axes is not None:
             note = ["blow up", format_axes(chart.axes, names)]
@@ -133,7 +133,7 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Lin
 
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     """An outline: one line a chart; subtrees are folded so that this many are shown at most."""
-    lines = [tree.title, totals_text(tree), ""] if tree.title else [totals_text(tree), ""]
+    lines = [*filter(None, [tree.title]), totals_text(tree), ""]
     below = {1: ""}  # what stands before the children of a chart
     for line in outline(tree, max_charts):
         chart, before = line.chart, ""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
+from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from resgym.render.shapes import picture_to_svg
 from resgym.terminal.hints import HINT_SECONDS, hint
 from resgym.terminal.match import Match, other_seat
 from resgym.terminal.score import score
-from resgym.trees.fan import Ray, chart_rays, path_rays
+from resgym.trees.fan import Cone, chart_rays, old_coordinates, path_rays
 from resgym.trees.growth import resolution_tree
 from resgym.web.models import list_models
 from resgym.web.questions import (
@@ -194,14 +195,14 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         ],
         "monomials": [monomial_pretty(point, names) for point in points],
         # As text: numbers of a browser are exact only up to 2^53.
-        "exponents": [[str(value) for value in point] for point in points],
+        "exponents": [[*map(str, point)] for point in points],
         "chart": chart_facts(points, path_rays(dimension, match.moves), names),
         "picture": _drawn(match, named, names) if dimension == 2 else None,
         "scene": space_scene(points, names) if dimension == 3 else None,
     }
 
 
-def chart_facts(points: Position, rays: Sequence[Ray], names: Sequence[str]) -> dict[str, Any]:
+def chart_facts(points: Position, rays: Cone, names: Sequence[str]) -> dict[str, Any]:
     """Describe a chart's coordinates, equation and divisors.
 
     Args:
@@ -217,11 +218,11 @@ def chart_facts(points: Position, rays: Sequence[Ray], names: Sequence[str]) -> 
     """
     least = tuple(map(min, zip(*points, strict=True)))
     taken = tuple(0 if sum(ray) == 1 else low for ray, low in zip(rays, least, strict=True))
-    rest = [tuple(a - b for a, b in zip(point, taken, strict=True)) for point in points]
+    rest = [tuple(map(sub, point, taken)) for point in points]
     divisors = [
         {
             "name": name,
-            "ray": [str(entry) for entry in ray],
+            "ray": [*map(str, ray)],
             "exceptional": sum(ray) > 1,
             "multiplicity": str(order),
             "log_discrepancy": str(sum(ray)),
@@ -229,9 +230,8 @@ def chart_facts(points: Position, rays: Sequence[Ray], names: Sequence[str]) -> 
         }
         for name, ray, order in zip(names, rays, least, strict=True)
     ]
-    columns = zip(names, zip(*rays, strict=True), strict=True)
     return {
-        "coordinates": [f"{name} = {monomial_pretty(column, names)}" for name, column in columns],
+        "coordinates": old_coordinates(rays, names),
         "factor": monomial_pretty(taken, names) if any(taken) else "",
         "rest": position_pretty(rest, names),
         "divisors": divisors,

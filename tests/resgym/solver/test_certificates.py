@@ -155,7 +155,7 @@ def test_commands_write_and_read(capsys, tmp_path):
     assert path.read_text().splitlines() == E6
     code, out, _ = run(capsys, "certificate", str(path), "--out", str(picture))
     assert (code, picture.exists()) == (0, True)
-    assert out.startswith("depth 6 (proved")
+    assert out.startswith(f"{path} is valid: depth 6 (proved; 22 positions, ")
     tree = read_certificate(path).tree
     assert tree.depth == 6
     path.write_text("\n".join(E6[:-1]))

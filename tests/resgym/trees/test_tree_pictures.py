@@ -50,7 +50,7 @@ def test_large_trees_fold(limit):
     tree = resolution_tree("E8", "all_coord", max_depth=9)
     for form in (tree.to_svg, tree.to_html, tree.to_text):
         text = form(limit)
-        folded = sum(map(int, re.findall(r"\+ (\d+) charts (?:folded|as below)", text)))
+        folded = sum(map(int, re.findall(r"\+ (\d+) charts (?:folded|like those below)", text)))
         shown = len(re.findall(r"\[\d+\] ", text))
         assert shown <= limit
         assert shown + folded == tree.num_nodes > 500
@@ -99,6 +99,8 @@ def test_the_page_folds_and_needs_nothing_else(name):
     assert len(page.names) == page.folding
     assert page.deepest == max(x.chart.depth + (not x.hidden) for x in lines if x.chart.children)
     assert "http" not in text
+    assert text.count(' title="x = ') == len(lines)
+    assert 'class="depth">cut<' in text  # in the legend
     assert all(f"[{line.chart.number}]" in text for line in lines)
 
 
@@ -118,7 +120,7 @@ def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
             assert shape(tree, line.chart) == shape(tree, tree[line.like])
             assert line.like < line.chart.number
             assert not lines[line.like].hidden
-            assert f"(+ {line.hidden} charts as below [{line.like}])" in str(line)
+            assert f"(+ {line.hidden} charts like those below [{line.like}])" in str(line)
     opened = [shape(tree, x.chart) for x in lines.values() if x.chart.children and not x.hidden]
     assert all(opened.count(each) == 1 for each in opened)
     assert any(line.like for line in lines.values()) == (name == "E8" or name == "cut")
@@ -127,6 +129,8 @@ def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
 
 def test_notebooks_show_a_tree_with_links_of_its_own():
     tree, other = TREES["E8"], resolution_tree("E8")
+    # Chart 9 is reached by x of {x, y}, then z of {x, z} twice: its x^2z^4 is (xz^2)^2.
+    assert 'title="x = xz², y = xyz², z = z">z: [9] x²z⁴ + z⁵ ' in tree._repr_html_()
     page, second = Page(tree._repr_html_()), Page(other._repr_html_())
     assert {link[1:] for link in page.links} <= set(page.names)
     assert page.links

@@ -83,7 +83,7 @@ def smoke_pipeline(
         AssertionError: A stage failed; one line that begins with its name: `environment`, `model`,
             `learn`, `update`, `save`, `load`, `predict` or `legal`.
     """
-    algorithm: Any = ALGORITHMS.resolve(algo) if isinstance(algo, str) else algo
+    algorithm: Any = ALGORITHMS.resolve(algo)
     masks = "action_masks" in inspect.signature(algorithm.predict).parameters
 
     @contextmanager

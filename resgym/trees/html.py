@@ -22,6 +22,7 @@ _STYLE = """
 .charts .legend span { padding: 0 0.3em; }
 .charts i, .charts mark { display: inline-block; margin-left: 0.7em; }
 .charts i { opacity: 0.75; }
+.charts i:empty { display: none; }
 .charts mark { background: #fb06; color: inherit; }
 .charts :target { outline: 2px solid #c80; }
 .charts .resolved, .charts .below_one { background: #2a53; }

@@ -123,8 +123,10 @@ class Registry(dict[str, T]):
             raise ValueError(f"{self.kind} {name!r} is registered already; take another name")
         return entry
 
-    def resolve(self, name: str) -> T:
-        """Return the entry of a name, or the class of a path; errors list the choices."""
+    def resolve(self, name: str | T) -> T:
+        """Return the entry of a name, the class of a path, or a class itself; errors list names."""
+        if isinstance(name, type):
+            return name  # type: ignore[return-value]
         if not isinstance(name, str):
             choices = ", ".join(self)
             raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
@@ -133,7 +135,8 @@ class Registry(dict[str, T]):
                 from resgym.trust import named_class
 
                 return named_class(name, self.base)  # type: ignore[return-value]
-            raise ValueError(unknown_word(self.kind, name, self))
+            hint = "" if self.base is None else "; for one of your own add --import MODULE"
+            raise ValueError(unknown_word(self.kind, name, self) + hint)
         return self[name]
 
     def name_of(self, entry: T) -> str:

@@ -4,8 +4,8 @@
 
     net_arch            layers after the features, in the language of `sb3_ext.networks`
     extractor           features extractor by name: `"flatten"` or `"point_set"`
-    features_extractor_class, features_extractor_kwargs   as in SB3; the class if `extractor` is not
-                        given
+    features_extractor_class, features_extractor_kwargs   as in SB3; the class may be a name or a
+                        path such as `module.Class`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     sort_axes           axes that are renamed by the size of their coordinates, so that games which
@@ -34,7 +34,7 @@ from torch import Tensor, nn, optim
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
-from sb3_ext.networks.extractors import EXTRACTORS, PoolingExtractor
+from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
@@ -202,7 +202,7 @@ class QPolicy(DQNPolicy):
         lr_schedule: Any,
         *,
         extractor: str | None = None,
-        features_extractor_class: type[BaseFeaturesExtractor] | None = None,
+        features_extractor_class: str | type[BaseFeaturesExtractor] | None = None,
         optimizer_class: str | type[optim.Optimizer] = "adam",
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
@@ -210,12 +210,9 @@ class QPolicy(DQNPolicy):
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
-        if extractor is None:
-            is_dict = isinstance(observation_space, spaces.Dict)
-            extractor = "flatten" if is_dict else "sb3.FlattenExtractor"
-        kind = optimizer_class
-        if isinstance(kind, str):
-            kind = OPTIMIZERS.resolve(kind)
+        is_dict = isinstance(observation_space, spaces.Dict)
+        usual = "flatten" if is_dict else "sb3.FlattenExtractor"
+        kind = OPTIMIZERS.resolve(optimizer_class)
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
@@ -227,7 +224,9 @@ class QPolicy(DQNPolicy):
             observation_space,
             action_space,
             lr_schedule,
-            features_extractor_class=features_extractor_class or EXTRACTORS.resolve(extractor),
+            features_extractor_class=extractor_class(
+                features_extractor_class or extractor or usual
+            ),
             optimizer_class=kind,
             optimizer_kwargs=settings,
             **arguments,

@@ -6,6 +6,7 @@ any SB3 algorithm.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,10 +30,23 @@ from sb3_ext.networks.rows import (
     quotients,
 )
 
-EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
+EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry(
+    "features extractor", BaseFeaturesExtractor
+)
 # What SB3's policies take when none is named.
 EXTRACTORS.register("sb3.CombinedExtractor", torch_layers.CombinedExtractor)
 EXTRACTORS.register("sb3.FlattenExtractor", torch_layers.FlattenExtractor)
+
+
+def extractor_class(given: str | type[BaseFeaturesExtractor]) -> type[BaseFeaturesExtractor]:
+    """The class of a registered name or of a path such as ``module.Class``; a class stays.
+
+    Raises:
+        TypeError, ValueError: there is none, or it may not be imported.
+    """
+    if isinstance(given, str) and given not in EXTRACTORS:
+        given = re.sub(r"\.(\w+)$", r":\1", given)
+    return EXTRACTORS.resolve(given)
 
 
 def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[str]) -> Tensor:

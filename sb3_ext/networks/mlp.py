@@ -85,7 +85,7 @@ def build_mlp(
         TypeError, ValueError: names the item of ``net_arch`` that is not of the language.
     """
     width = input_dim
-    act: Any = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
+    act: Any = ACTIVATIONS.resolve(activation)
     # In place: a copy of every activation takes as long as a part of the product before it.
     act = partial(nn.ReLU, inplace=True) if act is nn.ReLU else act
     layers: list[nn.Module] = []

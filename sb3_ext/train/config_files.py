@@ -32,7 +32,7 @@ from sb3_ext.config.sections import (
     read_section,
 )
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.networks.extractors import extractor_class
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
@@ -143,8 +143,8 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     if "replay_buffer_class" in result:
         result["replay_buffer_class"] = buffer_class(result["replay_buffer_class"])
     kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
-    if "extractor" in kwargs:
-        kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))
+    for name in {"extractor", "features_extractor_class"} & kwargs.keys():
+        kwargs["features_extractor_class"] = extractor_class(kwargs.pop(name))
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return result

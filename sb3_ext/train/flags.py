@@ -208,7 +208,7 @@ def arguments_of(run: Path) -> Path:
     found = sorted(run.glob("*/args.yml"))
     if len(found) != 1:
         raise ValueError(
-            f"got {run}, which has no */args.yml; expected the folder of a run, such as"
+            f"{run} is not the folder of a run: it has no */args.yml; expected one such as"
             " logs/ddqn/resgym-HironakaHost-v0_1"
         )
     return found[0]

@@ -61,17 +61,3 @@ def test_transitions_are_the_same_whether_final_obs_says_it_of_all_rows_or_not()
     assert any(each.terminated.any() for each in played[0])
     for one, other in zip(*played, strict=True):
         assert torch.equal(one.next_observations, other.next_observations)
-
-
-class WithoutFinalObs(VectorWrapper):
-    """What an author may forget: where the episodes ended."""
-
-    def step(self, actions):
-        *results, info = self.env.step(actions)
-        return (*results, {key: info[key] for key in info if "final_obs" not in key})
-
-
-def test_an_environment_that_hides_where_its_episodes_ended_is_refused():
-    model = make_model(TensorVecEnv(WithoutFinalObs(ToyVectorEnv(8))))
-    with pytest.raises(ValueError, match=r"^final_obs: missing in the info of <WithoutFinalObs"):
-        model.learn(400)

@@ -8,7 +8,6 @@ from hashlib import sha256
 import numpy as np
 import pytest
 import rl_zoo3.train
-import torch
 import yaml
 from rl_zoo3.exp_manager import ExperimentManager
 from stable_baselines3 import DQN
@@ -19,6 +18,7 @@ from sb3_ext.train.flags import make_parser
 from sb3_ext.train.manager import Manager
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
+from tests.sb3_ext.ddqn.helpers import same
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
@@ -26,13 +26,15 @@ ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
 SMALL = {
-    "a2c": ["n_envs:8", "n_steps:4"],
-    "ddqn": [*OFF_POLICY, "policy_kwargs:{net_arch: [16]}"],
+    "a2c": ["n_envs:8", "n_steps:4", "policy_kwargs:{features_extractor_class: flatten}"],
+    "ddqn": [
+        *OFF_POLICY,
+        "policy_kwargs:{net_arch: [16], features_extractor_class: "
+        "sb3_ext.networks.extractors.FlattenExtractor}",
+    ],
     "dqn": OFF_POLICY,
-    "ppo": ["n_envs:8", "n_steps:8", "batch_size:32"],
-    "ppo_lstm": ["n_envs:8", "n_steps:8", "batch_size:32"],
-    "ppo_mask": ["n_envs:8", "n_steps:8", "batch_size:32"],
     "qrdqn": OFF_POLICY,
+    **dict.fromkeys(("ppo", "ppo_lstm", "ppo_mask"), ("n_envs:8", "n_steps:8", "batch_size:32")),
 }
 
 
@@ -44,6 +46,11 @@ def train(tmp_path, algorithm, env_id, *more):
 
 def run_folder(tmp_path, algorithm, env_id):
     return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
+
+
+def same_networks(*runs):
+    one, other = (DDQN.load(run / "resgym-HironakaHost-v0.zip").policy.state_dict() for run in runs)
+    return same(one, other)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +115,9 @@ def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
     with pytest.raises(InterruptedError):
         rl_zoo3.train.train()
-    own = flags_of(make_parser()) - flags_of(theirs[0])
-    assert not flags_of(theirs[0]) - flags_of(make_parser())
-    assert own == {
+    ours, given = flags_of(make_parser()), flags_of(theirs[0])
+    assert not given - ours
+    assert ours - given == {
         *("--actors", "--checkpoint-updates", "--import", "--init-from", "--resume", "--starts"),
         *("--stop", "--trust", "--deterministic", "--tf32", "--detect-anomaly"),
     }
@@ -176,6 +183,7 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["callback:{stop_conditions: {bogus: 3}}"], "callback[0].stop_conditions: unknown key"),
         (["callback:{os.nope: 3}"], "'os' has no attribute 'nope'"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
+        (["policy_kwargs:{extractor: Foo}"], "FlattenExtractor; for one of your own add --import"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),
         (["seed:"], "got multiple values for keyword argument 'seed'"),
         (["-n", "0"], "n-timesteps: must be a whole number between 1 and"),
@@ -186,7 +194,7 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
-        (["--resume", "."], "resume: must be the folder of a run, but . has no */args.yml"),
+        (["--resume", "."], "resume: . is not the folder of a run: it has no */args.yml; exp"),
         (["--resume", ".", "--init-from", "."], "not allowed with argument --resume"),
     ],
 )
@@ -205,10 +213,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
     assert train(tmp_path / "whole", "ddqn", HOST, "-n", "640") == 0
     assert train(tmp_path / "parts", "ddqn", HOST, "-n", "320") == 0
     assert train_main(["--resume", str(run), "-n", "640"]) == 0
-    one, other = (
-        DDQN.load(each / "resgym-HironakaHost-v0.zip").policy.state_dict() for each in (whole, run)
-    )
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_networks(whole, run)
     rows, expected = (
         [row.rsplit(",", 1)[0] for row in (each / "0.monitor.csv").read_text().splitlines()[1:]]
         for each in (run, whole)
@@ -223,8 +228,4 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path):
     assert train(first, "ddqn", HOST, "-n", "320") == 0
     more = ("-n", "32", "--init-from", str(run_folder(first, "ddqn", HOST)))
     assert train(second, "ddqn", HOST, *more) == 0
-    one, other = (
-        DDQN.load(run_folder(each, "ddqn", HOST) / "resgym-HironakaHost-v0.zip").q_net.state_dict()
-        for each in (first, second)
-    )
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_networks(run_folder(first, "ddqn", HOST), run_folder(second, "ddqn", HOST))

@@ -200,6 +200,24 @@ def test_monitor_file_lists_every_episode(tmp_path):
     assert written["t"] == sorted(written["t"])
 
 
+def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
+    adapted = TensorVecEnv(ToyVectorEnv(3, horizon=4), filename=tmp_path / "0")
+    adapted.reset_tensors()
+
+    def play(steps):
+        for _ in range(steps):
+            adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+        state, written = adapted.state_dict(), read_monitor(tmp_path)
+        return state, (written["r"], written["l"])
+
+    state, early = play(20)
+    _, whole = play(30)
+    assert len(whole[0]) > len(early[0]) > 0
+    adapted.load_state_dict(state)
+    assert play(0)[1] == early
+    assert play(30)[1] == whole
+
+
 def test_no_wait_between_steps_of_the_tensor_door(monkeypatch):
     """Nothing of the adapter asks a tensor for its value, which would stop an accelerator."""
     adapted = TensorVecEnv(ToyVectorEnv(4, horizon=1))  # with `final_obs` in every step

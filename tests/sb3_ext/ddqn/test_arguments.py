@@ -1,9 +1,14 @@
 """Bad arguments: one line that names the field, the value and what is allowed."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
+from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import ReplayBuffer
 
+from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -35,3 +40,9 @@ def test_arguments_that_do_not_fit_together_are_refused():
         make_model(replay_ratio=1.0, gradient_steps=2)
     with pytest.raises(RuntimeError, match="size"):
         make_model().predict(np.zeros((2, 9), np.float32), action_masks=np.ones(3, bool))
+
+
+def test_every_new_argument_is_described():
+    described = re.findall(r"^ {4}(\w+): ", inspect.getdoc(DDQN), flags=re.MULTILINE)
+    ours, stock = (set(inspect.signature(each).parameters) for each in (DDQN, DQN))
+    assert ours - stock - {"sb3"} <= set(described)

@@ -118,20 +118,6 @@ def test_bad_input_is_one_line_of_each_rank(tmp_path, options, numbers, words):
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"] == []
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"WORLD_SIZE": "2"}, "'RANK' is not set, but WORLD_SIZE is"),
-        ({"WORLD_SIZE": "two", "RANK": "1"}, "cannot join the other ranks: invalid literal"),
-    ],
-)
-def test_incomplete_variables_are_one_line(monkeypatch, capsys, given, words):
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    assert train([]) == 2
-    assert capsys.readouterr().err.startswith(f"train: {words}")
-
-
 def test_other_commands_are_refused(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["two_player", "--config", "small"])
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")

@@ -21,10 +21,8 @@ from sb3_ext.train.train import main as train_main
 
 HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
 FEW = {
-    "a2c": ["n_envs:2", "n_steps:8"],
     "dqn": ["n_envs:2", "learning_starts:32", "batch_size:16", "buffer_size:500"],
     "ppo": ["n_envs:2", "n_steps:16", "batch_size:16"],
-    "qrdqn": ["n_envs:2", "learning_starts:32", "batch_size:16", "buffer_size:500"],
 }
 # What rl_zoo3 does not take from the file for its evaluations, so that the command has to say it.
 EVALUATION = {

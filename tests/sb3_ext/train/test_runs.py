@@ -139,6 +139,17 @@ def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, ca
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path):
+    (tmp_path / "stops.py").write_text(
+        "from sb3_ext.runs.command import command\n"
+        "main = command('train')(lambda given: exec('raise KeyboardInterrupt'))\n"
+        "raise SystemExit(main([]))\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    found = python("-m", "stops", env={**os.environ, "PYTHONPATH": path})
+    assert found == (130, "train: interrupted\n")
+
+
 def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
     def main(_):
         warnings.warn("of two\nlines", stacklevel=1)

@@ -3,6 +3,6 @@
 from torchrl.envs import GymEnv
 from torchrl.envs.utils import check_env_specs
 
-env = GymEnv("resgym/HironakaHost-v0", opponent="random", categorical_action_encoding=True)
+env = GymEnv("resgym:resgym/HironakaHost-v0", opponent="random", categorical_action_encoding=True)
 check_env_specs(env)
 print(env.rollout(20, break_when_any_done=False)["next", "reward"].sum())

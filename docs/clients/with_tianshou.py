@@ -8,7 +8,7 @@ from tianshou.data import Collector, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv
 from tianshou.utils.net.common import Net
 
-envs = DummyVectorEnv([lambda: gymnasium.make("resgym/HironakaHost-v0")] * 4)
+envs = DummyVectorEnv([lambda: gymnasium.make("resgym:resgym/HironakaHost-v0")] * 4)
 space, actions = envs.observation_space[0], envs.action_space[0]
 net = Net(state_shape=space.shape, action_shape=actions.n, hidden_sizes=[64])
 policy = DiscreteQLearningPolicy(model=net, action_space=actions, observation_space=space)

@@ -49,8 +49,9 @@ def run_folder(tmp_path, algorithm, env_id):
 
 
 def same_networks(*runs):
-    one, other = (DDQN.load(run / "resgym-HironakaHost-v0.zip").policy.state_dict() for run in runs)
-    return same(one, other)
+    return same(
+        *(DDQN.load(run / "resgym-HironakaHost-v0.zip").policy.state_dict() for run in runs)
+    )
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ bench: $(VENV)/.peers ## measure moves per second beside those of peers (BENCH_A
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 docs: $(VENV)/.docs ## build the site and run its tutorials, warnings are errors: build/site
-	$(BIN)/sphinx-build -q -W --keep-going -j auto docs build/site
+	$(TEST_ENV) $(BIN)/sphinx-build -q -W --keep-going -j auto docs build/site
 
 # Peers that cannot be installed are left out of the benchmark, which says so.
 $(VENV)/.peers: $(STAMP)

@@ -8,10 +8,12 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import entry_points, version
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from resgym.files import output_file, write_file
 from resgym.terminal.parser import OneLineParser, one_line
@@ -77,9 +79,13 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
     """Write a tree to ``--out`` if given, and print a result; else print the outline too."""
     tree = tree and tree.compare(*args.compare)
     if args.out is not None and tree is not None:
+        note = result._repr_html_() if result else ""
+        if proof := vars(args).get("certificate"):
+            note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
         svg = tree.to_growing_svg if args.layout == "growing" else tree.to_svg
         sage, data = lambda: tree.fan().to_sage(), lambda: tree.to_json(indent=2)
-        forms = {".html": tree.to_html, ".svg": svg, ".tex": tree.to_latex, ".dot": tree.to_dot}
+        page = partial(tree.to_html, note=note)
+        forms = {".html": page, ".svg": svg, ".tex": tree.to_latex, ".dot": tree.to_dot}
         forms |= {".txt": tree.to_text, ".json": data, ".sage": sage}
         write_file(args.out, forms[args.out.suffix.lower()]())
         print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)

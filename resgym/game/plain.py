@@ -5,9 +5,9 @@ Python integers are unbounded, so nothing here can overflow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, groupby, permutations, product
+from itertools import chain, groupby, islice, permutations, product
 from math import gcd
 from operator import le
 
@@ -63,17 +63,21 @@ def reduced(points: Sequence[tuple[int, ...]]) -> Position:
 def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     """Return one form for all positions that differ by a shift, a factor or an order of axes.
 
-    Axes are sorted by their sorted values; axes with equal values are tried in every order, and the
-    lexicographically least sorted set of points is taken. Meant for few axes.
+    Of the `orders` of axes the one with the lexicographically least sorted set of points is taken.
 
     Args:
         points: a pruned position.
     """
-    columns = list(zip(*reduced(points), strict=True))
-    values = [sorted(column) for column in columns]
-    order = sorted(range(len(columns)), key=values.__getitem__)
-    tied = [permutations(group) for _, group in groupby(order, key=values.__getitem__)]
-    return min(
-        tuple(sorted(zip(*[columns[axis] for axis in chain(*choice)], strict=True)))
-        for choice in product(*tied)
-    )
+    found = orders(zip(*reduced(points), strict=True))
+    return min(tuple(sorted(zip(*axes, strict=True))) for axes in found)
+
+
+def orders(axes: Iterable[tuple[int, ...]]) -> Iterator[Iterator[tuple[int, ...]]]:
+    """Yield axes in all orders in which their sorted values ascend, at most 720: all of six axes.
+
+    Args:
+        axes: for each axis, the coordinates of a position's points.
+    """
+    equal = groupby(sorted(axes, key=sorted), key=sorted)
+    tied = [islice(permutations(group), 720) for _, group in equal]
+    return (chain(*order) for order in islice(product(*tied), 720))

@@ -44,12 +44,8 @@ def is_degenerate(terms: Mapping[Point, Any]) -> bool:
 
     if len(terms) == 1:
         return False
-    least = [*map(min, zip(*terms, strict=True))]
-    u = sympy.symbols(f"u:{len(least)}")
-    shifted = {tuple(a - b for a, b in zip(p, least, strict=True)): c for p, c in terms.items()}
-    poly = sympy.Poly(shifted, *u)
-    if len(u) == 1:
-        return not poly.is_sqf
+    u = sympy.symbols(f"u:{len(next(iter(terms)))}")
+    poly = sympy.Poly(dict(terms), *u).terms_gcd()[1]
     inverse = sympy.Symbol("t")
     torus = sympy.prod(u) * inverse - 1
     basis = sympy.groebner([poly, *map(poly.diff, u), torus], *u, inverse, order="grevlex")

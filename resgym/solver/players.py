@@ -47,7 +47,7 @@ def _prove(points: Position, objective: Objective, budget: int) -> Proof:
 def _best_set(points: Position, objective: Objective, budget: int) -> Axes | None:
     """Return the host's best set in a position, or None if the budget is not enough."""
     proof = _prove(points, objective, budget)
-    return best_set(proof.search, points) if proof.settled else None
+    return best_set(points, proof.search.goal, proof.search.known) if proof.settled else None
 
 
 @lru_cache(maxsize=REMEMBERED)

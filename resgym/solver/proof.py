@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import thread_time
 from typing import Any
 
-from resgym.game.plain import search_actions
+from resgym.game.plain import moved, search_actions
 from resgym.solver import kernels as plain
-from resgym.solver.search import Objective, Points, Search, TooMuch, compiled, is_cached, is_ready
+from resgym.solver.search import (
+    Goal,
+    Objective,
+    Points,
+    Search,
+    TooMuch,
+    compiled,
+    is_cached,
+    is_ready,
+)
 from resgym.solver.solution import Limits
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
@@ -105,16 +115,23 @@ def _switches(seconds: float, limits: Limits) -> bool:
     return False
 
 
-def best_set(search: Search, points: Points) -> tuple[int, ...]:
+def best_set(
+    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
+) -> tuple[int, ...]:
     """Return a set after which the proved bound of a position's value is reached.
 
     Of several sets it takes one with the least sum of bounds over the answers, then the first
     action. From a settled position on, every position that these sets lead to is resolved within
     the value of the first one.
+
+    Args:
+        points: a pruned position.
+        goal: what the host minimises.
+        bounds: returns lower and upper bounds of a position, such as `Search.known`.
     """
 
     def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
-        numbers = search.numbers(points, axes)
-        return search.cost(numbers)[1], sum(search.bounds(number)[1] for number in numbers)
+        above = [bounds(moved(points, axes, axis))[1] for axis in axes]
+        return goal.total(above), sum(above)
 
     return min(search_actions(len(points[0])), key=rank)

@@ -9,7 +9,7 @@ from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from resgym.game.plain import reduced, search_actions
+from resgym.game.plain import orders, reduced, search_actions
 from resgym.solver import kernels as plain
 
 Points = Sequence[tuple[int, ...]]
@@ -184,6 +184,18 @@ class Search:
             return 0, self.kernels.NO_TREE
         lower, upper = self.table.lower[number], self.table.upper[number]
         return (lower, upper) if self.kernels is plain else (int(lower), int(upper))
+
+    def known(self, points: Points) -> tuple[Any, Any]:
+        """Return proved bounds of a position with at most `dimension` axes.
+
+        Where axes have equal values the table may hold it several times, in different orders.
+        """
+        axes = [*filter(any, zip(*reduced(points), strict=True))]
+        idle = [(0,) * len(points)] * (self.table.dimension - len(axes))
+        found = (zip(*order, *idle, strict=True) for order in orders(axes))
+        numbers = [self.numbers([*each])[0] for each in found]
+        lower, upper = zip(*map(self.bounds, numbers), strict=True)
+        return max(lower), min(upper)
 
     def cost(self, numbers: list[int]) -> tuple[Any, Any]:
         """Return proved bounds of the cost of a set, by the numbers of the answers."""

@@ -124,7 +124,7 @@ def solve(
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     # Three charts of four differ from another one by a shift or a factor alone.
-    best = cache(partial(best_set, proof.search))
+    best = cache(partial(best_set, goal=proof.search.goal, bounds=proof.search.known))
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         return [best(reduced(chart.points)) for chart in charts]

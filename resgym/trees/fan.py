@@ -19,6 +19,7 @@ from typing import NamedTuple
 from resgym.game.formulas import monomial_pretty, variable_pretty
 from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
+from resgym.trees.lattice import least
 from resgym.trees.text import totals_text
 
 Ray = tuple[int, ...]
@@ -96,14 +97,10 @@ def tree_divisors(tree: ChartTree) -> Divisors:
             made.setdefault(rays[child.number - 1][child.axis or 0], []).append(chart.number)
     divisors = []
     for ray, charts in made.items():
-        order, total = _order(ray, tree.root.points), sum(ray)
+        order, total = least(ray, tree.root.points), sum(ray)
         pole = Fraction(-total, order) if order else None
         divisors.append(Divisor(ray, order, total, pole, tuple(charts)))
     return Divisors(divisors)
-
-
-def _order(ray: Ray, points: Sequence[tuple[int, ...]]) -> int:
-    return min(sum(map(int.__mul__, ray, point)) for point in points)
 
 
 def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
@@ -120,7 +117,7 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
     if any(chart.ending not in (None, "resolved") for chart in tree):
         raise ValueError("tree must be resolved in every chart, got one with other endings")
     rays = {ray for cone in chart_rays(tree) for ray in cone}
-    orders = ((sum(ray), _order(ray, tree.root.points)) for ray in rays)
+    orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
     return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
 
 

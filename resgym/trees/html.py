@@ -85,14 +85,17 @@ def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
     return "\n".join([*parts, *["</details>"] * opened, "</div>"])
 
 
-def tree_to_html(tree: ChartTree, max_charts: int = 20_000) -> str:
-    """HTML text of a page, with this many charts at most; browsers get slow beyond."""
+def tree_to_html(tree: ChartTree, max_charts: int = 20_000, note: str = "") -> str:
+    """HTML text of a page, with this many charts at most; browsers get slow beyond.
+
+    ``note`` is HTML that stands below the title.
+    """
     title = escape(tree.title or "Resolution tree")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{_PAGE}</style></head><body>
-<h1>{title}</h1><form>
+<h1>{title}</h1>{note}<form>
 <label>moves shown <input type="range" max="{tree.depth}" value="{_open_levels(tree)}"
 oninput="{_OPEN}"></label>
 <label>size <input type="range" min="0.4" max="2" step="0.05" value="0.95"

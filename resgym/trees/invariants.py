@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from resgym.game.formulas import monomial_text
@@ -21,8 +22,8 @@ from resgym.polynomials.monomials import Point
 from resgym.tables import Rows, Table
 from resgym.trees.cells import Cell, Face, positive_cells, subsets
 from resgym.trees.fan import Ray, chart_rays, log_canonical_threshold
-from resgym.trees.lattice import dot, volume
-from resgym.trees.rational import Factor, RationalFunction
+from resgym.trees.lattice import dot, least, volume
+from resgym.trees.rational import Factor, RationalFunction, quotient_text
 
 MOST = 1_000_000
 """Numbers of a spectrum, eigenvalues or lattice points, with repetitions."""
@@ -47,17 +48,14 @@ class MonodromyZeta(tuple[tuple[int, int], ...]):
     """The product of (1 - t^N)^e over pairs (N, e)."""
 
     def __str__(self) -> str:
-        above, below = (
-            "".join(
-                f"(1 - t{f'^{n}' if n > 1 else ''})" + f"^{abs(e)}" * (abs(e) > 1)
+        def part(sign: int) -> list[str]:
+            return [
+                f"(1 - t^{n})^{abs(e)}".removesuffix("^1").replace("^1)", ")")
                 for n, e in self
                 if e * sign > 0
-            )
-            for sign in (1, -1)
-        )
-        if below.count("(") > 1:
-            below = f"({below})"
-        return f"{above or 1}/{below}" if below else above or "1"
+            ]
+
+        return quotient_text("".join(part(1)) or "1", part(-1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +196,7 @@ class Invariants(Table):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the reason as text where an invariant does not exist."""
         found: dict[str, Any] = {"coefficients": "generic" if self.generic else "given"}
-        for name in _SHOWN:
+        for name in _SHOWN.split():
             try:
                 value = getattr(self, name)
             except ValueError as error:
@@ -228,8 +226,8 @@ class Invariants(Table):
 
 
 _SHOWN = (
-    *("log_canonical_threshold", "zeta", "poles", "candidates", "monodromy", "euler_number"),
-    *("isolated", "milnor_number", "eigenvalues", "spectrum", "jumping_numbers"),
+    "log_canonical_threshold zeta poles candidates monodromy euler_number isolated milnor_number "
+    "eigenvalues spectrum jumping_numbers"
 )
 _NAMES = {
     "zeta": "topological zeta function at 0",
@@ -264,11 +262,9 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
         raise ValueError(f"polynomial must have the monomials of the tree, got {polynomial}")
     rays = sorted({ray for cone in chart_rays(tree) for ray in cone})
     facets = {ray: order for ray in rays if (order := facet_size(ray, points)[0])}
-    behind: dict[Factor, tuple[Ray, ...]] = {(1, 1): ()}
+    behind: dict[Fraction, list[Ray]] = {Fraction(-1): []}
     for ray, order in facets.items():
-        common = math.gcd(order, sum(ray))
-        factor = order // common, sum(ray) // common
-        behind[factor] = (*behind.get(factor, ()), ray)
+        behind.setdefault(Fraction(-sum(ray), order), []).append(ray)
     faces: dict[Face, Ray] = {}
     terms: Counter[tuple[bool, tuple[Factor, ...]]] = Counter()
     for cell in positive_cells(tree):
@@ -277,25 +273,28 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
             if given and cell.face not in faces:
                 _check_face(cell, given, tree.variables)
             faces.setdefault(cell.face, tuple(map(sum, zip(*cell.rays, strict=True))))
-            factors = sorted((dot(ray, cell.face[0]), sum(ray)) for ray in cell.rays)
-            terms[above > 0, tuple(factors)] += (-1) ** above * number
+            factors = [(dot(ray, cell.face[0]), sum(ray)) for ray in cell.rays]
+            terms[above > 0, (*sorted(factors), *[(1, 1)] * (above > 0))] += (-1) ** above * number
 
     def value(s: int) -> Fraction:
-        sums = {True: Fraction(0), False: Fraction(0)}
-        for (strict, factors), number in terms.items():
-            sums[strict] += Fraction(number, math.prod(n * s + nu for n, nu in factors))
-        return sums[False] + sums[True] * s / (s + 1)
+        parts = (
+            Fraction(number * s**above, math.prod(n * s + nu for n, nu in factors))
+            for (above, factors), number in terms.items()
+        )
+        return sum(parts, Fraction(0))
 
-    zeta = RationalFunction.interpolated(
-        value, {each: min(len(some) + (each == (1, 1)), size) for each, some in behind.items()}
-    )
-    poles = ((Fraction(-nu, n), some) for (n, nu), some in behind.items())
+    powers = {
+        (at.denominator, -at.numerator): min(len(some) + (at == -1), size)
+        for at, some in behind.items()
+    }
+    zeta = RationalFunction.interpolated(value, powers)
+    poles = sorted(behind.items(), reverse=True)
     return Invariants(
         points,
         tree.variables,
         not given,
         zeta,
-        tuple(Pole(at, zeta.poles.get(at, 0), some) for at, some in sorted(poles, reverse=True)),
+        tuple(Pole(at, zeta.poles.get(at, 0), tuple(some)) for at, some in poles),
         _monodromy(rays, points),
         min(threshold, Fraction(1)),
         facets,
@@ -316,7 +315,7 @@ def facet_size(ray: Ray, points: Sequence[Sequence[int]]) -> tuple[int, int]:
     The facet is projected along the axes on which the normal is 0.
     """
     axes = [axis for axis, entry in enumerate(ray) if entry]
-    order = min(dot(ray, point) for point in points)
+    order = least(ray, points)
     face = [[point[axis] for axis in axes] for point in points if dot(ray, point) == order]
     size = volume([[0] * len(axes), *face]) if order else 0
     return (order, size // order) if size else (0, 0)
@@ -355,12 +354,11 @@ def isolated_fault(points: Sequence[Ray], variables: Sequence[str]) -> str:
 
 def _quasihomogeneous(weights: Ray, order: int) -> dict[Fraction, int]:
     """Return the spectrum: the coefficients of the product of (T^w - T) / (1 - T^w)."""
-    numbers = [1] + [0] * len(weights) * _check_number(order)
+    numbers, zeros = [1], [0] * _check_number(order)
     for weight in weights:
-        numbers = [
-            (numbers[k - weight] if k >= weight else 0) - (numbers[k - order] if k >= order else 0)
-            for k in range(len(numbers))
-        ]
+        pairs = zip_longest(zeros[:weight] + numbers, zeros + numbers, fillvalue=0)
+        numbers = [one - other for one, other in pairs]
+    for weight in weights:
         for k in range(weight, len(numbers)):
             numbers[k] += numbers[k - weight]
     return _sorted({Fraction(k, order): number for k, number in enumerate(numbers)})

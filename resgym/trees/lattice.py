@@ -14,6 +14,11 @@ def dot(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(map(int.__mul__, one, other))
 
 
+def least(ray: Sequence[int], points: Iterable[Sequence[int]]) -> int:
+    """Return the least scalar product of a ray with points."""
+    return min(dot(ray, point) for point in points)
+
+
 def volume(points: Iterable[Sequence[int]]) -> int:
     """Return n! times the volume of the convex hull of points in Z^n; 0 where the hull is flat.
 

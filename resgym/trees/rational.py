@@ -35,27 +35,23 @@ class RationalFunction:
         and no smaller in degree than the numerator.
         """
         size = sum(factors.values()) + 1
-        row = [value(s) * _product(factors.items(), Fraction(s)) for s in range(size)]
+        row = [value(s) * _product(factors.items(), s) for s in range(size)]
         differences = list[Fraction]()
-        while row:
-            differences.append(row[0] / math.factorial(len(differences)))
-            row = [after - before for before, after in pairwise(row)]
+        for k in range(1, size + 1):
+            differences.append(row[0])
+            row = [(after - before) / k for before, after in pairwise(row)]
         polynomial: list[Fraction] = []  # highest power first
         for s in reversed(range(size)):  # Newton's form, by Horner's rule
-            polynomial = [
-                a - s * b
-                for a, b in zip([*polynomial, Fraction(0)], [Fraction(0), *polynomial], strict=True)
-            ]
-            polynomial[-1] += differences[s]
+            shifted = zip([*polynomial, differences[s]], [Fraction(0), *polynomial], strict=True)
+            polynomial = [a - s * b for a, b in shifted]
         left = dict(factors)
         for n, nu in factors:
-            while n and left[n, nu]:
+            while left[n, nu]:
                 *quotient, rest = _horner(polynomial, Fraction(-nu, n))
                 if rest:
                     break
                 polynomial = [each / n for each in quotient]
                 left[n, nu] -= 1
-        left[0, 1] = 0
         scale = math.lcm(*(each.denominator for each in polynomial))
         if scale > 1:
             left[0, scale] = 1
@@ -70,27 +66,23 @@ class RationalFunction:
         Raises:
             ZeroDivisionError: s is a pole.
         """
-        *_, above = _horner(self.numerator[::-1], Fraction(s))
-        return above / _product(self.factors, Fraction(s))
+        return _horner(self.numerator[::-1], Fraction(s))[-1] / _product(self.factors, s)
 
     @property
     def poles(self) -> dict[Fraction, int]:
-        """The poles, from the largest down, with their orders."""
-        found = {Fraction(-nu, n): power for (n, nu), power in self.factors if n}
-        return dict(sorted(found.items(), reverse=True))
+        """The poles with their orders."""
+        return {Fraction(-nu, n): power for (n, nu), power in self.factors if n}
 
     def _texts(self) -> tuple[str, list[str]]:
         """Return the numerator, and the factors of the denominator."""
-        powers = [(nu, n, "" if power == 1 else f"^{power}") for (n, nu), power in self.factors]
-        below = [f"({_text((nu, n))}){power}" if n else str(nu) for nu, n, power in powers]
-        return _text(self.numerator), below
+        return _text(self.numerator), [
+            f"({_text((nu, n))})^{power}".removesuffix("^1") if n else str(nu)
+            for (n, nu), power in self.factors
+        ]
 
     def __str__(self) -> str:
         above, below = self._texts()
-        if below and " " in above:
-            above = f"({above})"
-        text = "".join(below)
-        return "/".join([above, f"({text})" if below[1:] else text]) if below else above
+        return quotient_text(f"({above})" if below and " " in above else above, below)
 
     def latex(self) -> str:
         r"""Return LaTeX source without dollars: ``\frac{22s + 31}{(s + 1)(30s + 31)}``."""
@@ -102,24 +94,25 @@ class RationalFunction:
         return f"${self.latex()}$"
 
 
+def quotient_text(above: str, below: Sequence[str]) -> str:
+    """Format a quotient by a product of factors."""
+    product = "".join(below)
+    return f"{above}/{f'({product})' if below[1:] else product}" if below else above
+
+
 def _horner(polynomial: Sequence[Fraction | int], s: Fraction) -> list[Fraction]:
     """The coefficients of the quotient by the factor of the root s, and the value at s."""
-    return list(accumulate(polynomial, lambda total, each: total * s + each, initial=Fraction(0)))[
-        1:
-    ]
+    return [*accumulate(polynomial, lambda total, each: total * s + each)]
 
 
-def _product(factors: Iterable[tuple[Factor, int]], s: Fraction) -> Fraction:
+def _product(factors: Iterable[tuple[Factor, int]], s: Fraction | int) -> Fraction:
     return math.prod(((n * s + nu) ** power for (n, nu), power in factors), start=Fraction(1))
 
 
 def _text(polynomial: Sequence[int]) -> str:
     """Format a polynomial, given from its constant coefficient up, such as ``30s^2 - s + 31``."""
-    terms = []
-    for power, number in reversed([*enumerate(polynomial)]):
-        if number:
-            variable = "" if not power else "s" if power == 1 else f"s^{power}"
-            shown = "" if abs(number) == 1 and power else abs(number)
-            terms.append(f" {'-' if number < 0 else '+'} {shown}{variable}")
-    text = "".join(terms)
-    return text[3:] if text.startswith(" +") else text[1:].replace(" ", "", 1)
+    terms = [f"{number:+}s^{power}" for power, number in enumerate(polynomial) if number]
+    text = "".join(reversed(terms))
+    for part, better in ((r"s\^0", ""), (r"\^1\b", ""), (r"\b1s", "s"), (r"(?<=.)([+-])", r" \1 ")):
+        text = re.sub(part, better, text)
+    return text.lstrip("+")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from resgym.tables import Rows, Table
 from resgym.trees.fan import Ray, chart_rays
 from resgym.trees.invariants import facet_size, tree_invariants
-from resgym.trees.lattice import dot, eliminate
+from resgym.trees.lattice import dot, eliminate, least
 
 
 class Curve(NamedTuple):
@@ -72,10 +72,8 @@ class SurfaceGraph(Table):
         """See `Table`."""
         rows: list[Sequence[str]] = [("curve", "ray", "self-intersection", "genus", "meets")]
         for place, (curve, row) in enumerate(zip(self.curves, self.matrix(), strict=True)):
-            others = [
-                other for other, times in enumerate(row) if other != place for _ in range(times)
-            ]
-            rows.append((str(place), *map(str, curve), ", ".join(map(str, others))))
+            others = [str(other) for other, times in enumerate(row) for _ in range(times)]
+            rows.append((str(place), *map(str, curve), ", ".join(others)))
         return rows
 
 
@@ -99,7 +97,7 @@ def surface_graph(tree: Any, minimal: bool = True) -> SurfaceGraph:
         {ray for cone in chart_rays(tree) for ray in cone},
         key=lambda ray: [Fraction(entry, sum(ray)) for entry in ray],
     )
-    orders = {ray: min(dot(ray, point) for point in found.points) for ray in rays}
+    orders = {ray: least(ray, found.points) for ray in rays}
     edges: list[list[Node]] = []
     around = defaultdict[Node, list[Ray]](list)
     borders: Counter[Ray] = Counter()

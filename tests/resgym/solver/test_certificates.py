@@ -156,6 +156,9 @@ def test_commands_write_and_read(capsys, tmp_path):
     code, out, _ = run(capsys, "certificate", str(path), "--out", str(picture))
     assert (code, picture.exists()) == (0, True)
     assert out.startswith(f"{path} is valid: depth 6 (proved; 22 positions, ")
+    page = tmp_path / "e6.html"
+    assert run(capsys, "certificate", str(path), "--out", str(page))[0] == 0
+    assert '<a href="e6.jsonl">certificate</a>' in page.read_text(encoding="utf-8")
     tree = read_certificate(path).tree
     assert tree.depth == 6
     path.write_text("\n".join(E6[:-1]))

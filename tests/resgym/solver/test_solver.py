@@ -63,6 +63,19 @@ def test_small_positions_against_exhaustive_search(points):
         assert size(solution.tree, objective) == solution.value
 
 
+# These lead to positions with equal axes, which the table may hold in two orders.
+EQUAL_AXES = [
+    [(2, 1, 1, 1), (1, 4, 1, 1), (0, 3, 4, 4), (1, 3, 1, 2), (4, 2, 4, 1)],
+    [(1, 0, 2, 0), (0, 2, 1, 0), (2, 2, 0, 1), (2, 0, 1, 2), (0, 2, 0, 2)],
+]
+
+
+@pytest.mark.parametrize("points", [*EQUAL_AXES, *drawn(8, 5, 4, 5, 3)])
+def test_trees_in_four_axes_are_as_deep_as_proved(points):
+    solution = solve(points)
+    assert solution.tree.depth == solution.value == solution.lower_bound
+
+
 def test_stopped_by_depth_it_says_what_is_proved():
     for limit in (0, 4, 6, 7):
         stopped = solve("E8", max_depth=limit)

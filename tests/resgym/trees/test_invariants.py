@@ -260,7 +260,7 @@ def test_rational_functions():
         two(-1)
 
 
-def test_the_command_prints_invariants(capsys):
+def test_the_command_shows_invariants(capsys, tmp_path):
     found = resgym.resolution_tree("E8").invariants()
     code, out, _ = run(capsys, "tree", "E8", "--invariants")
     assert code == 0
@@ -269,5 +269,8 @@ def test_the_command_prints_invariants(capsys):
     code, out, _ = run(capsys, "tree", "E8", "--invariants", "--json")
     assert (code, json.loads(out)) == (0, json.loads(json.dumps(found.to_dict())))
     assert json.loads(out)["candidates"]["-31/30"] == {"order": 1, "rays": [[15, 10, 6]]}
+    page = tmp_path / "e8.html"
+    assert run(capsys, "tree", "E8", "--invariants", "--out", str(page))[0] == 0
+    assert f"</h1>{found._repr_html_()}<form>" in page.read_text(encoding="utf-8")
     code, _, err = run(capsys, "tree", "E8", "--invariants", "--max-depth", "2")
     assert (code, err.count("\n")) == (2, 1)

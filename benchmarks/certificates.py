@@ -66,7 +66,7 @@ def main() -> None:
     values: list[tuple[str, str, dict[float, list[str]]]] = []
     print("| positions | objective | certified | lines | kB | write (s) | check (s) |")
     print("|---|---|---:|---:|---:|---:|---:|")
-    for title, objective, positions in sets:
+    for title, objective, positions in filter(lambda each: each[2], sets):
         good, reached = [], defaultdict[float, list[str]](list)
         for name, position in positions.items():
             file = args.out and args.out / f"{name}-{objective}.jsonl"

@@ -83,11 +83,11 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         if proof := vars(args).get("certificate"):
             note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
         svg = tree.to_growing_svg if args.layout == "growing" else tree.to_svg
-        sage, data = lambda: tree.fan().to_sage(), lambda: tree.to_json(indent=2)
-        page = partial(tree.to_html, note=note)
+        page, data = partial(tree.to_html, note=note), partial(tree.to_json, indent=2)
         forms = {".html": page, ".svg": svg, ".tex": tree.to_latex, ".dot": tree.to_dot}
-        forms |= {".txt": tree.to_text, ".json": data, ".sage": sage}
-        write_file(args.out, forms[args.out.suffix.lower()]())
+        forms |= {".txt": tree.to_text, ".json": data}
+        script = partial(tree.to_script, args.out.suffix[1:].lower())
+        write_file(args.out, forms.get(args.out.suffix.lower(), script)())
         print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or args.out is None or tree is None:
         text = heading if tree is None else f"{heading}\n{tree.to_text()}"
@@ -193,10 +193,10 @@ _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
 _TREE = " --rule --unit --weights --compare --layout --out"
 _SEVERAL: dict[str, Any] = {"nargs": "+"}
-_OUT = "write to this file: .html (a page), .svg, .tex (LaTeX), .dot, .sage (a fan), .json, .txt"
+_OUT = "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
 _FILES: dict[str, dict[str, Any]] = {"--compare": _SEVERAL | {"default": ()}}
 _FILES["--layout"] = {"choices": ("outline", "growing"), "default": "outline"}
-_FILES["--out"] = _file(".dot", ".html", ".json", ".sage", ".svg", ".tex", ".txt") | {"help": _OUT}
+_FILES["--out"] = _file(*(end for end in _OUT.split() if "." in end)) | {"help": _OUT}
 _COMMANDS = {
     "rho": _Command(
         "measure games finished per move", _measure, "measure.rho:rho", f"host agent {_PAIRS}"

@@ -35,6 +35,7 @@ _RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
 _CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\(")
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
+_ROWS = re.compile(r"(?:matrix\b)?(?!\[[^;]*,)[\s0-9,;|(){}\[\]]+")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
@@ -57,7 +58,8 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
               separated by commas, give the union of their monomials, as in
               ``monomialIdeal(x^13, x^6*y^4, y^9)``;
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
-            - exponent lists, as lists, arrays or JSON text;
+            - exponent lists, as lists, arrays or JSON text; text as other programs write lists and
+              matrices: ``{{2,1,0},{0,0,3}}``, ``[2 1 0; 0 0 3]``, one row a line;
             - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
             - a file with one of these texts: a ``Path``, or text ending in .txt, .json, .poly,
               .sing or .m2. ``#`` and ``//`` start comments there.
@@ -164,6 +166,10 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         letters = "*".join(word)
         message = f"{word} is not a polynomial or a name; write a product as {letters}"
         raise ParseError(message, text, text.index(word))
+    if _ROWS.fullmatch(text.strip()):
+        rows = [[*map(int, re.findall("[0-9]+", row))] for row in re.split(r"[\n;)\]}]", text)]
+        if max(map(len, rows)) > 1:
+            return _from_rows([*filter(None, rows)], names)
     if text.lstrip().startswith("["):
         return _from_rows(_read_json(text), names)
     text = text.rstrip().removesuffix(";").rstrip()

@@ -20,7 +20,6 @@ from resgym.game.formulas import monomial_pretty, variable_pretty
 from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
 from resgym.trees.lattice import least
-from resgym.trees.text import totals_text
 
 Ray = tuple[int, ...]
 Cone = tuple[Ray, ...]
@@ -129,13 +128,11 @@ class Fan:
         rays: the rays of all cones, D integers each, without repetition.
         cones: for each cone, the indices of its D rays.
         charts: for each cone, the number of its chart.
-        notice: a comment for written files if branches were cut.
     """
 
     rays: tuple[Ray, ...]
     cones: tuple[tuple[int, ...], ...]
     charts: tuple[int, ...]
-    notice: str = ""
 
     def __repr__(self) -> str:
         glued = "a fan" if self.glues else f"{len(self.faults)} faces do not match"
@@ -164,14 +161,6 @@ class Fan:
     def _is_outer(self, facet: tuple[int, ...]) -> bool:
         return any(not any(entries) for entries in zip(*(self.rays[i] for i in facet), strict=True))
 
-    def to_sage(self) -> str:
-        """Return SageMath code: ``fan``, or ``cones`` if they do not glue."""
-        rays, cones = [list(ray) for ray in self.rays], [list(cone) for cone in self.cones]
-        text = f"{self.notice}rays = {rays}\ncones = {cones}\n"
-        if self.glues:
-            return f"{text}fan = Fan(cones, rays)\n"
-        return f"{text}cones = [Cone([rays[i] for i in cone]) for cone in cones]\n"
-
 
 def tree_fan(tree: ChartTree) -> Fan:
     """Return the cones of the charts where a tree ends.
@@ -186,8 +175,7 @@ def tree_fan(tree: ChartTree) -> Fan:
         if not chart.children:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
-    notice = "" if tree.complete else f"# {totals_text(tree)}\n"
-    return Fan(tuple(places), tuple(cones), tuple(charts), notice)
+    return Fan(tuple(places), tuple(cones), tuple(charts))
 
 
 def _check_all_answers(tree: ChartTree) -> None:

@@ -9,7 +9,8 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from benchmarks import environment, measure, report, results, run, training
+import resgym
+from benchmarks import environment, measure, oracle, report, results, run, training
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ["--repeats", "2", "--seconds", "0.001", "--threads", "1", "--devices", "cpu"]
@@ -229,3 +230,48 @@ def test_the_page_shows_the_results_that_are_kept():
     if not kept.exists():
         pytest.skip("no results are kept")
     assert report.main([str(kept), "--check"]) == 0
+
+
+SINGULAR = """Milnor number (-1: not isolated): 2
+[1]:
+   _[1]=1/3
+   _[2]=2/3
+[2]:
+   1,1
+topological zeta function at 0:
+Local Case
+[1]:
+   (s+4)/(3s2+7s+4)
+"""
+"""What Singular prints for A2 in three variables."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "name"),
+    [
+        (": 2", ": 3", "Milnor number"),
+        ("=2/3", "=1/2", "spectrum, d = 3"),
+        ("1,1", "1,2", "spectrum, d = 3"),
+        ("7s", "8s", "zetaDL"),
+    ],
+)
+def test_differences_from_singular_are_found(wrong, right, name):
+    tree = resgym.resolution_tree("A2")
+    case = oracle.Case("A2", tree.invariants(), tree.to_script("sing"))
+    agreed = oracle.differences(case, SINGULAR)
+    assert agreed == dict.fromkeys(["Milnor number", "spectrum, d = 3", "zetaDL"], "")
+    found = oracle.differences(case, SINGULAR.replace(wrong, right))
+    assert [each for each, text in found.items() if text] == [name]
+    assert oracle.differences(case, "? error") == {}
+
+
+def test_the_oracle_fails_on_a_difference(tmp_path, monkeypatch, capsys):
+    singular = tmp_path / "Singular"
+    singular.write_text("#!/bin/sh\necho 'Milnor number (-1: not isolated): 1'\n")
+    singular.chmod(0o755)
+    monkeypatch.setattr("sys.argv", ["oracle", "--singular", str(singular), "--number", "1"])
+    monkeypatch.setattr(oracle, "singularity_names", lambda kind: ["A1"] * (kind == "simple"))
+    assert oracle.main() == 1
+    said = capsys.readouterr().out
+    assert said.startswith("DIFFERENT Milnor number of ")
+    assert "2 singularities: Milnor number 2; 1 differences" in said

@@ -27,7 +27,8 @@ def test_tree_as_text_and_json(capsys):
     ("suffix", "begins"),
     [
         *(("svg", "<svg"), ("html", "<!doctype html"), ("dot", "digraph"), ("json", "{")),
-        *(("txt", ""), ("tex", "\\begin{forest}"), ("sage", "rays = ")),
+        *(("txt", ""), ("tex", "\\begin{forest}"), ("sage", "# host all")),
+        *(("sing", "// host"), ("m2", "-- host"), ("jl", "# host"), ("pl", "# host")),
     ],
 )
 def test_tree_files(capsys, tmp_path, suffix, begins):

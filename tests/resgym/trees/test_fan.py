@@ -112,20 +112,8 @@ def test_local_choices_that_do_not_glue_are_found():
     fan = Fan(rays, [(0, 3, 2), (3, 1, 4), (1, 2, 4)], [3, 4, 5])
     assert set(fan.faults) == {(2, 3), (3, 4), (2, 4)}
     assert not fan.glues
-    assert "fan" not in fan.to_sage().lower()
     glued = Fan(rays, [(0, 3, 4), (0, 2, 4), (3, 1, 4), (1, 2, 4)], [3, 4, 5, 6])
     assert glued.glues
-
-
-def test_fans_are_written_for_sage():
-    fan = resgym.resolution_tree("A1", "all_coord").fan()
-    assert fan.rays == ((1, 1, 1), (0, 1, 0), (0, 0, 1), (1, 0, 0))
-    names = {"Fan": lambda cones, rays: (cones, rays)}
-    exec(fan.to_sage(), names)
-    assert names["fan"] == ([list(cone) for cone in fan.cones], [list(ray) for ray in fan.rays])
-    cut = resgym.resolution_tree("E8", "all_coord", max_depth=1).fan().to_sage()
-    assert cut.startswith("# 1 move deep, 4 charts, 3 leaves, ")
-    assert cut.splitlines()[0].endswith(" cut")
 
 
 def test_trees_that_are_not_whole_are_refused():

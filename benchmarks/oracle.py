@@ -1,0 +1,157 @@
+"""Compare invariants with those of the program Singular: ``make oracle``.
+
+First it runs the scripts that resgym writes for named singularities, then those of random isolated
+singularities in two, three and four variables, with random coefficients that are nondegenerate. It
+exits with 1 if a result differs. Singular finds the spectrum from the Gauss-Manin connection, and
+its `zetaDL` resolves the surface, so neither uses a Newton polyhedron. Both may take too long, and
+`zetaDL` ends with an error in many cases: the summary counts what was compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import sympy
+
+import resgym
+from resgym.game.formulas import monomial_text
+from resgym.polynomials.singularities import singularity_names
+
+LARGEST = {2: 9, 3: 5, 4: 4}
+"""The largest exponent of a random monomial, by the number of variables."""
+
+
+class Case(NamedTuple):
+    """A polynomial, its invariants by resgym, and the script that asks Singular."""
+
+    polynomial: str
+    found: Any
+    script: str
+
+
+def random_case(generator: random.Random, dimension: int) -> Case | None:
+    """Return a random case; None if its tree is large or its coefficients are degenerate."""
+    top, axes = LARGEST[dimension], range(dimension)
+    points = {
+        tuple(generator.randint(0, top) for _ in axes) for _ in range(generator.randint(0, 3))
+    }
+    for axis in axes:  # x^a or x^a*y, without which no singularity is isolated
+        point, other = [0] * dimension, generator.choice(axes)
+        point[axis] = generator.randint(1 + (other == axis), top)
+        point[other] += other != axis
+        points.add(tuple(point))
+    start = sorted(filter(any, points))
+    host = generator.choice(["spivakovsky", "zeillinger"])
+    tree = resgym.resolution_tree(start, host, max_nodes=2000)
+    numbers = [generator.choice([-1, 1]) * generator.randint(1, 9) for _ in start]
+    names = tree.variables
+    terms = zip(numbers, start, strict=True)
+    polynomial = " + ".join(f"{number}*{monomial_text(p, names)}" for number, p in terms)
+    try:
+        found = tree.invariants(sympy.sympify(polynomial.replace("^", "**")))
+    except ValueError:
+        return None
+    script = re.sub("(?<=poly germ = ).*?;", f"{polynomial};", tree.to_script("sing"))
+    return Case(polynomial, found, script)
+
+
+def cases(number: int, seed: int) -> Iterator[Case]:
+    for kind in ("simple", "exceptional", "bimodal"):
+        for name in singularity_names(kind):
+            tree = resgym.resolution_tree(name, "spivakovsky")
+            yield Case(name, tree.invariants(), tree.to_script("sing"))
+    generator, isolated = random.Random(seed), 0
+    while isolated < number:
+        if case := random_case(generator, 2 + isolated % 3):
+            isolated += case.found.isolated
+            yield case
+
+
+def ask(case: Case, singular: str, seconds: float) -> str:
+    """Return what Singular prints until it ends or its time is over."""
+    try:
+        done = subprocess.run(
+            [singular, "-q", "--no-tty"],
+            input=case.script,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        return (error.stdout or b"").decode()
+    return done.stdout
+
+
+def differences(case: Case, text: str) -> dict[str, str]:
+    """Return each invariant that was compared, with the two values if they differ."""
+    compared: dict[str, str] = {}
+    found = case.found
+
+    def compare(name: str, ours: object, theirs: object) -> None:
+        compared[name] = "" if ours == theirs else f"{ours}, Singular: {theirs}"
+
+    head, _, zeta = text.partition("topological zeta function at 0:")
+    if milnor := re.search(r"not isolated\): (-?\d+)", head):
+        kind = "Milnor number" if found.isolated else "not isolated"
+        compare(kind, found.milnor_number if found.isolated else -1, int(milnor[1]))
+    if (numbers := re.search(r"\[2\]:\s+([\d,\s]+)", head)) and found.isolated:
+        values = map(Fraction, re.findall(r"\]=([-\d/]+)", head))
+        pairs = zip(values, map(int, numbers[1].split(",")), strict=True)
+        spectrum = {1 + value: number for value, number in pairs}
+        try:
+            compare(f"spectrum, d = {len(found.variables)}", found.spectrum, spectrum)
+        except ValueError:
+            compared["no spectrum in resgym (four variables)"] = ""
+    if answer := re.search(r"\[1\]:\s+(\S*\d\S*)\n", zeta):
+        same = not sympy.cancel(expression(str(found.zeta)) - expression(answer[1]))
+        compare("zetaDL", str(found.zeta), str(found.zeta) if same else answer[1])
+    return compared
+
+
+def expression(text: str) -> Any:
+    """Read 30s^2 + 1, or 30s2+1 as Singular writes it, and products in parentheses."""
+    text = re.sub(r"s(\d)", r"s^\1", text)
+    return sympy.sympify(re.sub(r"(?<=[\d)])(?=[s(])", "*", text).replace("^", "**"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--singular", default="Singular", help="the program")
+    parser.add_argument("--number", type=int, default=300, help="random isolated singularities")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=10, help="most time for each")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    counts: Counter[str] = Counter()
+    done = wrong = 0
+    found = list(cases(args.number, args.seed))
+    print(f"resgym has computed {len(found)} singularities", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(args.workers) as pool:
+        answers = pool.map(partial(ask, singular=args.singular, seconds=args.seconds), found)
+        for done, (case, answer) in enumerate(zip(found, answers, strict=True), 1):
+            for name, difference in differences(case, answer).items():
+                counts[name] += 1
+                if difference:
+                    wrong += 1
+                    print(f"DIFFERENT {name} of {case.polynomial}: {difference}", flush=True)
+            if not done % 25:
+                print(f"{done} compared", file=sys.stderr, flush=True)
+    compared = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
+    print(f"seed {args.seed}, {done} singularities: {compared}; {wrong} differences")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

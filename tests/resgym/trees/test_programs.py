@@ -1,0 +1,174 @@
+"""Scripts for other programs, against texts written by hand and against the tree."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import resgym
+from resgym.polynomials.parse import CoefficientWarning
+from resgym.trees.fan import chart_rays
+
+# The node x^2 + y^2: one blow-up, a divisor (1, 1) of multiplicity 2 and log discrepancy 2.
+NODE = {
+    "sing": """\
+// host all_coord: x² + y²
+// 1 move deep, 3 charts, 2 leaves
+// generic coefficients
+LIB "sing.lib"; LIB "gmssing.lib"; LIB "reszeta.lib";
+ring space = 0, (x, y), ds;
+poly germ = x^2 + 2*y^2;
+int milnorNumber = milnor(germ);
+"Milnor number (-1: not isolated):", milnorNumber;
+if (milnorNumber > 0) { "spectral numbers minus 1, multiplicities:"; spectrum(germ); }
+if (nvars(space) == 3) {
+  ring whole = 0, (x, y), dp;
+  poly germ = x^2 + 2*y^2;
+  "topological zeta function at 0:"; zetaDL(resolve(ideal(germ), 0), 1, "local");
+}
+""",
+    "m2": """\
+-- host all_coord: x² + y²
+-- 1 move deep, 3 charts, 2 leaves
+-- generic coefficients
+needsPackage "NormalToricVarieties"
+space = QQ[x, y]
+germ = x^2 + 2*y^2
+-- the rays of the cones where branches end, and for each its multiplicity and log discrepancy
+fanRays = {{1, 1}, {0, 1}, {1, 0}}
+fanCones = {{0, 1}, {2, 0}}
+fanOrders = {{2, 2}, {0, 1}, {0, 1}}
+toric = normalToricVariety(fanRays, fanCones)
+-- every chart: its number, the chart before it (0: none), its rays
+charts = {{1, 0, {{1, 0}, {0, 1}}}, {2, 1, {{1, 1}, {0, 1}}}, {3, 1, {{1, 0}, {1, 1}}}}
+substitution = rows -> map(space, space,
+  apply(transpose rows, powers -> product(gens space, powers, (v, e) -> v^e)))
+transforms = apply(charts, chart -> (chart#0, (substitution chart#2) germ))
+print netList transforms
+""",
+    "sage": """\
+# host all_coord: x² + y²
+# 1 move deep, 3 charts, 2 leaves
+# generic coefficients
+space = PolynomialRing(QQ, "x, y")
+germ = space("x^2 + 2*y^2")
+# the rays of the cones where branches end, and for each its multiplicity and log discrepancy
+rays = [[1, 1], [0, 1], [1, 0]]
+cones = [[0, 1], [2, 0]]
+orders = [[2, 2], [0, 1], [0, 1]]
+fan = Fan(cones, rays)
+""",
+    "jl": """\
+# host all_coord: x² + y²
+# 1 move deep, 3 charts, 2 leaves
+# generic coefficients
+using Oscar
+space, (x, y) = polynomial_ring(QQ, ["x", "y"])
+germ = x^2 + 2*y^2
+# the rays of the cones where branches end, and for each its multiplicity and log discrepancy
+fan_rays = [[1, 1], [0, 1], [1, 0]]
+fan_cones = [cone .+ 1 for cone in [[0, 1], [2, 0]]]
+fan_orders = [[2, 2], [0, 1], [0, 1]]
+variety = normal_toric_variety(incidence_matrix(fan_cones), fan_rays; non_redundant=true)
+""",
+    "pl": """\
+# host all_coord: x² + y²
+# 1 move deep, 3 charts, 2 leaves
+# generic coefficients
+use application "fan";
+my $germ = new Polynomial<Rational, Int>(
+  new Vector<Rational>([1, 2]), new Matrix<Int>([[2, 0], [0, 2]]));
+# the rays of the cones where branches end, and for each its multiplicity and log discrepancy
+my $rays = [[1, 1], [0, 1], [1, 0]];
+my $cones = [[0, 1], [2, 0]];
+my $orders = [[2, 2], [0, 1], [0, 1]];
+my $fan = new PolyhedralFan(INPUT_RAYS => $rays, INPUT_CONES => $cones);
+""",
+}
+
+
+@pytest.mark.parametrize("ending", NODE)
+def test_the_node(ending):
+    assert resgym.resolution_tree("x^2+y^2", "all_coord").to_script(ending) == NODE[ending]
+
+
+def lists(script, pattern):
+    """The value that a pattern finds in a script, as lists."""
+    (found,) = re.findall(pattern, script)
+    return json.loads(found.translate(str.maketrans("{}()", "[][]")))
+
+
+TREES = [("E8", "spivakovsky", 100), ("x_1^2+x_2^3*x_3+x_3^4", "zeillinger", 100)]
+TREES += [("x^4+x*y^3+y^2*z^2+z^5+w^7", "zeillinger", 3)]  # cut, and its cones do not glue
+
+
+@pytest.mark.parametrize(("start", "host", "depth"), TREES)
+def test_scripts_hold_what_the_tree_holds(start, host, depth):
+    tree = resgym.resolution_tree(start, host, max_depth=depth)
+    fan, words, root = tree.fan(), {}, np.array(tree.root.points)
+    known = {divisor.ray: divisor[1:3] for divisor in tree.divisors()}
+    names = {"space": lambda text: text, "PolynomialRing": lambda *_: str, "QQ": None}
+    names |= {"Fan": lambda *both: both, "Cone": lambda rays: {*map(tuple, rays)}}
+    exec(tree.to_script("sage"), names)
+    assert names["rays"] == [*map(list, fan.rays)]
+    if fan.glues:
+        assert names["fan"] == (names["cones"], names["rays"])
+    else:
+        assert "fan" not in names
+        assert names["cones"] == [{fan.rays[i] for i in cone} for cone in fan.cones]
+    for ray, orders in zip(fan.rays, names["orders"], strict=True):
+        if sum(ray) > 1:
+            assert tuple(orders) == known.pop(ray)
+    assert not known
+    with pytest.warns(CoefficientWarning):
+        read = resgym.parse(names["germ"], tree.variables)
+    assert sorted(read) == sorted(tree.root.points)
+
+    words["m2"] = tree.to_script("m2")
+    charts = lists(words["m2"], r"charts = (\{.*\})")
+    assert [each[:2] for each in charts] == [[c.number, c.parent or 0] for c in tree]
+    for (_, _, rays), chart, cone in zip(charts, tree, chart_rays(tree), strict=True):
+        assert rays == [*map(list, cone)]
+        assert {*chart.points} <= {*map(tuple, (root @ np.array(rays).T).tolist())}
+    words["jl"], words["pl"] = tree.to_script("jl"), tree.to_script("pl")
+    cones = [*map(list, fan.cones)]
+    assert lists(words["m2"], "fanCones = (.*)") == cones
+    assert lists(words["jl"], "cone in (.*[])])]\n") == cones
+    assert lists(words["pl"], r"\$cones = (.*);") == cones
+    assert ("new Cone" in words["pl"]) == ("positive_hull" in words["jl"]) == (not fan.glues)
+    assert ("normalToricVariety(" in words["m2"]) == fan.glues
+    assert lists(words["pl"], r"Matrix<Int>\((.*)\)\)") == [*map(list, tree.root.points)]
+
+
+def test_coefficients_are_generic_where_ones_are_not():
+    sympy = pytest.importorskip("sympy")
+    tree = resgym.resolution_tree("x*z^2 + x^2*y + y*z^2 + x*y^2", "spivakovsky")
+    text = re.search("germ = (.*)", tree.to_script("m2"))[1].replace("^", "**")
+    assert not tree.invariants(sympy.sympify(text)).generic
+    with pytest.raises(ValueError, match="degenerate on the face"):
+        tree.invariants(sympy.sympify("(x + y)*(z**2 + x*y)"))
+
+
+def test_what_is_not_a_tree_of_the_basic_rule_is_refused():
+    tree = resgym.resolution_tree("A2")
+    with pytest.raises(
+        ValueError, match=r"^ending must be one of sing, m2, sage, jl, pl, got 'xy'$"
+    ):
+        tree.to_script("xy")
+    other = resgym.resolution_tree("x^4+y^4", "random", rule="polyhedra", unit=8)
+    with pytest.raises(ValueError, match=r"^tree must be of rule basic, got polyhedra$"):
+        other.to_script("sage")
+    with pytest.raises(ValueError, match=r"^tree must follow all answers"):
+        resgym.solve("E8", agent="choose_first").tree.to_script("m2")
+
+
+def test_titles_stay_in_comments():
+    tree = resgym.resolution_tree("A2")
+    tree.title = "one\nimport os\rsystem"
+    for ending, mark in (("sing", "//"), ("m2", "--"), ("pl", "#")):
+        lines = tree.to_script(ending).splitlines()
+        assert all(line.startswith(mark) for line in lines[:4])
+        assert "system" in lines[2]

@@ -8,7 +8,6 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib.metadata import entry_points, version
 from inspect import Parameter, signature
 from pathlib import Path
@@ -82,12 +81,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         note = result._repr_html_() if result else ""
         if proof := vars(args).get("certificate"):
             note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
-        svg = tree.to_growing_svg if args.layout == "growing" else tree.to_svg
-        page, data = partial(tree.to_html, note=note), partial(tree.to_json, indent=2)
-        forms = {".html": page, ".svg": svg, ".tex": tree.to_latex, ".dot": tree.to_dot}
-        forms |= {".txt": tree.to_text, ".json": data}
-        script = partial(tree.to_script, args.out.suffix[1:].lower())
-        write_file(args.out, forms.get(args.out.suffix.lower(), script)())
+        write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), args.layout, note))
         print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or args.out is None or tree is None:
         text = heading if tree is None else f"{heading}\n{tree.to_text()}"

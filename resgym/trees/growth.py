@@ -17,7 +17,7 @@ from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
 from resgym.trees.invariants import tree_invariants
-from resgym.trees.programs import tree_to_script
+from resgym.trees.programs import tree_to_form, tree_to_script
 from resgym.trees.surface import surface_graph
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
@@ -52,6 +52,7 @@ class ResolutionTree(ChartTree):
     to_growing_svg = tree_to_growing_svg
     to_html = tree_to_html
     to_latex = tree_to_latex
+    to_form = tree_to_form
     to_script = tree_to_script
 
     def _repr_html_(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 from itertools import count
 from textwrap import indent
 from typing import Any
@@ -150,3 +151,23 @@ def tree_to_script(tree: Any, ending: str) -> str:
     words["fan"] = glued if fan.glues else loose
     about = indent(f"{tree.title}\n{totals_text(tree)}\ngeneric coefficients\n", comment)
     return about + re.sub("<([a-z]+)>", lambda found: words[found[1]], script)
+
+
+def tree_to_form(tree: Any, ending: str, layout: str = "outline", note: str = "") -> str:
+    """Return the text of a file that shows a tree, in the form that its ending asks for.
+
+    Args:
+        tree: a tree.
+        ending: ``html``, ``svg``, ``tex``, ``dot``, ``txt``, ``json``, or one of `tree_to_script`.
+        layout: of an SVG: ``outline``, or ``growing`` for the animation beside a game.
+        note: HTML above the tree of a page.
+    """
+    forms = {
+        "html": partial(tree.to_html, note=note),
+        "svg": tree.to_growing_svg if layout == "growing" else tree.to_svg,
+        "tex": tree.to_latex,
+        "dot": tree.to_dot,
+        "txt": tree.to_text,
+        "json": partial(tree.to_json, indent=2),
+    }
+    return forms.get(ending, partial(tree.to_script, ending))()

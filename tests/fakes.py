@@ -4,29 +4,22 @@
 end at different times, ends by termination and by truncation, and box or dictionary observations.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gymnasium
 import numpy as np
-import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-__all__ = ["ToyEnv", "ToyVectorEnv", "forbid_waiting", "register_toy"]
-
-Observation = Tensor | dict[str, Tensor]
-
 TOY_ID = "tests/Toy-v0"
 _STREAM_LENGTH, _STREAM_END, _STREAM_TARGET, _STREAM_LEGAL = range(4)
 
 
-def _mix(value: Tensor) -> Tensor:
+def _mix(value):
     """Scramble int64 words (finaliser of SplitMix64, shifts made logical by masking)."""
     value = (value ^ ((value >> 30) & (2**34 - 1))) * -4658895280553007687
     value = (value ^ ((value >> 27) & (2**37 - 1))) * -7723592293110705685
@@ -54,15 +47,15 @@ class ToyVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        num_envs: int = 4,
-        dict_obs: bool = False,
-        horizon: int = 8,
-        device: str | torch.device = "cpu",
-        num_actions: int = 4,
-        illegal: str = "penalty",
-        render_mode: str | None = None,
-        max_episode_steps: int | None = None,
-    ) -> None:
+        num_envs=4,
+        dict_obs=False,
+        horizon=8,
+        device="cpu",
+        num_actions=4,
+        illegal="penalty",
+        render_mode=None,
+        max_episode_steps=None,
+    ):
         self.num_envs = num_envs
         self.dict_obs = dict_obs
         self.horizon = horizon if max_episode_steps is None else max_episode_steps
@@ -70,23 +63,17 @@ class ToyVectorEnv(VectorEnv):
         self.num_actions = num_actions
         self.illegal = illegal
         self.render_mode = render_mode
-        self.metadata = {
-            "render_modes": ["rgb_array"],
-            "render_fps": 7,
-            "autoreset_mode": AutoresetMode.SAME_STEP,
-        }
+        self.metadata = {**ToyEnv.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.single_observation_space = _observation_space(num_actions, dict_obs)
         self.single_action_space = spaces.Discrete(num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._seed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
-        self._episode = torch.zeros_like(self._seed)
-        self._step = torch.zeros_like(self._seed)
-        self._length = torch.zeros_like(self._seed)
+        self._episode = self._step = self._length = self._seed
         self._return = torch.zeros(num_envs, dtype=torch.float32, device=self.device)
-        self.reset_calls: list[tuple[Any, Any]] = []
+        self.reset_calls = []
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         """`options={"length": k}` fixes the number of steps."""
         self.reset_calls.append((seed, options))
         if seed is not None:
@@ -102,7 +89,7 @@ class ToyVectorEnv(VectorEnv):
             self._length = torch.full_like(self._length, options["length"])
         return self._observe(), {}
 
-    def step(self, actions: Tensor | np.ndarray) -> tuple[Any, ...]:
+    def step(self, actions):
         action = torch.as_tensor(actions, device=self.device).long()
         if action.shape != (self.num_envs,):
             raise ValueError(f"actions: got shape {tuple(action.shape)}, need ({self.num_envs},)")
@@ -115,9 +102,8 @@ class ToyVectorEnv(VectorEnv):
         self._return = self._return + reward
         ended = self._step >= self._length
         by_time = self._hash(_STREAM_END, step=0) % 2 == 1
-        final_obs = self._observe()
         info = {
-            "final_obs": final_obs,
+            "final_obs": self._observe(),
             "_final_obs": ended,
             "episode": {"r": self._return.clone(), "l": self._step.clone()},
             "_episode": ended.clone(),
@@ -130,44 +116,40 @@ class ToyVectorEnv(VectorEnv):
             info = {}
         return self._observe(), reward, ended & ~by_time, ended & by_time, info
 
-    def action_masks(self) -> Tensor:
+    def action_masks(self):
         """Legal buttons of the current observation, `[N, A]` bool, True = legal."""
         return self._legal_and_target()[0]
 
-    def named_button(self) -> Tensor:
-        """The right button of the current observation, `[N]` int64."""
-        return self._legal_and_target()[1]
-
-    def render(self) -> tuple[np.ndarray, ...] | None:
+    def render(self):
         """One 16 x 16 picture a row, its grey growing with the steps of the episode."""
         if self.render_mode is None:
             return None
         grey = (255 * self._step / self.horizon).clamp(max=255).cpu().numpy().astype(np.uint8)
         return tuple(np.full((16, 16, 3), value, dtype=np.uint8) for value in grey)
 
-    def state_dict(self) -> dict[str, Tensor]:
+    def state_dict(self):
         names = ("_seed", "_episode", "_step", "_length", "_return")
         return {name[1:]: getattr(self, name).clone() for name in names}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state):
         for name, value in state.items():
             setattr(self, "_" + name, value.clone().to(self.device))
 
-    def _hash(self, stream: int, step: Tensor | int) -> Tensor:
+    def _hash(self, stream, step):
         word = _mix(self._seed * 4 + stream + 1)
         word = _mix(word + self._episode)
         return _mix(word + step) & (2**31 - 1)
 
-    def _draw_length(self) -> Tensor:
+    def _draw_length(self):
         return 1 + self._hash(_STREAM_LENGTH, step=0) % self.horizon
 
-    def _legal_and_target(self) -> tuple[Tensor, Tensor]:
+    def _legal_and_target(self):
         target = self._hash(_STREAM_TARGET, self._step) % self.num_actions
         button = torch.arange(self.num_actions, device=self.device)
         coin = self._hash(_STREAM_LEGAL, self._step)[:, None] >> button
         return (coin % 2 == 1) | (button == target[:, None]), target
 
-    def _observe(self) -> Observation:
+    def _observe(self):
         legal, target = self._legal_and_target()
         named = (target[:, None] == torch.arange(self.num_actions, device=self.device)).float()
         progress = (self._step.float() / self.horizon)[:, None]
@@ -179,16 +161,16 @@ class ToyVectorEnv(VectorEnv):
 class ToyEnv(gymnasium.Env):
     """One row of `ToyVectorEnv` as a single numpy environment without autoreset."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 7}
+    metadata: ClassVar = {"render_modes": ["rgb_array"], "render_fps": 7}
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, render_mode=None, **kwargs):
         self.render_mode = render_mode
         self._rows = ToyVectorEnv(num_envs=1, render_mode=render_mode, **kwargs)
         self.observation_space = self._rows.single_observation_space
         self.action_space = self._rows.single_action_space
         self._started = False
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         running = int(self._rows._step[0]) > 0
         if not self._started or seed is not None or options or running:
@@ -198,38 +180,38 @@ class ToyEnv(gymnasium.Env):
         self._started = True
         return _first_row(observation), {}
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         observation, reward, terminated, truncated, info = self._rows.step(np.array([action]))
         ended = bool(terminated[0] | truncated[0])
         seen = info["final_obs"] if ended else observation
         return _first_row(seen), float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self):
         return self._rows.action_masks()[0].numpy()
 
-    def render(self) -> np.ndarray | None:
+    def render(self):
         frames = self._rows.render()
         return None if frames is None else frames[0]
 
 
-def register_toy() -> str:
+def register_toy():
     """Register the toy with Gymnasium (once) and return its id."""
     if TOY_ID not in gymnasium.registry:
         gymnasium.register(TOY_ID, entry_point=ToyEnv, vector_entry_point=ToyVectorEnv)
     return TOY_ID
 
 
-def forbid_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def forbid_waiting(monkeypatch):
     """From here on, asking a tensor for its value, which stops an accelerator, is an error."""
 
-    def waits(*_: Any, **__: Any) -> None:
+    def waits(*_, **__):
         raise AssertionError("the device was waited for")
 
     for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "nonzero"):
         monkeypatch.setattr(Tensor, name, waits)
 
 
-def _observation_space(num_actions: int, dict_obs: bool) -> spaces.Space:
+def _observation_space(num_actions, dict_obs):
     if not dict_obs:
         return spaces.Box(0.0, 1.0, (2 * num_actions + 1,), np.float32)
     return spaces.Dict(
@@ -239,7 +221,7 @@ def _observation_space(num_actions: int, dict_obs: bool) -> spaces.Space:
     )
 
 
-def _first_row(observation: Observation) -> Any:
+def _first_row(observation):
     if isinstance(observation, dict):
         return {key: value[0].numpy() for key, value in observation.items()}
     return observation[0].numpy()
@@ -248,6 +230,4 @@ def _first_row(observation: Observation) -> Any:
 _REPEATED = (
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
 )
-
-
 BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"

@@ -3,8 +3,6 @@
 Positions are compared in all orders of their axes, and two axes are played move by move.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import combinations, permutations

@@ -5,21 +5,18 @@ are one, and no position takes fewer moves than its projections to two axes, whe
 one set. It shares no code with the package.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from itertools import combinations, permutations
 from math import gcd
 
-from tests.reference.rule import Point, host_actions, minimal_points, move, repositioned
+from tests.reference.rule import host_actions, minimal_points, move, repositioned
 
-Form = tuple[Point, ...]
 sys.setrecursionlimit(10_000)  # calls are nested as deeply as a game is long
 
 
 @cache
-def form(points: Form) -> Form:
+def form(points):
     """The least of all positions that differ by a shift, a factor or an order of axes."""
     moved = repositioned([*points])
     factor = max(1, gcd(*(x for point in moved for x in point)))
@@ -30,12 +27,12 @@ def form(points: Form) -> Form:
 
 
 @cache
-def answers(points: Form, axes: tuple[int, ...]) -> tuple[Form, ...]:
+def answers(points, axes):
     return tuple(form(tuple(move([*points], axes, axis))) for axis in axes)
 
 
 @cache
-def at_least(points: Form) -> int:
+def at_least(points):
     """The most moves of a projection to two axes; for two axes all moves."""
     if len(points) == 1:
         return 0
@@ -49,11 +46,11 @@ def at_least(points: Form) -> int:
 class Depth:
     """The least depths of positions, and what is known of them so far."""
 
-    def __init__(self) -> None:
-        self.low: dict[Form, int] = {}
-        self.high: dict[Form, int] = {}
+    def __init__(self):
+        self.low = {}
+        self.high = {}
 
-    def value(self, points: list[Point]) -> int:
+    def value(self, points):
         """The least depth of a position."""
         place = form(tuple(minimal_points(points)))
         limit = self.low.get(place, at_least(place))
@@ -61,7 +58,7 @@ class Depth:
             limit += 1
         return limit
 
-    def within(self, place: Form, limit: int) -> bool:
+    def within(self, place, limit):
         """Whether the least depth is at most a limit."""
         low = self.low.setdefault(place, at_least(place))
         if low > limit or len(place) == 1:
@@ -78,5 +75,5 @@ class Depth:
         self.low[place] = limit + 1
         return False
 
-    def bound(self, place: Form) -> int:
+    def bound(self, place):
         return self.low.get(place) or at_least(place)

@@ -7,24 +7,18 @@ agent the first axis.
 Sets of axes of one size are compared as ascending tuples: (0, 1) < (0, 2) < (0, 3) < (1, 2).
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from tests.reference.rule import Axes, Position, is_finished, move, overflows, repositioned
-
-Host = Callable[[Position], Axes]
-Agent = Callable[[Position, Axes], int]
+from tests.reference.rule import is_finished, move, overflows, repositioned
 
 
-def all_coord(points: Position) -> Axes:
+def all_coord(points):
     """Every axis: the blow-up of the origin."""
     return (0, 1) if is_finished(points) else tuple(range(len(points[0])))
 
 
-def compared_pairs(points: Position) -> Iterator[tuple[tuple[int, int], Axes]]:
+def compared_pairs(points):
     """For each pair of points, in list order: Zeillinger's key and the ordered pair of axes.
 
     With v the first point minus the second, the key is (L, S): L = max v - min v, and S is how
@@ -38,7 +32,7 @@ def compared_pairs(points: Position) -> Iterator[tuple[tuple[int, int], Axes]]:
         yield (high - low, v.count(low) + v.count(high)), axes
 
 
-def zeillinger(points: Position) -> Axes:
+def zeillinger(points):
     """The axes of the pair of points with the least (L, S), the first such pair in list order.
 
     Source: D. Zeillinger, A short solution to Hironaka's polyhedra game, Enseign. Math. 52 (2006).
@@ -49,7 +43,7 @@ def zeillinger(points: Position) -> Axes:
     return tuple(sorted(axes))
 
 
-def zeillinger_lex(points: Position) -> Axes:
+def zeillinger_lex(points):
     """As ``zeillinger``, but of all pairs with the least (L, S) the one whose axes come first.
 
     The axes are compared as (axis of the minimum, axis of the maximum), so that (0, 2) comes
@@ -61,13 +55,13 @@ def zeillinger_lex(points: Position) -> Axes:
     return tuple(sorted(axes))
 
 
-def axis_sets(axes: Axes, least: int) -> Iterator[Axes]:
+def axis_sets(axes, least):
     """The subsets of at least ``least`` axes, small ones first, then in ascending order."""
     for size in range(least, len(axes) + 1):
         yield from combinations(axes, size)
 
 
-def weak_spivakovsky(points: Position) -> Axes:
+def weak_spivakovsky(points):
     """The first smallest set of two axes or more that meets the support of every point.
 
     Supports are those of the repositioned points, so that translating a position changes nothing.
@@ -79,7 +73,7 @@ def weak_spivakovsky(points: Position) -> Axes:
     return next(axes for axes in axis_sets(every, 2) if all(s & set(axes) for s in supports))
 
 
-def spivakovsky(points: Position) -> Axes:
+def spivakovsky(points):
     """Spivakovsky's winning strategy, by descent in the number of axes.
 
     Move the points to the axes (subtract the least coordinates w). Let nu be the least coordinate
@@ -97,7 +91,7 @@ def spivakovsky(points: Position) -> Axes:
         return (0, 1)
     axes = tuple(range(len(points[0])))
     remaining = [tuple(Fraction(x) for x in point) for point in points]
-    chosen: set[int] = set()
+    chosen = set()
     while remaining:
         least = [min(column) for column in zip(*remaining, strict=True)]
         moved = [tuple(x - low for x, low in zip(v, least, strict=True)) for v in remaining]
@@ -118,17 +112,15 @@ def spivakovsky(points: Position) -> Axes:
     return tuple(sorted(chosen))
 
 
-def choose_first(points: Position, axes: Axes) -> int:
+def choose_first(points, axes):
     return min(axes)
 
 
-def choose_last(points: Position, axes: Axes) -> int:
+def choose_last(points, axes):
     return max(axes)
 
 
-def greedy_points(
-    points: Position, axes: Axes, polytope: str = "dominance", reposition: bool = False
-) -> int:
+def greedy_points(points, axes, polytope="dominance", reposition=False):
     """The axis that leaves the most points, the lowest one of several.
 
     A move past the bound counts as leaving the position as it is.
@@ -136,7 +128,7 @@ def greedy_points(
     if is_finished(points):
         return min(axes)
 
-    def points_left(axis: int) -> int:
+    def points_left(axis):
         if overflows(points, axes, axis):
             return len(points)
         return len(move(points, axes, axis, polytope, reposition))
@@ -144,21 +136,17 @@ def greedy_points(
     return max(sorted(axes), key=points_left)
 
 
-HOSTS: dict[str, Host] = {
+HOSTS = {
     "all_coord": all_coord,
     "spivakovsky": spivakovsky,
     "weak_spivakovsky": weak_spivakovsky,
     "zeillinger": zeillinger,
     "zeillinger_lex": zeillinger_lex,
 }
-AGENTS: dict[str, Agent] = {
-    "choose_first": choose_first,
-    "choose_last": choose_last,
-    "greedy_points": greedy_points,
-}
+AGENTS = {"choose_first": choose_first, "choose_last": choose_last, "greedy_points": greedy_points}
 
 
-def play(host: str, agent: str, points: Position, most: int) -> tuple[int, Position]:
+def play(host, agent, points, most):
     """A game of so many moves at the most: how many were played, and the last position."""
     moves = 0
     while not is_finished(points) and moves < most:

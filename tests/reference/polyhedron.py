@@ -1,14 +1,9 @@
 """The vertices of a Newton polyhedron, exactly."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from fractions import Fraction
 
-Point = tuple[int, ...]
 
-
-def newton_vertices(points: Sequence[Point]) -> list[Point]:
+def newton_vertices(points):
     """The vertices of conv(points) + orthant, among distinct points, in their order.
 
     A point is no vertex exactly when a mean of the others, with some weights, is <= it on every
@@ -22,7 +17,7 @@ def newton_vertices(points: Sequence[Point]) -> list[Point]:
     return kept
 
 
-def mean_can_be_below(points: Sequence[Point], bound: Point) -> bool:
+def mean_can_be_below(points, bound):
     """Whether weights >= 0 with sum 1 give sum(weight * point) <= bound on every axis.
 
     With g_kj = point_kj - bound_j that asks whether V <= 0 for V, the least possible
@@ -36,7 +31,7 @@ def mean_can_be_below(points: Sequence[Point], bound: Point) -> bool:
     return 1 / maximal_sum(matrix) <= constant
 
 
-def maximal_sum(matrix: list[list[Fraction]]) -> Fraction:
+def maximal_sum(matrix):
     """The maximum of sum(y) under matrix @ y <= 1 and y >= 0, all entries positive (simplex)."""
     num_rows, num_columns = len(matrix), len(matrix[0])
     one, zero = Fraction(1), Fraction(0)

@@ -8,27 +8,21 @@ one point is left.
 Slow and obvious on purpose, and independent of the package: tests play the tensor code against it.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 
 from tests.reference.polyhedron import newton_vertices
 
-Point = tuple[int, ...]
-Position = list[Point]
-Axes = tuple[int, ...]
-
 # A move that would make a coordinate larger than this is not played, and the game ends undecided.
 MAX_COORDINATE = 2**59
 
 
-def is_covered(point: Point, other: Point) -> bool:
+def is_covered(point, other):
     """Whether ``other`` is <= ``point`` on every axis, which makes ``point`` no vertex."""
     return all(theirs <= own for own, theirs in zip(point, other, strict=True))
 
 
-def minimal_points(points: Position) -> Position:
+def minimal_points(points):
     """The points covered by no other one. Of equal points the first one is kept."""
     kept = []
     for index, point in enumerate(points):
@@ -42,13 +36,13 @@ def minimal_points(points: Position) -> Position:
     return kept
 
 
-def repositioned(points: Position) -> Position:
+def repositioned(points):
     """The points moved so that the least coordinate on every axis is 0."""
     least = [min(column) for column in zip(*points, strict=True)]
     return [tuple(x - low for x, low in zip(point, least, strict=True)) for point in points]
 
 
-def canonical(points: Position, polytope: str = "dominance", reposition: bool = False) -> Position:
+def canonical(points, polytope="dominance", reposition=False):
     """A position as it is kept: pruned, moved to the axes if wanted, in descending order."""
     kept = minimal_points([tuple(point) for point in points])
     if polytope == "newton":
@@ -58,15 +52,15 @@ def canonical(points: Position, polytope: str = "dominance", reposition: bool = 
     return sorted(kept, reverse=True)
 
 
-def is_finished(points: Position) -> bool:
+def is_finished(points):
     return len(points) <= 1
 
 
-def is_legal(axes: Axes, axis: int) -> bool:
+def is_legal(axes, axis):
     return len(axes) >= 2 and axis in axes
 
 
-def shifted(points: Position, axes: Axes, axis: int) -> Position:
+def shifted(points, axes, axis):
     """Every point with coordinate ``axis`` replaced by the sum of its coordinates in ``axes``."""
     return [
         tuple(sum(point[k] for k in axes) if j == axis else x for j, x in enumerate(point))
@@ -74,16 +68,14 @@ def shifted(points: Position, axes: Axes, axis: int) -> Position:
     ]
 
 
-def overflows(points: Position, axes: Axes, axis: int) -> bool:
+def overflows(points, axes, axis):
     """Whether a move would pass the bound. Finished games and illegal moves never do."""
     if is_finished(points) or not is_legal(axes, axis):
         return False
     return any(point[axis] > MAX_COORDINATE for point in shifted(points, axes, axis))
 
 
-def move(
-    points: Position, axes: Axes, axis: int, polytope: str = "dominance", reposition: bool = False
-) -> Position:
+def move(points, axes, axis, polytope="dominance", reposition=False):
     """The position after one move.
 
     A finished game, an illegal move and a move past the bound leave it as it is.
@@ -94,7 +86,7 @@ def move(
 
 
 @cache
-def host_actions(dimension: int) -> list[Axes]:
+def host_actions(dimension):
     """The set of every host action: the numbers below 2^d with two bits or more, in order."""
     sets = (
         tuple(axis for axis in range(dimension) if number & (1 << axis))
@@ -103,14 +95,7 @@ def host_actions(dimension: int) -> list[Axes]:
     return [axes for axes in sets if len(axes) >= 2]
 
 
-def host_action(axes: Axes, dimension: int) -> int:
-    """The number of the host action that chooses ``axes``."""
-    return host_actions(dimension).index(tuple(sorted(axes)))
-
-
-def observed(
-    points: Position, max_num_points: int, dimension: int, scale: bool = True
-) -> list[tuple[Fraction, ...]]:
+def observed(points, max_num_points, dimension, scale=True):
     """The rows that a player sees: the points over the largest coordinate, then rows of -1."""
     largest = max((x for point in points for x in point), default=0)
     unit = max(largest, 1) if scale else 1

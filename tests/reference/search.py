@@ -4,28 +4,20 @@ No symmetry, no bounds but the obvious ones: slow, and independent of the packag
 remembers what it has tried.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
 
-from tests.reference.rule import Axes, Position, host_actions, is_finished, move
+from tests.reference.rule import host_actions, is_finished, move
 from tests.reference.variants import Basic
-
-Host = Callable[[Position], Axes]
-Agent = Callable[[Position, Axes], int]
-
 
 BASIC = Basic()
 
 
-def _place(points: Any) -> Any:
+def _place(points):
     return tuple(points) if isinstance(points, list) else points
 
 
 @cache
-def _after(reference: Any, place: Any, axes: Axes, axis: int) -> Any:
+def _after(reference, place, axes, axis):
     return reference.moved(place, axes, axis)
 
 
@@ -36,36 +28,30 @@ class Exhaustive:
     (`max` or `sum`) of the values after the answers. Positions are those of the reference.
     """
 
-    def __init__(
-        self,
-        finished: int,
-        move: int,
-        total: Callable[[Iterable[int]], int],
-        reference: Any = BASIC,
-    ) -> None:
+    def __init__(self, finished, move, total, reference=BASIC):
         self._finished, self._move, self._total = finished, move, total
         self._reference = reference
         # Of a position the value, or None, and the limit up to which it was looked for.
-        self._tried: dict[Any, tuple[int | None, int]] = {}
+        self._tried = {}
 
-    def value(self, points: Any) -> int:
+    def value(self, points):
         """The value of a position."""
         limit, place = 0, _place(points)
         while (value := self._within(place, limit)) is None:
             limit += 1
         return value
 
-    def best_sets(self, points: Any) -> list[Axes]:
+    def best_sets(self, points):
         """The sets that reach the value."""
         value, place = self.value(points), _place(points)
         sets = self._reference.sets(place)
         return [axes for axes in sets if self._cost(place, axes, value) is not None]
 
-    def is_within(self, points: Any, limit: int) -> bool:
+    def is_within(self, points, limit):
         """Whether the value of a position is at most a limit."""
         return self._within(_place(points), limit) is not None
 
-    def _within(self, place: Any, limit: int) -> int | None:
+    def _within(self, place, limit):
         """The value of a position, or None if it is more than a limit."""
         if self._reference.is_finished(place):
             return self._finished if self._finished <= limit else None
@@ -79,7 +65,7 @@ class Exhaustive:
             self._tried[place] = value, limit
         return value if value is not None and value <= limit else None
 
-    def _cost(self, place: Any, axes: Axes, limit: int) -> int | None:
+    def _cost(self, place, axes, limit):
         """The cost of a set, or None if it is more than a limit."""
         answers = [
             _after(self._reference, place, axes, axis)
@@ -104,12 +90,12 @@ class Exhaustive:
         return self._move + self._total(values)
 
 
-def least_depth(points: Position) -> int:
+def least_depth(points):
     """Moves on the longest branch of the shallowest tree."""
     return Exhaustive(0, 1, max).value(points)
 
 
-def tree_of(points: Position, host: Host) -> tuple[int, int]:
+def tree_of(points, host):
     """Depth and number of nodes of a host's tree (which must be finite)."""
     if is_finished(points):
         return 0, 1
@@ -118,7 +104,7 @@ def tree_of(points: Position, host: Host) -> tuple[int, int]:
     return 1 + max(depth for depth, _ in below), 1 + sum(nodes for _, nodes in below)
 
 
-def shortest_game(points: Position, agent: Agent) -> int:
+def shortest_game(points, agent):
     """Moves of the shortest game against an agent, by trying every set."""
     level, moves = {tuple(points)}, 0
     while not any(is_finished([*each]) for each in level):

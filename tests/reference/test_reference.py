@@ -23,7 +23,6 @@ def test_host_actions_are_numbered_by_their_bits():
     # Bits of 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15.
     assert rule.host_actions(4)[4] == (0, 3)
     assert rule.host_actions(4)[-1] == (0, 1, 2, 3)
-    assert rule.host_action((3, 0), dimension=4) == 4
     for dimension in range(2, 11):
         assert len(rule.host_actions(dimension)) == 2**dimension - dimension - 1
 

@@ -4,18 +4,16 @@ A reference has positions of its own kind. Slow and obvious on purpose, and inde
 package.
 """
 
-from __future__ import annotations
-
+from collections import namedtuple
 from functools import cache
 from itertools import combinations
-from typing import NamedTuple
 
 from tests.reference import rule
-from tests.reference.rule import MAX_COORDINATE, Axes, Point
+from tests.reference.rule import MAX_COORDINATE
 
 
 @cache
-def subsets(dimension: int, least: int) -> list[Axes]:
+def subsets(dimension, least):
     """The sets of axes by the number whose bit j is axis j."""
     sizes = range(least, dimension + 1)
     sets = [axes for size in sizes for axes in combinations(range(dimension), size)]
@@ -25,25 +23,25 @@ def subsets(dimension: int, least: int) -> list[Axes]:
 class Basic:
     """The default rule, as `rule.py` has it."""
 
-    def __init__(self, polytope: str = "dominance", reposition: bool = False) -> None:
+    def __init__(self, polytope="dominance", reposition=False):
         self.options = polytope, reposition
 
-    def start(self, points: list[Point]) -> tuple[Point, ...]:
+    def start(self, points):
         return tuple(rule.canonical(points, *self.options))
 
-    def rows(self, position: tuple[Point, ...]) -> list[Point]:
+    def rows(self, position):
         return [*position]
 
-    def is_finished(self, position: tuple[Point, ...]) -> bool:
+    def is_finished(self, position):
         return rule.is_finished([*position])
 
-    def sets(self, position: tuple[Point, ...]) -> list[Axes]:
+    def sets(self, position):
         return [] if self.is_finished(position) else rule.host_actions(len(position[0]))
 
-    def answers(self, position: tuple[Point, ...], axes: Axes) -> Axes:
+    def answers(self, position, axes):
         return axes
 
-    def moved(self, position: tuple[Point, ...], axes: Axes, axis: int) -> tuple[Point, ...]:
+    def moved(self, position, axes, axis):
         return self.start(rule.shifted([*position], axes, axis))
 
 
@@ -55,29 +53,29 @@ class Polyhedra:
     when the coordinates of some point add up to less than 1.
     """
 
-    def __init__(self, unit: int, polytope: str = "dominance") -> None:
+    def __init__(self, unit, polytope="dominance"):
         self.unit, self.polytope = unit, polytope
 
-    def start(self, points: list[Point]) -> tuple[Point, ...]:
+    def start(self, points):
         return tuple(rule.canonical(points, self.polytope))
 
-    def rows(self, position: tuple[Point, ...]) -> list[Point]:
+    def rows(self, position):
         return [*position]
 
-    def is_finished(self, position: tuple[Point, ...]) -> bool:
+    def is_finished(self, position):
         return any(sum(point) < self.unit for point in position)
 
-    def sets(self, position: tuple[Point, ...]) -> list[Axes]:
+    def sets(self, position):
         return [
             axes
             for axes in subsets(len(position[0]), 1)
             if all(sum(point[k] for k in axes) >= self.unit for point in position)
         ]
 
-    def answers(self, position: tuple[Point, ...], axes: Axes) -> Axes:
+    def answers(self, position, axes):
         return axes
 
-    def moved(self, position: tuple[Point, ...], axes: Axes, axis: int) -> tuple[Point, ...]:
+    def moved(self, position, axes, axis):
         points = []
         for point in position:
             coordinates = list(point)
@@ -86,12 +84,8 @@ class Polyhedra:
         return self.start(points)
 
 
-class Weighted(NamedTuple):
-    """Points, the weights of the axes, and the distinguished point while it is a vertex."""
-
-    points: tuple[Point, ...]
-    weights: tuple[int, ...]
-    distinguished: Point | None
+# The distinguished point is None when it is no vertex any more.
+Weighted = namedtuple("Weighted", ["points", "weights", "distinguished"])
 
 
 class Thom:
@@ -102,30 +96,30 @@ class Thom:
     any more the position makes no contribution, and the game is over.
     """
 
-    def __init__(self, polytope: str = "dominance", reposition: bool = False) -> None:
+    def __init__(self, polytope="dominance", reposition=False):
         self.options = polytope, reposition
 
-    def start(self, points: list[Point], weights: tuple[int, ...], marked: Point) -> Weighted:
+    def start(self, points, weights, marked):
         lowest = [min(column) for column in zip(*points, strict=True)]
         if self.options[1]:
             marked = tuple(x - low for x, low in zip(marked, lowest, strict=True))
         kept = tuple(rule.canonical(points, *self.options))
         return Weighted(kept, weights, marked if marked in kept else None)
 
-    def rows(self, position: Weighted) -> list[Point]:
+    def rows(self, position):
         return [*position.points]
 
-    def is_finished(self, position: Weighted) -> bool:
+    def is_finished(self, position):
         return len(position.points) == 1 or position.distinguished is None
 
-    def sets(self, position: Weighted) -> list[Axes]:
+    def sets(self, position):
         return [] if self.is_finished(position) else subsets(len(position.weights), 2)
 
-    def answers(self, position: Weighted, axes: Axes) -> Axes:
+    def answers(self, position, axes):
         least = min(position.weights[k] for k in axes)
         return tuple(k for k in axes if position.weights[k] == least)
 
-    def moved(self, position: Weighted, axes: Axes, axis: int) -> Weighted:
+    def moved(self, position, axes, axis):
         marked = position.distinguished
         assert marked is not None
         weights = list(position.weights)
@@ -139,14 +133,11 @@ class Thom:
         )
 
 
-Reference = Basic | Polyhedra | Thom
-
-
-def overflows(reference: Reference, position: object, axes: Axes, axis: int) -> bool:
+def overflows(reference, position, axes, axis):
     """Whether a legal move would pass the bound."""
     taken = reference.unit if isinstance(reference, Polyhedra) else 0
     return any(sum(p[k] for k in axes) - taken > MAX_COORDINATE for p in reference.rows(position))
 
 
-def is_legal(reference: Reference, position: object, axes: Axes, axis: int) -> bool:
+def is_legal(reference, position, axes, axis):
     return axes in reference.sets(position) and axis in reference.answers(position, axes)

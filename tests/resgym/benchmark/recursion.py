@@ -1,7 +1,5 @@
 """Small positions as the reference solves them, which shares no code with the solver."""
 
-from __future__ import annotations
-
 import random
 
 import torch
@@ -9,13 +7,13 @@ import torch
 from resgym.benchmark import Solved
 from resgym.game.actions import action_axes
 from tests.reference.depth import Depth
-from tests.reference.rule import Position, minimal_points, move
+from tests.reference.rule import minimal_points, move
 
 DEEPEST = 6
 REFERENCE = Depth()
 
 
-def values(position: Position) -> list[list[int]]:
+def values(position):
     """The least depth after every set and axis, -1 for axes outside the set."""
     return [
         [
@@ -26,10 +24,10 @@ def values(position: Position) -> list[list[int]]:
     ]
 
 
-def small(positions: int = 60, seed: int = 0) -> Solved:
+def small(positions=60, seed=0):
     """Positions in three axes, at most `DEEPEST` moves deep after every move."""
     source = random.Random(seed)
-    found: dict[tuple[tuple[int, ...], ...], list[list[int]]] = {}
+    found = {}
     while len(found) < positions:
         points = [
             tuple(source.randint(0, 3) for _ in range(3)) for _ in range(source.randint(2, 4))

@@ -1,14 +1,8 @@
 """What the tests of the environments share: making, playing and comparing."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import VectorEnv
 
 HOST, AGENT, BOTH = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0", "resgym/Hironaka-v0"
 IDS = (HOST, AGENT, BOTH)
@@ -19,42 +13,42 @@ SHORT = {"max_num_points": 6, "max_value": 5, "max_episode_steps": 7}
 
 
 # Keyword arguments that every environment gets unless it is made with others.
-DEFAULTS: dict[str, Any] = {}
+DEFAULTS = {}
 
 
-def make_vec(env_id: str, num_envs: int = 4, **arguments: Any) -> VectorEnv:
+def make_vec(env_id, num_envs=4, **arguments):
     return gymnasium.make_vec(env_id, num_envs=num_envs, **{**DEFAULTS, **arguments})
 
 
-def array(value: Any) -> np.ndarray:
+def array(value):
     return value.cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
-def parts(tree: Any) -> list[Any]:
+def parts(tree):
     """The tensors or arrays of an observation, in the order of their names."""
     if isinstance(tree, dict):
         return [part for name in sorted(tree) for part in parts(tree[name])]
     return [tree]
 
 
-def leaves(tree: Any) -> list[np.ndarray]:
+def leaves(tree):
     """The same as arrays."""
     return list(map(array, parts(tree)))
 
 
-def row_bytes(tree: Any, row: int) -> bytes:
+def row_bytes(tree, row):
     """One row of an observation, every bit of it."""
     return b"".join(leaf[row].tobytes() for leaf in leaves(tree))
 
 
-def equal(first: Any, second: Any) -> bool:
+def equal(first, second):
     pairs = list(zip(leaves(first), leaves(second), strict=True))
     return all(
         a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs
     )
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first, second):
     """Whether two trees of tensors, arrays and plain data are equal, every bit and type of them."""
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
@@ -64,7 +58,7 @@ def same(first: Any, second: Any) -> bool:
     return equal(first, second) if arrays else bool(first == second)
 
 
-def legal_actions(env: Any, choose: Callable[[int, int], int]) -> np.ndarray:
+def legal_actions(env, choose):
     """In every row the legal action number ``choose(row, how many)``."""
     masks = array(env.action_masks())
     actions = np.zeros(len(masks), dtype=np.int64)
@@ -75,18 +69,16 @@ def legal_actions(env: Any, choose: Callable[[int, int], int]) -> np.ndarray:
     return actions
 
 
-def drawn(*words: int) -> Callable[[int, int], int]:
+def drawn(*words):
     """A choice that depends on the words and the row only."""
     return lambda row, size: int(np.random.default_rng([*words, row]).integers(size))
 
 
-def act_random(env: Any, *words: int) -> np.ndarray:
+def act_random(env, *words):
     return legal_actions(env, drawn(*words))
 
 
-def played(
-    env: Any, steps: int = 30, seed: int | None = None, act: Callable[..., Any] = act_random
-) -> list[list[bytes]]:
+def played(env, steps=30, seed=None, act=act_random):
     """A run from a reset with the seed, if one is given: all that each step shows of each row."""
     rows = range(env.num_envs)
     seen = []
@@ -110,11 +102,11 @@ def played(
     return seen
 
 
-def asked(state: Any, coords: Any, rng: Any) -> torch.Tensor:
+def asked(state, coords, rng):
     """An opponent that no backend has compiled."""
     return coords.int().argmax(1) if coords is not None else state.count % 2
 
 
-def alive(points: np.ndarray) -> list[tuple[int, ...]]:
+def alive(points):
     """The points of one row of an unscaled observation."""
     return [tuple(int(x) for x in point) for point in points if point[0] >= 0]

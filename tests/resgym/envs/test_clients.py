@@ -13,11 +13,7 @@ from gymnasium.wrappers import vector
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, equal, make_vec
 
 # The recipe of docs/environments.md.
-RECIPE = {
-    "output": "numpy",
-    "autoreset_mode": "NextStep",
-    "episode_statistics": False,
-}
+RECIPE = {"output": "numpy", "autoreset_mode": "NextStep", "episode_statistics": False}
 
 
 def _half(reward):

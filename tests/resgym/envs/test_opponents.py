@@ -21,14 +21,11 @@ MANY = {
 def test_one_opponent_per_row_equals_separate_environments(env_id, mode):
     names = MANY[env_id]
     options = {"autoreset_mode": mode, **SHORT}
-    separate, mixed = (
-        [
-            [*zip(*played(make_vec(env_id, 5, opponent=each, **options), seed=21), strict=True)]
-            for each in opponents
-        ]
-        for opponents in (names, [names])
+    mixed, *separate = (
+        [*zip(*played(make_vec(env_id, 5, opponent=each, **options), seed=21), strict=True)]
+        for each in (names, *names)
     )
-    assert [rows[row] for row, rows in enumerate(separate)] == mixed[0]
+    assert [rows[row] for row, rows in enumerate(separate)] == mixed
     # It makes a difference who answers.
     assert separate[0][1] != separate[1][1]
 
@@ -42,11 +39,9 @@ def test_games_are_dealt_out_in_turn(env_id, mode):
     asked = []
 
     def recording(name):
-        player = make(name)
-
         def act(state, coords, rng):
             asked.append((name, rng.key.tolist()))
-            return player.act(state, coords, rng)
+            return make(name).act(state, coords, rng)
 
         return act
 
@@ -76,21 +71,18 @@ def test_a_refused_opponent_leaves_the_old_one():
     env = make_vec(HOST, 3, opponent="choose_first")
     expected = played(make_vec(HOST, 3, opponent="choose_first"), seed=21)
     cases = [
-        ("nobody", None, ValueError, "opponent"),
         (7, None, TypeError, "opponent must be a name"),
         (make_host("random"), None, ValueError, "opponent must play the agent"),
         ([], None, ValueError, "opponent must be at least one player, got none"),
         (["random", "nobody"], None, ValueError, "opponent .*'nobody'"),
         ({"random": 0}, None, ValueError, "the weight of 'random' must be a number above 0"),
-        ({"random": 1}, [0, 0, 0], ValueError, "assignment must be in"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
         (["random"], [0, 1, 0], ValueError, "assignment must be in"),
         (["random"], [0.0, 0.0, 0.0], TypeError, "assignment must be integers"),
     ]
     for opponent, assignment, kind, message in cases:
-        with pytest.raises(kind, match=message) as caught:
+        with pytest.raises(kind, match=rf"^[^\n]*{message}[^\n]*$"):
             env.set_opponent(opponent, assignment)
-        assert "\n" not in str(caught.value)
     assert played(env, seed=21) == expected
 
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import torch
 
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, make_vec, row_bytes
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, make_vec
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
@@ -111,21 +110,6 @@ def test_overflow_truncates_and_keeps_the_position(env_id):
     assert info["_episode"].tolist() == [True, False]
 
 
-def test_same_step_restarts_at_once():
-    env = cusp_env(AGENT, autoreset_mode="SAME_STEP", scale_observation=False)
-    final_points = [(2, 0)]
-    observation, *_, info = env.step([0, 1, 0])
-    assert info["_final_obs"].tolist() == info["_episode"].tolist() == [True, False, True]
-    assert info["final_obs"]["points"][0, : len(final_points)].tolist() == [[2, 0]]
-    assert info["final_obs"]["coords"][0].tolist() == [0, 0]
-    # The row that went on is in both.
-    assert row_bytes(info["final_obs"], 1) == row_bytes(observation, 1)
-    for row in (0, 2):
-        assert int((observation["points"][row, :, 0] >= 0).sum()) > 1
-        assert observation["coords"][row].tolist() == [1, 1]
-    assert env.games.half_moves[0] == 1  # in the new episode the host has named its set
-
-
 @pytest.mark.parametrize("invalid_action", ["error", "penalty"])
 def test_next_step_ignores_the_action_of_an_ended_row(invalid_action):
     env = cusp_env(
@@ -152,18 +136,3 @@ def test_next_step_ignores_the_action_of_an_ended_row(invalid_action):
     else:
         with pytest.raises(ValueError, match="action of row 0 must be one of"):
             env.step([77, 0, 0])
-
-
-def test_disabled_refuses_ended_rows_until_they_are_reset():
-    env = cusp_env(AGENT, autoreset_mode="DISABLED", scale_observation=False)
-    env.step([0, 1, 0])
-    before = state_of(env)
-    with pytest.raises(ValueError, match=r"^rows \[0, 2\] have ended: reset them with options="):
-        env.step([0, 0, 0])
-    assert state_of(env) == before
-    env.reset(options={"reset_mask": np.array([True, False, False])})
-    with pytest.raises(ValueError, match=r"^rows \[2\] have ended"):
-        env.step([0, 0, 0])
-    observation, _ = env.reset(options={"reset_mask": torch.tensor([False, False, True])})
-    assert observation["points"][1, :2].tolist() == [[2, 2], [0, 3]]
-    env.step([1, 1, 1])

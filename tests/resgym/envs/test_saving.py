@@ -33,7 +33,6 @@ def test_another_environment_goes_on_exactly(env_id, mode):
     [
         ({"dimension": 4}, "game: the saved games have .*'dimension': 3"),
         ({"num_envs": 4}, r"points: got .*5, 6, 3.*, need .*4, 6, 3"),
-        ({"max_num_points": 7}, "game: the saved games have"),
         ({"polytope": "newton"}, "game: the saved games have"),
     ],
 )
@@ -47,76 +46,41 @@ def test_another_game_is_refused_and_nothing_changes(changed, message):
     assert same(before, other.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda state: state.clear(), "state must have game, stage, fields, started"),
-        (lambda state: state["fields"].pop("seed"), "state must have"),
-        (lambda state: state["fields"].update(seed=[1, 2, 3, 4, 5]), "seed: got"),
-    ],
-)
-def test_malformed_states(spoil, message):
-    env = make(IDS[0])
-    env.reset(seed=1)
-    spoil(state := env.state_dict())
-    with pytest.raises(ValueError, match=message):
-        env.load_state_dict(state)
-
-
-def _with(name, row, value):
-    """A change of one row of a saved field."""
-
-    def change(state):
-        fields = state["fields"]
-        fields[name][row] = torch.as_tensor(value, dtype=fields[name].dtype)
-
-    return change
-
-
-def _swap(state):
-    points = state["fields"]["points"]
-    points[0, [0, 1]] = points[0, [1, 0]]
-
-
-def _both(first, second):
-    return lambda state: (first(state), second(state))
-
-
 NONE = [-1] * 3
-ONE_POINT = _both(_with("counts", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
-
+# The fields of a row that no game can have; compiled code would read them as they are.
 IMPOSSIBLE = {
-    "more points than there is room": (IDS[0], _with("counts", 2, 10**6)),
-    "a negative coordinate": (
-        IDS[0], _with("points", 1, [[-3, 0, 0]] * 6),
-    ),
+    "more points than there is room": (IDS[0], {"counts": 10**6}),
+    "a negative coordinate": (IDS[0], {"points": [[-3, 0, 0]] * 6}),
     "a large coordinate": (
         IDS[0],
-        _both(_with("counts", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
+        {"counts": 2, "points": [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4]},
     ),
-    "points out of order": (IDS[0], _swap),
-    "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0])),
-    "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1])),
-    "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0])),
-    "a game that is over": (IDS[0], ONE_POINT),
-    "an end that restarts at once": (IDS[0], _with("ended", 0, True)),
-    "negative length": (IDS[0], _with("lengths", 0, -1)),
-    "negative seed": (IDS[0], _with("seed", 0, -1)),
-}  # fmt: skip
+    "points out of order": (IDS[0], {"counts": 2, "points": [[0, 1, 0], [1, 0, 0], *[NONE] * 4]}),
+    "a set of one axis": (IDS[2], {"coords": [0, 1, 0]}),
+    "a set before the host has named it": (IDS[0], {"coords": [0, 1, 1]}),
+    "no set to answer": (IDS[1], {"coords": [0, 0, 0]}),
+    "a game that is over": (IDS[0], {"counts": 1, "points": [[2, 2, 2], *[NONE] * 5]}),
+    "an end that restarts at once": (IDS[0], {"ended": True}),
+    "negative length": (IDS[0], {"lengths": -1}),
+    "negative seed": (IDS[0], {"seed": -1}),
+}
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_values_that_no_game_can_have(case):
-    """They would be read as they are by compiled code."""
-    env_id, change = IMPOSSIBLE[case]
+def test_states_that_no_game_can_have(case):
+    env_id, changes = IMPOSSIBLE[case]
     env = make(env_id)
     env.reset(seed=1)
     before, state = env.state_dict(), env.state_dict()
-    change(state)
+    for name, value in changes.items():
+        state["fields"][name][3] = torch.as_tensor(value)
     assert not same(before, state)
-    with pytest.raises(ValueError, match=r"^fields: row \d of the saved state") as caught:
+    with pytest.raises(ValueError, match=r"^fields: row 3 of the saved state[^\n]*$"):
         env.load_state_dict(state)
-    assert "\n" not in str(caught.value)
+    del state["fields"]["seed"]
+    for wrong in ({}, state, {**before, "fields": {**before["fields"], "seed": [1, 2, 3, 4, 5]}}):
+        with pytest.raises(ValueError, match=r"^(state must have|seed: got)"):
+            env.load_state_dict(wrong)
     assert same(env.state_dict(), before)
     played(env, 5)
 
@@ -148,11 +112,9 @@ def test_stage_limits_the_next_starts_and_survives(env_id):
     before = env.games.points.clone()
     env.set_stage(num_points=3, max_value=4)
     assert torch.equal(env.games.points, before)  # running games go on
-    for look in (lambda: env.reset(), lambda: played(env, 3)):
+    for look in (env.reset, lambda: played(env, 3)):
         look()
-        fresh = env.games.half_moves <= 1
-        points = env.games.points[fresh]
-        assert points.shape[1:] == (6, 3)
+        points = env.games.points[env.games.half_moves <= 1]
         assert int((points[:, :, 0] >= 0).sum(1).max()) <= 3
         assert int(points.max()) <= 4
     other = make(env_id, num_envs=200, max_episode_steps=3)

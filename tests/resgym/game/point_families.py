@@ -1,46 +1,41 @@
 """Point sets that are hard for a test of vertices: flat, collinear, repeated, nearly flat, huge."""
 
-from __future__ import annotations
-
-import random
-from collections.abc import Callable
-
-from tests.reference.rule import MAX_COORDINATE, Point, Position
+from tests.reference.rule import MAX_COORDINATE
 
 SIZES = (3, 20, 1000, 10**9, MAX_COORDINATE)
 
 
-def _uniform(source: random.Random, dimension: int, size: int) -> Position:
+def _uniform(source, dimension, size):
     high = source.choice(SIZES)
     return [tuple(source.randint(0, high) for _ in range(dimension)) for _ in range(size)]
 
 
-def _few_values(source: random.Random, dimension: int, size: int) -> Position:
+def _few_values(source, dimension, size):
     """Ties on most axes, and the same point again and again."""
     values = [0, *sorted(source.randint(0, source.choice(SIZES)) for _ in range(2))]
     return [tuple(source.choice(values) for _ in range(dimension)) for _ in range(size)]
 
 
-def _composition(source: random.Random, total: int, parts: int) -> Point:
+def _composition(source, total, parts):
     """Numbers >= 0 with a given sum."""
     cuts = sorted(source.randint(0, total) for _ in range(parts - 1))
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True))
 
 
-def _off_by_one(source: random.Random, point: Point) -> Point:
+def _off_by_one(source, point):
     axis = source.randrange(len(point))
     changed = min(max(point[axis] + source.choice((-1, 0, 0, 1)), 0), MAX_COORDINATE)
     return (*point[:axis], changed, *point[axis + 1 :])
 
 
-def _coplanar(source: random.Random, dimension: int, size: int) -> Position:
+def _coplanar(source, dimension, size):
     """All in one hyperplane with equal slopes, or off it by one on an axis."""
     total, exact = source.choice(SIZES), source.random() < 0.5
     points = [_composition(source, total, dimension) for _ in range(size)]
     return points if exact else [_off_by_one(source, point) for point in points]
 
 
-def _collinear(source: random.Random, dimension: int, size: int) -> Position:
+def _collinear(source, dimension, size):
     """Equal steps along a line that goes up on some axes and down on others."""
     high = source.choice(SIZES)
     step = [source.randint(-(high // size), high // size) for _ in range(dimension)]
@@ -52,7 +47,7 @@ def _collinear(source: random.Random, dimension: int, size: int) -> Position:
     return [point for point in points if max(point) <= MAX_COORDINATE] or [tuple(start)]
 
 
-def _means(source: random.Random, dimension: int, size: int) -> Position:
+def _means(source, dimension, size):
     """Corners, and means of them with small weights: exact, one too high or one too low."""
     parts = source.choice((2, 3, 6, 12))
     high = source.choice((2, 20, 1000, 10**9, MAX_COORDINATE // 12))
@@ -70,21 +65,21 @@ def _means(source: random.Random, dimension: int, size: int) -> Position:
     return points
 
 
-def _all_magnitudes(source: random.Random, dimension: int, size: int) -> Position:
+def _all_magnitudes(source, dimension, size):
     return [
         tuple(2 ** source.randint(0, 59) - source.randint(0, 1) for _ in range(dimension))
         for _ in range(size)
     ]
 
 
-def _stretched(source: random.Random, dimension: int, size: int) -> Position:
+def _stretched(source, dimension, size):
     """A small flat set with a unit of its own on every axis."""
     units = [10 ** source.randint(0, 16) for _ in range(dimension)]
     points = [_composition(source, 12, dimension) for _ in range(size)]
     return [tuple(x * unit for x, unit in zip(point, units, strict=True)) for point in points]
 
 
-FAMILIES: dict[str, Callable[[random.Random, int, int], Position]] = {
+FAMILIES = {
     "uniform": _uniform,
     "few_values": _few_values,
     "coplanar": _coplanar,
@@ -95,6 +90,6 @@ FAMILIES: dict[str, Callable[[random.Random, int, int], Position]] = {
 }
 
 
-def sample(source: random.Random, name: str, dimension: int, max_size: int) -> Position:
+def sample(source, name, dimension, max_size):
     """One set of a family, of up to ``max_size`` points."""
     return FAMILIES[name](source, dimension, source.randint(2, max_size))

@@ -4,45 +4,41 @@ SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): word k of a generator in state 
 of s + k * gamma, all modulo 2^64.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 MASK = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15
 
 
-def finalise(word: int) -> int:
+def finalise(word):
     word &= MASK
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & MASK
     return word ^ (word >> 31)
 
 
-def absorb(key: int, word: int) -> int:
+def absorb(key, word):
     return finalise((key ^ (word & MASK)) + GAMMA)
 
 
-def episode_key(seed: int, episode: int) -> int:
+def episode_key(seed, episode):
     return absorb(finalise(seed + GAMMA), episode)
 
 
-def step_key(seed: int, episode: int, step: int, stream: int) -> int:
+def step_key(seed, episode, step, stream):
     return absorb(absorb(episode_key(seed, episode), step), stream)
 
 
-def words(key: int) -> Iterator[int]:
+def words(key):
     state = key
     while True:
         state = (state + GAMMA) & MASK
         yield finalise(state)
 
 
-def integer(word: int, high: int) -> int:
+def integer(word, high):
     """Uniform in 0..high-1 by Lemire's multiply-shift on the upper 32 bits."""
     return ((word >> 32) * high) >> 32
 
 
-def signed(word: int) -> int:
+def signed(word):
     """The same 64 bits as torch's int64 shows them."""
     return word - 2**64 if word >= 2**63 else word

@@ -7,13 +7,13 @@ import pytest
 
 from resgym.game.spec import GameSpec
 from tests.reference.variants import Basic
-from tests.resgym.backends import available, every_backend, get
+from tests.resgym.backends import every_backend, get
 from tests.resgym.game.lockstep import KINDS, play
 
 SIZES = (1, 2, 3, 5, 8, 13, 20, 35, 50)
 
 
-def play_all(names, seed, moves_per_cell, num_moves):
+def play_all(name, seed, moves_per_cell, num_moves):
     """All of d = 2..10 and P = 1..50; every other cell repositions."""
     total = Counter()
     for dimension in range(2, 11):
@@ -21,7 +21,7 @@ def play_all(names, seed, moves_per_cell, num_moves):
             spec = GameSpec(dimension, size, 20, reposition=(dimension + index) % 2 == 1)
             source = random.Random(f"{seed} {dimension} {size}")
             cell = (dimension - 2) * len(SIZES) + index
-            sides = [get(name, spec) for name in names], spec, Basic(reposition=spec.reposition)
+            sides = get(name, spec), spec, Basic(reposition=spec.reposition)
             num_games = max(KINDS, moves_per_cell // 8)
             if size == 1:  # nothing but finished games: no move of theirs counts
                 total += play(*sides, source, num_games, num_moves)
@@ -32,14 +32,15 @@ def play_all(names, seed, moves_per_cell, num_moves):
 
 @every_backend
 def test_five_thousand_moves(backend):
-    tally = play_all([backend], 1, 5_000 // 81 + 1, 12)
+    tally = play_all(backend, 1, 5_000 // 81 + 1, 12)
     least = {"moves": 5_000, "overflows": 50, "illegal": 150, "asked when over": 500}
     assert tally >= Counter(least | {"endings": 250})  # the hard cases were met
 
 
 @pytest.mark.long
-def test_a_million_moves():
-    tally = play_all(available(), 2, 1_000_000 // 81 + 1, 24)
+@every_backend
+def test_a_million_moves(backend):
+    tally = play_all(backend, 2, 1_000_000 // 81 + 1, 24)
     assert tally["moves"] >= 1_000_000
 
 
@@ -49,5 +50,5 @@ def test_true_vertices(backend, dimension):
     spec = GameSpec(dimension, 12, 20, polytope="newton", reposition=dimension % 2 == 0)
     reference = Basic("newton", spec.reposition)
     source = random.Random(dimension)
-    tally = play([get(backend, spec)], spec, reference, source, 24, 8 * dimension)
+    tally = play(get(backend, spec), spec, reference, source, 24, 8 * dimension)
     assert tally["endings"] >= 5

@@ -31,6 +31,7 @@ def test_defaults_are_the_standard_game():
         ("polytope", "hull", r"\['dominance', 'newton'\]"),
         ("rule", "hauser", r"\['basic', 'polyhedra', 'thom'\]"),
         ("unit", 2, "1 with rule 'basic'"),
+        ("unit", 0, "between 1 and 2147483646"),
         *(
             (name, value, None)
             for name in ("dimension", "reposition")
@@ -43,6 +44,11 @@ def test_impossible_values_and_types_are_refused(field, value, allowed):
     error = ValueError if allowed else TypeError
     with pytest.raises(error, match=rf"^{field} must be .*{allowed or ''}, got {value!r}"):
         GameSpec(**{field: value})
+
+
+def test_the_polyhedra_game_is_never_repositioned():
+    with pytest.raises(ValueError, match=r"^reposition must be False with rule 'polyhedra'"):
+        GameSpec(rule="polyhedra", reposition=True)
 
 
 def test_integers_of_numpy_are_integers():

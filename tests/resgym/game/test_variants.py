@@ -37,7 +37,7 @@ def play_all(rule, moves, seed):
     while tally["moves"] < moves:
         for spec, reference in games_of(rule, seed):
             source = random.Random(f"{seed} {spec}")
-            tally += play([get("torch", spec)], spec, reference, source, 24, 25)
+            tally += play(get("torch", spec), spec, reference, source, 24, 25)
         seed += 1
     return tally
 
@@ -89,11 +89,3 @@ def test_masks_are_exactly_what_a_step_takes(rule, env_id):
                 env.step(torch.full((4,), action))
         env.unwrapped.load_state_dict(state)
         env.step(torch.tensor([int(m.nonzero()[step % int(m.sum()), 0]) for m in masks]))
-
-
-@pytest.mark.parametrize(
-    ("options", "named"), [({"unit": 0}, "unit"), ({"reposition": True}, "reposition")]
-)
-def test_options_that_the_polyhedra_game_has_not(options, named):
-    with pytest.raises(ValueError, match=f"^{named} must be "):
-        GameSpec(rule="polyhedra", **options)

@@ -1,9 +1,6 @@
 """Whole steps of a backend beside the same steps of the reference."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from resgym.game.spec import MAX_COORDINATE
 from tests.resgym.envs.helpers import act_random, array, make_vec, same
 
 
-def pair(env_id: str, fast: str = "numba", **kwargs: Any) -> list[Any]:
+def pair(env_id, fast="numba", **kwargs):
     """The same environment on the reference and on a backend."""
     return [
         make_vec(env_id, backend=name, **{"num_envs": 6, **kwargs}).unwrapped
@@ -20,11 +17,11 @@ def pair(env_id: str, fast: str = "numba", **kwargs: Any) -> list[Any]:
     ]
 
 
-def reset_both(envs: list[Any], **arguments: Any) -> None:
+def reset_both(envs, **arguments):
     assert same(*(env.reset(**arguments) for env in envs))
 
 
-def step_both(envs: list[Any], time: int, illegal: bool = False) -> Any:
+def step_both(envs, time, illegal=False):
     """A step of both with the same actions, which gives the same, to the bit, and what it gave.
 
     Ended rows are reset before it in DISABLED mode. In some rows the actions may be illegal.
@@ -43,16 +40,9 @@ def step_both(envs: list[Any], time: int, illegal: bool = False) -> Any:
     return expected
 
 
-def play_both(
-    env_id: str,
-    steps: int = 60,
-    illegal: bool = False,
-    fast: str = "numba",
-    stage: Any = None,
-    **kwargs: Any,
-) -> Counter[str]:
+def play_both(env_id, steps=60, illegal=False, fast="numba", stage=None, **kwargs):
     """Steps a backend and the reference side by side; returns how often what happened."""
-    envs, seen = pair(env_id, fast, **kwargs), Counter[str]()
+    envs, seen = pair(env_id, fast, **kwargs), Counter()
     reset_both(envs, seed=5)
     for env in envs if stage else ():
         env.set_stage(**stage)
@@ -62,7 +52,7 @@ def play_both(
     return seen
 
 
-def play_overflows(env_id: str, fast: str, rounds: int, **kwargs: Any) -> None:
+def play_overflows(env_id, fast, rounds, **kwargs):
     """Games from the edge of the range, over and over, on a backend and the reference."""
     top, overflows = MAX_COORDINATE, 0
     points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
@@ -76,7 +66,7 @@ def play_overflows(env_id: str, fast: str, rounds: int, **kwargs: Any) -> None:
     assert overflows > 5
 
 
-def refuse_steps(env_id: str, fast: str, **kwargs: Any) -> None:
+def refuse_steps(env_id, fast, **kwargs):
     """An illegal action, and an ended row in DISABLED, are named and change nothing."""
     _, env = pair(env_id, fast, autoreset_mode="DISABLED", max_episode_steps=1, **kwargs)
     env.reset(seed=3)

@@ -17,37 +17,23 @@ SPEC = GameSpec()
 CPU = torch.device("cpu")
 
 
-def _forget():
-    """What was found out about the machine, and what was warned of."""
-    for known in (dispatch._found, dispatch._automatic, dispatch._patient, dispatch._warn):
-        known.cache_clear()
-
-
 @pytest.fixture
-def anew():
-    _forget()
-    yield
-    _forget()
-
-
-def _without(patch, name, folder):
-    """As if a module were not installed when kernels import it next."""
-    patch.setitem(sys.modules, name, None)
+def without(request, monkeypatch):
+    """As if a module were not installed when kernels import it next; None misses nothing."""
+    known = (dispatch._found, dispatch._automatic, dispatch._patient, dispatch._warn)
+    for each in known:
+        each.cache_clear()
+    name, folder = request.param
+    if name:
+        monkeypatch.setitem(sys.modules, name, None)
     for each in list(sys.modules):
         module, _, last = each.rpartition(".")
-        if module == f"resgym.kernels.{folder}":
-            patch.delitem(sys.modules, each)
-            patch.delattr(sys.modules[module], last, raising=False)
-
-
-@pytest.fixture
-def without_numba(anew, monkeypatch):
-    _without(monkeypatch, "numba", "cpu")
-
-
-@pytest.fixture
-def without_triton(anew, monkeypatch):
-    _without(monkeypatch, "triton", "cuda")
+        if name and module == f"resgym.kernels.{folder}":
+            monkeypatch.delitem(sys.modules, each)
+            monkeypatch.delattr(sys.modules[module], last, raising=False)
+    yield
+    for each in known:
+        each.cache_clear()
 
 
 needs_triton = pytest.mark.skipif(
@@ -64,11 +50,7 @@ def test_auto_takes_the_compiled_one_on_the_cpu():
 
 @pytest.mark.parametrize(
     ("name", "runs_on", "device"),
-    [
-        ("numba", "the cpu", "meta"),
-        pytest.param("triton", "cuda", "cpu", marks=needs_triton),
-        pytest.param("triton", "cuda", "meta", marks=needs_triton),
-    ],
+    [("numba", "the cpu", "meta"), pytest.param("triton", "cuda", "cpu", marks=needs_triton)],
 )
 def test_a_device_that_a_backend_does_not_know(name, runs_on, device):
     assert resolve_backend("auto", torch.device("meta"), SPEC).name == "torch"
@@ -77,25 +59,24 @@ def test_a_device_that_a_backend_does_not_know(name, runs_on, device):
 
 
 @pytest.mark.parametrize(
-    ("machine", "device", "rows", "problem"),
+    ("without", "device", "rows", "problem"),
     [
-        ("without_numba", CPU, 20, r"'numba' needs numba \(pip install 'resgym\[fast\]'\)"),
-        ("without_triton", CUDA, 20, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
+        (("numba", "cpu"), CPU, 20, r"'numba' needs numba \(pip install 'resgym\[fast\]'\)"),
+        (("triton", "cuda"), CUDA, 20, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
         pytest.param(
-            "anew", CUDA, 65, "'triton' plays max_num_points up to 64", marks=needs_triton
+            (None, ""), CUDA, 65, "'triton' plays max_num_points up to 64", marks=needs_triton
         ),
     ],
+    indirect=["without"],
 )
-def test_what_is_not_there_or_too_large(machine, device, rows, problem, request):
-    request.getfixturevalue(machine)
+def test_what_is_not_there_or_too_large(without, device, rows, problem):
     spec = GameSpec(max_num_points=rows)
     with pytest.warns(RuntimeWarning, match=f"^backend 'auto' is 'torch': {problem}") as seen:
         names = [resolve_backend("auto", device, spec).name for _ in range(2)]
     assert names == ["torch", "torch"]
     assert len(seen) == 1, "it is said once"
-    with pytest.raises(ValueError, match=f"^backend {problem}") as error:
+    with pytest.raises(ValueError, match=rf"^backend {problem}[^\n]*$"):
         resolve_backend(problem.split("'")[1], device, spec)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +103,8 @@ def test_a_fault_is_found_before_anything_is_played(fault):
             result = super().step(*given)
             if fault == "raises":
                 raise RuntimeError("out of resources")
-            if fault == "reward":
-                result.reward[7] += 1
-            else:
-                result.games.fields[0][-1, 0, 0] += 1
+            spoiled = result.reward[7:8] if fault == "reward" else result.games.fields[0][-1, 0, :1]
+            spoiled += 1
             return result
 
     envs = [HironakaVectorEnv(5, seat="host", backend="torch") for _ in range(2)]

@@ -10,7 +10,6 @@ from tests.resgym.kernels.test_fused import CUDA, HAS_TRITON, both, fast  # noqa
 if not HAS_TRITON:
     pytest.skip("needs Triton, and CUDA or its interpreter", allow_module_level=True)
 
-from resgym.kernels.cuda import backend as triton_launch
 
 pytestmark = pytest.mark.parametrize("fast", ["triton"], indirect=True)
 
@@ -58,12 +57,3 @@ def test_a_step_can_be_captured():
         found = env.step(actions)
     graph.replay()
     assert same(wanted, found)
-
-
-def test_the_cut_of_a_program():
-    for num_points in (1, 2, 5, 20, 33, 64):
-        for dimension in range(2, 11):
-            how = triton_launch.cut(num_points, dimension)
-            assert how.rows >= num_points
-            assert how.rows & (how.rows - 1) == 0
-            assert how.games & (how.games - 1) == 0

@@ -45,20 +45,6 @@ def test_named_rewards(name):
     assert torch.equal(host + agent, torch.zeros(3))
 
 
-def test_a_callable_gives_the_reward_of_its_role_itself():
-    seen = []
-
-    def reward(move):
-        seen.append(move.role)
-        return move.axis * (10 if move.role == "host" else 1)
-
-    assert role_reward(reward, transition("host")).tolist() == [10.0, 0.0, 0.0]
-    agent = role_reward(reward, transition("agent"))
-    assert agent.tolist() == [1.0, 0.0, 0.0]
-    assert agent.dtype == torch.float32
-    assert seen == ["host", "agent"]
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [

@@ -16,7 +16,7 @@ from resgym.functional import starts
 from resgym.game import GameSpec, GameState, devices, move
 from resgym.game.rules import observe_points
 from resgym.kernels import resolve_backend
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, row_bytes
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, row_bytes, same
 from tests.resgym.kernels.steps import pair, play_both, play_overflows, refuse_steps
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -59,6 +59,8 @@ def both(fast, env_id, steps=FEW, **options):
 
 
 only_numba = pytest.mark.skipif(INTERPRETED, reason="Triton has steps and starts alone")
+only_triton = pytest.mark.parametrize("fast", ["triton"] * HAS_TRITON, indirect=True)
+only_cuda = pytest.mark.skipif(not CUDA, reason="no CUDA device")
 
 
 @only_numba
@@ -106,16 +108,16 @@ def test_illegal_actions(fast, env_id, mode, invalid_action):
     )  # fmt: skip
 
 
+OPPONENTS = [
+    *itertools.product([HOST], ["random", "choose_first", "choose_last"]),
+    *itertools.product([AGENT], ["random", "random_pair", "all_coord"]),
+    *itertools.product([AGENT], ["zeillinger", "zeillinger_lex"]),
+]
+
+
 @pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 3, 10])
-@pytest.mark.parametrize(
-    ("env_id", "opponent"),
-    [
-        *((HOST, name) for name in ("random", "choose_first", "choose_last")),
-        *((AGENT, name) for name in ("random", "random_pair", "all_coord")),
-        *((AGENT, name) for name in ("zeillinger", "zeillinger_lex")),
-    ],
-)
+@pytest.mark.parametrize(("env_id", "opponent"), OPPONENTS)
 def test_opponents(fast, env_id, opponent, dimension):
     if fast == "triton" and opponent.startswith("zeillinger"):
         pytest.skip("no kernel plays it")
@@ -137,7 +139,7 @@ def drawing_host(state, coords, rng):
 @only_numba
 @pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
-    ("mode", "invalid_action"), list(zip(MODES, ["noop", "penalty", "terminate"], strict=True))
+    ("mode", "invalid_action"), [*zip(MODES, ["noop", "penalty", "terminate"], strict=True)]
 )
 @pytest.mark.parametrize(
     ("env_id", "opponent"),
@@ -151,27 +153,20 @@ def test_opponents_that_are_asked(env_id, opponent, mode, invalid_action):
     play_both(env_id, 40, True, invalid_action=invalid_action, max_episode_steps=5, **options)
 
 
+OPTIONS = [
+    {"max_num_points": 2, "max_value": 1},
+    {"max_num_points": 50, "max_value": 2**31 - 2},
+    {"dimension": 10, "max_num_points": 50, "max_value": 2**31 - 2},
+    {"reposition": True, "scale_observation": False},
+    {"max_episode_steps": None, "num_envs": 1},
+    {"output": "numpy", "max_num_points": 5},
+    {"max_num_points": 64, "num_envs": 3},
+    {"stage": {"num_points": 4, "max_value": 3}, "max_episode_steps": 2},
+]
+
+
 @pytest.mark.usefixtures("only_fused")
-@pytest.mark.parametrize(
-    ("env_id", "options"),
-    some(
-        itertools.product(
-            IDS,
-            [
-                {"max_num_points": 2, "max_value": 1},
-                {"max_num_points": 50, "max_value": 2**31 - 2},
-                {"dimension": 10, "max_num_points": 50},
-                {"reposition": True, "scale_observation": False},
-                {"max_episode_steps": None, "num_envs": 1},
-                {"output": "numpy", "max_num_points": 5},
-                {"max_num_points": 64, "num_envs": 3},
-                {"stage": {"num_points": 4, "max_value": 3}, "max_episode_steps": 2},
-            ],
-        ),
-        5,
-    ),
-    ids=str,
-)
+@pytest.mark.parametrize(("env_id", "options"), some(itertools.product(IDS, OPTIONS), 5), ids=str)
 def test_sizes_and_options(fast, env_id, options):
     both(fast, env_id, **options)
 
@@ -213,3 +208,36 @@ def test_rows_do_not_depend_on_their_number_or_on_threads(fast, env_id, monkeypa
 @pytest.mark.parametrize("env_id", some(IDS, 2))
 def test_refused_steps_change_nothing(fast, env_id):
     refuse_steps(env_id, fast, **{**on(fast), "num_envs": 6})
+
+
+@only_triton
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("opponent", ["zeillinger", ["choose_last", "random"]], ids=str)
+def test_opponents_asked(fast, opponent, mode):
+    env_id = AGENT if opponent == "zeillinger" else HOST
+    more = {"max_num_points": 4, "max_episode_steps": 3, "autoreset_mode": mode}
+    both(fast, env_id, 4, num_envs=6, opponent=opponent, **more)
+
+
+@only_triton
+@only_cuda
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_step_never_waits_and_can_be_captured(fast, env_id):
+    """A captured step that is replayed gives what the same step gives without capture."""
+    _, env = pair(env_id, fast, device="cuda", invalid_action="noop", num_envs=64)
+    env.reset(seed=0)
+    state = env.state_dict()
+    actions = torch.zeros(64, dtype=torch.int64, device="cuda")
+    wanted = env.step(actions)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(5):
+            env.step(actions)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    env.load_state_dict(state)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = env.step(actions)
+    graph.replay()
+    assert same(wanted, found)

@@ -13,9 +13,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-FILES = [
-    str(Path(__file__).with_name(name)) for name in ("test_fused.py", "test_triton_lockstep.py")
-]
+FUSED = str(Path(__file__).with_name("test_fused.py"))
 # One of each: a step that is refused, steps with overflows and restarts, players that are asked.
 QUICK = (
     "test_refused_steps_change_nothing and HironakaHost"
@@ -26,7 +24,7 @@ QUICK = (
 
 def run(*arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES, *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", FUSED, *arguments],
         capture_output=True,
         text=True,
         env={

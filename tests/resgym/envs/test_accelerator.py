@@ -10,13 +10,7 @@ import torch
 from resgym.game import devices
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, make_vec, parts, played
 
-NO_LOOKING = pytest.param("cpu", id="cpu without looking")
-CUDA = pytest.param(
-    "cuda",
-    id="cuda",
-    marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-)
-DEVICES = [NO_LOOKING, CUDA]
+DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 OPPONENTS = {
     HOST: ["random", ["random", "choose_first", "choose_last", "random"]],
     AGENT: ["random", ["random", "zeillinger", "all_coord", "zeillinger"]],

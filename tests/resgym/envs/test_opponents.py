@@ -1,11 +1,10 @@
 """Who answers: one player, one per row, replaced while playing."""
 
 import pytest
-import torch
 
 from resgym.game.rng import Stream
 from resgym.players import make_agent, make_host
-from tests.resgym.envs.helpers import AGENT, HOST, MODES, SHORT, act_random, make_vec, played
+from tests.resgym.envs.helpers import AGENT, HOST, SHORT, act_random, make_vec, played
 from tests.resgym.game import splitmix
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
@@ -84,26 +83,3 @@ def test_a_refused_opponent_leaves_the_old_one():
         with pytest.raises(kind, match=rf"^[^\n]*{message}[^\n]*$"):
             env.set_opponent(opponent, assignment)
     assert played(env, seed=21) == expected
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
-def test_an_opponent_is_never_asked_to_choose_from_nothing(mode, invalid_action):
-    """Also where no set was named: after an illegal action, and while a row restarts."""
-    asked = []
-
-    def agent(state, coords, rng):
-        asked.append(coords.sum(1).min().item())
-        return coords.to(torch.uint8).argmax(1)
-
-    options = {"autoreset_mode": mode, "invalid_action": invalid_action, **SHORT}
-    env = make_vec(HOST, 4, opponent=agent, **options)
-    env.reset(seed=0)
-    for time in range(30):
-        actions = act_random(env, time)
-        actions[time % 4] = 99 if time % 3 == 0 else actions[time % 4]
-        *_, terminated, truncated, _ = env.step(actions)
-        if mode == "DISABLED" and bool((terminated | truncated).any()):
-            env.reset(options={"reset_mask": terminated | truncated})
-    assert len(asked) == 30
-    assert min(asked) >= 2

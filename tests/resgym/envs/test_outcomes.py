@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, make_vec
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, make_vec
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
@@ -19,54 +20,37 @@ def cusp_env(env_id, num_envs=3, **arguments):
     return env
 
 
-def values(*tensors):
-    return [array(tensor).tolist() for tensor in tensors]
-
-
-def state_of(env):
-    """Everything that the next steps depend on."""
-    return tuple(tensor.tolist() for tensor in env.games[:-1])  # all but the rule
-
-
 @pytest.mark.parametrize("reward", ["terminal", "points"])
 @pytest.mark.parametrize("env_id", [AGENT, HOST])
 @pytest.mark.parametrize(
     ("invalid_action", "expected"), [("noop", 0.0), ("penalty", -1.0), ("terminate", -1.0)]
 )
 def test_illegal_without_error(invalid_action, expected, env_id, reward):
-    env = cusp_env(
-        env_id,
-        invalid_action=invalid_action,
-        reward=reward,
-        opponent="all_coord" if env_id == AGENT else "choose_last",
-        autoreset_mode="DISABLED",
-        max_episode_steps=3,
-    )
-    before = state_of(env)[:3]
-    _, reward_seen, terminated, truncated, info = env.step([-3, 0, 99])
-    after = state_of(env)[:3]
+    opponent = "all_coord" if env_id == AGENT else "choose_last"
+    options = {"invalid_action": invalid_action, "reward": reward, "opponent": opponent}
+    env = cusp_env(env_id, autoreset_mode="DISABLED", max_episode_steps=3, **options)
+    before = env.state_dict()["fields"]
+    _, paid, terminated, truncated, info = env.step([-3, 0, 99])
+    after = env.state_dict()["fields"]
     # Rows 0 and 2 keep position and named set; row 1 has moved.
-    for row in (0, 2):
-        assert [field[row] for field in after] == [field[row] for field in before]
-    assert after[0][1] != before[0][1]
-    assert [float(reward_seen[row]) for row in (0, 2)] == [expected, expected]
-    ends = invalid_action == "terminate"
-    assert [bool(terminated[row]) for row in (0, 2)] == [ends, ends]
-    assert not bool(truncated.any())
-    assert not bool(info["overflow"].any())
-    if ends:
+    for name in ("points", "counts", "coords"):
+        assert torch.equal(after[name][::2], before[name][::2])
+    assert not torch.equal(after["points"][1], before["points"][1])
+    assert paid[::2].tolist() == [expected, expected]
+    steps = 1 if invalid_action == "terminate" else 3
+    assert terminated[::2].tolist() == [steps == 1] * 2
+    assert not bool((truncated | info["overflow"]).any())
+    if steps == 1:
         # The host {x, y}, answered by x, has ended row 1 of the agent's environment as well.
         assert info["_episode"].tolist() == [True, env_id == AGENT, True]
-        assert info["episode"]["r"][0] == -1.0
-        assert info["episode"]["l"][0] == 1
     else:
         # The step counts: two more and the limit is met.
         env.reset(options={"points": CUSP, "reset_mask": np.array([False, True, False])})
         env.step([-1, 0 if env_id == HOST else 1, -1])
-        _, _, terminated, truncated, info = env.step([-1, 0 if env_id == HOST else 1, -1])
-        assert [bool(truncated[row]) for row in (0, 2)] == [True, True]
-        assert info["episode"]["r"][0] == 3 * expected
-        assert info["episode"]["l"][0] == 3
+        *_, truncated, info = env.step([-1, 0 if env_id == HOST else 1, -1])
+        assert truncated[::2].tolist() == [True, True]
+    assert info["episode"]["r"][0] == steps * expected
+    assert info["episode"]["l"][0] == steps
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -100,11 +84,8 @@ def test_overflow_truncates_and_keeps_the_position(env_id):
     if env_id == BOTH:
         env.step([0, 0])
     _, reward, terminated, truncated, info = env.step([0, 0])
-    assert values(terminated, truncated, info["overflow"]) == [
-        [False, False],
-        [True, False],
-        [True, False],
-    ]
+    assert terminated.tolist() == [False, False]
+    assert truncated.tolist() == info["overflow"].tolist() == [True, False]
     assert reward.tolist() == [0.0, 0.0]
     assert env.games.point_lists()[0] == points
     assert info["_episode"].tolist() == [True, False]
@@ -112,13 +93,8 @@ def test_overflow_truncates_and_keeps_the_position(env_id):
 
 @pytest.mark.parametrize("invalid_action", ["error", "penalty"])
 def test_next_step_ignores_the_action_of_an_ended_row(invalid_action):
-    env = cusp_env(
-        AGENT,
-        autoreset_mode="NEXT_STEP",
-        scale_observation=False,
-        reward="step",
-        invalid_action=invalid_action,
-    )
+    options = {"scale_observation": False, "reward": "step", "invalid_action": invalid_action}
+    env = cusp_env(AGENT, autoreset_mode="NEXT_STEP", **options)
     observation, reward, terminated, _, info = env.step([0, 1, 1])
     assert terminated.tolist() == [True, False, False]
     assert "final_obs" not in info

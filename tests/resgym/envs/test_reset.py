@@ -19,19 +19,29 @@ def first_points(env, **arguments):
     return env.games.point_lists()
 
 
+SIZES = [
+    {},
+    {"dimension": 2, "max_num_points": 2, "max_value": 1},
+    {"max_num_points": 3, "max_value": 2, "reposition": True},
+    {"dimension": 10, "max_num_points": 12, "max_value": 2**31 - 2},
+]
+
+
 @pytest.mark.parametrize("env_id", IDS)
-def test_starts_are_those_of_the_documented_key(env_id):
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_starts_are_those_of_the_documented_key(env_id, sizes):
     """Episode e of a row seeded s starts from the key (s, e, 0, 0); row i of seed s is s + i."""
-    env = make_vec(env_id, 3, autoreset_mode="DISABLED")
-    spec = env.plan.spec
+    env = make_vec(env_id, 6, autoreset_mode="DISABLED", **sizes)
+    draws = 0
     for seed in (0, 12345, 2**62):
         env.reset(seed=seed)
         for episode in range(3):
-            expected = [
-                reference_start(spec, step_key(seed + row, episode, 0, 0))[0] for row in range(3)
-            ]
-            assert env.games.point_lists() == expected
+            keys = [step_key(seed + row, episode, 0, 0) for row in range(6)]
+            expected = [reference_start(env.plan.spec, key) for key in keys]
+            assert env.games.point_lists() == [points for points, _ in expected]
+            draws = max(draws, *(number for _, number in expected))
             env.reset()
+    assert draws >= 3 or sizes.get("max_num_points", 20) > 3
 
 
 def test_seeds_in_every_form():

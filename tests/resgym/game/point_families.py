@@ -5,12 +5,12 @@ from tests.reference.rule import MAX_COORDINATE
 SIZES = (3, 20, 1000, 10**9, MAX_COORDINATE)
 
 
-def _uniform(source, dimension, size):
+def uniform(source, dimension, size):
     high = source.choice(SIZES)
     return [tuple(source.randint(0, high) for _ in range(dimension)) for _ in range(size)]
 
 
-def _few_values(source, dimension, size):
+def few_values(source, dimension, size):
     """Ties on most axes, and the same point again and again."""
     values = [0, *sorted(source.randint(0, source.choice(SIZES)) for _ in range(2))]
     return [tuple(source.choice(values) for _ in range(dimension)) for _ in range(size)]
@@ -28,14 +28,14 @@ def _off_by_one(source, point):
     return (*point[:axis], changed, *point[axis + 1 :])
 
 
-def _coplanar(source, dimension, size):
+def coplanar(source, dimension, size):
     """All in one hyperplane with equal slopes, or off it by one on an axis."""
     total, exact = source.choice(SIZES), source.random() < 0.5
     points = [_composition(source, total, dimension) for _ in range(size)]
     return points if exact else [_off_by_one(source, point) for point in points]
 
 
-def _collinear(source, dimension, size):
+def collinear(source, dimension, size):
     """Equal steps along a line that goes up on some axes and down on others."""
     high = source.choice(SIZES)
     step = [source.randint(-(high // size), high // size) for _ in range(dimension)]
@@ -47,7 +47,7 @@ def _collinear(source, dimension, size):
     return [point for point in points if max(point) <= MAX_COORDINATE] or [tuple(start)]
 
 
-def _means(source, dimension, size):
+def means(source, dimension, size):
     """Corners, and means of them with small weights: exact, one too high or one too low."""
     parts = source.choice((2, 3, 6, 12))
     high = source.choice((2, 20, 1000, 10**9, MAX_COORDINATE // 12))
@@ -65,29 +65,22 @@ def _means(source, dimension, size):
     return points
 
 
-def _all_magnitudes(source, dimension, size):
+def all_magnitudes(source, dimension, size):
     return [
         tuple(2 ** source.randint(0, 59) - source.randint(0, 1) for _ in range(dimension))
         for _ in range(size)
     ]
 
 
-def _stretched(source, dimension, size):
+def stretched(source, dimension, size):
     """A small flat set with a unit of its own on every axis."""
     units = [10 ** source.randint(0, 16) for _ in range(dimension)]
     points = [_composition(source, 12, dimension) for _ in range(size)]
     return [tuple(x * unit for x, unit in zip(point, units, strict=True)) for point in points]
 
 
-FAMILIES = {
-    "uniform": _uniform,
-    "few_values": _few_values,
-    "coplanar": _coplanar,
-    "collinear": _collinear,
-    "means": _means,
-    "all_magnitudes": _all_magnitudes,
-    "stretched": _stretched,
-}
+KINDS = (uniform, few_values, coplanar, collinear, means, all_magnitudes, stretched)
+FAMILIES = {each.__name__: each for each in KINDS}
 
 
 def sample(source, name, dimension, max_size):

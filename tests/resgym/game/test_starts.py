@@ -1,34 +1,11 @@
 """Random starts, drawn here once more in plain Python."""
 
-import pytest
 import torch
 
 from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from tests.resgym.game.lockstep import reference_start
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        GameSpec(),
-        GameSpec(2, 2, 1),
-        GameSpec(2, 20, 20),
-        GameSpec(3, 3, 2, reposition=True),
-        GameSpec(7, 12, 2**31 - 2),
-        GameSpec(10, 50, 5),
-    ],
-    ids=str,
-)
-def test_starts_are_the_first_unfinished_draw(spec):
-    keys = list(range(-20, 60))
-    starts = random_starts(spec, RowRandom(torch.tensor(keys)))
-    expected = [reference_start(spec, key % 2**64) for key in keys]
-    assert starts.point_lists() == [points for points, _ in expected]
-    assert not bool(starts.finished().any())
-    if spec.max_num_points <= 3:
-        assert max(draws for _, draws in expected) >= 3
 
 
 def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from resgym.game.spec import GameSpec
-from resgym.game.state import state_from_points, where_state
+from resgym.game.state import state_from_points
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 
@@ -30,20 +30,6 @@ def forms(points):
 def test_every_form_of_one_game(form):
     state = state_from_points(forms(EXAMPLE)[form], GameSpec())
     assert state.point_lists() == [EXAMPLE]
-
-
-def test_where_and_select_take_whole_rows():
-    spec = GameSpec(2, 4)
-    first = state_from_points([[(1, 0), (0, 1)], [(2, 2)], [(3, 0), (0, 3)]], spec)
-    second = state_from_points([[(9, 9)], [(8, 0), (0, 8)], [(7, 7)]], spec)
-    mixed = where_state(torch.tensor([True, False, True]), first, second)
-    assert mixed.point_lists() == [[(1, 0), (0, 1)], [(8, 0), (0, 8)], [(3, 0), (0, 3)]]
-    assert mixed.count.tolist() == [2, 2, 2]
-    assert mixed.select(torch.tensor([2, 0])).point_lists() == [[(3, 0), (0, 3)], [(1, 0), (0, 1)]]
-    only = mixed.select(torch.tensor([False, True, False]))
-    assert only.point_lists() == [[(8, 0), (0, 8)]]
-    only.points.fill_(5)
-    assert mixed.point_lists()[1] == [(8, 0), (0, 8)]
 
 
 def test_many_points_of_one_game():

@@ -79,32 +79,14 @@ def test_who_waits_for_the_compiler_is_told_once(folder, caplog):
     assert len(caplog.records) == 1, "loading takes no time"
 
 
-def opened(folder):
-    folder.chmod(0o777)
-
-
-def linked(folder):
-    folder.rename(folder.with_name("elsewhere"))
-    folder.symlink_to("elsewhere")
-
-
-def emptied(ending):
-    return lambda folder: next(folder.glob(f"*.{ending}")).write_bytes(b"") and None
-
-
-def replaced(folder):
-    shutil.rmtree(folder)
-    folder.touch()
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (opened, "PermissionError"),
-        (linked, "PermissionError"),
-        (emptied("nbi"), "kernels cannot be used, compiling in memory"),
-        (emptied("nbc"), "kernels cannot be used, compiling in memory"),
-        (replaced, "there is no cache, compiling in memory"),
+        (lambda it: it.chmod(0o777), "PermissionError"),
+        (lambda it: it.symlink_to(it.rename(it.with_name("elsewhere"))), "PermissionError"),
+        (lambda it: next(it.glob("*.nbi")).write_text(""), "kernels cannot be used, compiling in"),
+        (lambda it: next(it.glob("*.nbc")).write_text(""), "kernels cannot be used, compiling in"),
+        (lambda it: (shutil.rmtree(it), it.touch()), "there is no cache, compiling in memory"),
     ],
 )
 def test_a_cache_that_cannot_be_trusted_or_read_is_not_used(folder, spoil, message):

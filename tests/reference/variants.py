@@ -45,7 +45,7 @@ class Basic:
         return self.start(rule.shifted([*position], axes, axis))
 
 
-class Polyhedra:
+class Polyhedra(Basic):
     """Hironaka's polyhedra game, with coordinates in multiples of 1/unit.
 
     The host names a permissible set: one over which the coordinates of every point add up to 1 or
@@ -54,13 +54,8 @@ class Polyhedra:
     """
 
     def __init__(self, unit, polytope="dominance"):
-        self.unit, self.polytope = unit, polytope
-
-    def start(self, points):
-        return tuple(rule.canonical(points, self.polytope))
-
-    def rows(self, position):
-        return [*position]
+        super().__init__(polytope)
+        self.unit = unit
 
     def is_finished(self, position):
         return any(sum(point) < self.unit for point in position)
@@ -71,9 +66,6 @@ class Polyhedra:
             for axes in subsets(len(position[0]), 1)
             if all(sum(point[k] for k in axes) >= self.unit for point in position)
         ]
-
-    def answers(self, position, axes):
-        return axes
 
     def moved(self, position, axes, axis):
         points = []
@@ -88,16 +80,13 @@ class Polyhedra:
 Weighted = namedtuple("Weighted", ["points", "weights", "distinguished"])
 
 
-class Thom:
+class Thom(Basic):
     """The game on Thom polynomials.
 
     Points move as in the default rule. The agent has to take an axis of least weight in the set,
     and that weight is taken off the others of the set. Where the distinguished point is no vertex
     any more the position makes no contribution, and the game is over.
     """
-
-    def __init__(self, polytope="dominance", reposition=False):
-        self.options = polytope, reposition
 
     def start(self, points, weights, marked):
         lowest = [min(column) for column in zip(*points, strict=True)]

@@ -58,24 +58,12 @@ def same(first, second):
     return equal(first, second) if arrays else bool(first == second)
 
 
-def legal_actions(env, choose):
-    """In every row the legal action number ``choose(row, how many)``."""
-    masks = array(env.action_masks())
-    actions = np.zeros(len(masks), dtype=np.int64)
-    for row, mask in enumerate(masks):
-        legal = np.flatnonzero(mask)
-        if len(legal):
-            actions[row] = legal[choose(row, len(legal))]
-    return actions
-
-
-def drawn(*words):
-    """A choice that depends on the words and the row only."""
-    return lambda row, size: int(np.random.default_rng([*words, row]).integers(size))
-
-
 def act_random(env, *words):
-    return legal_actions(env, drawn(*words))
+    """Legal actions that depend on the words and the row only; 0 where there is none."""
+    rows = enumerate(map(np.flatnonzero, array(env.action_masks())))
+    return np.array(
+        [np.random.default_rng([*words, k]).choice(legal) if len(legal) else 0 for k, legal in rows]
+    )
 
 
 def played(env, steps=30, seed=None, act=act_random):

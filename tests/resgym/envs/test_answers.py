@@ -169,12 +169,10 @@ def test_where_nobody_looks_illegal_answers_become_the_lowest_legal(role, monkey
     given = torch.tensor([10**7, -1, 0, 2])
     expected = [0, 0, 0, 2] if role == "host" else [0, 0, 1, 2]
     player = CallablePlayer(lambda s, c, r: given, role)
-    rng = None
     with pytest.raises(ValueError, match="answered 10000000 in row 0"):
-        ask_player(player, state, coords, rng)
+        ask_player(player, state, coords, None)
     monkeypatch.setattr("resgym.game.devices.is_host_memory", lambda device: False)
-    assert ask_player(player, state, coords, rng).tolist() == expected
-    for wrong, error in ((given[:3], ValueError), (given.float(), TypeError), (None, TypeError)):
-        bad = CallablePlayer(lambda s, c, r: wrong, role)  # noqa: B023
-        with pytest.raises(error, match="must return"):
-            ask_player(bad, state, coords, rng)
+    assert ask_player(player, state, coords, None).tolist() == expected
+    given = given[:3]
+    with pytest.raises(ValueError, match="must return shape"):
+        ask_player(player, state, coords, None)

@@ -22,31 +22,22 @@ QUICK = (
 )
 
 
-def run(*arguments):
+def passed(*arguments):
+    path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", FUSED, *arguments],
         capture_output=True,
         text=True,
-        env={
-            **os.environ,
-            "TRITON_INTERPRET": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
+        env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path},
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    return done.stdout
-
-
-def passed(output):
-    found = re.search(r"(\d+) passed", output)
-    return int(found[1]) if found else 0
+    return int(re.search(r"(\d+) passed", done.stdout)[1])
 
 
 def test_a_few_of_the_kernels_tests():
-    assert passed(run("-k", QUICK)) == 3
+    assert passed("-k", QUICK) == 3
 
 
 @pytest.mark.long
 def test_all_of_the_kernels_tests():
-    assert passed(run()) > 40
+    assert passed() > 40

@@ -75,6 +75,7 @@ def test_a_refused_opponent_leaves_the_old_one():
         ([], None, ValueError, "opponent must be at least one player, got none"),
         (["random", "nobody"], None, ValueError, "opponent .*'nobody'"),
         ({"random": 0}, None, ValueError, "the weight of 'random' must be a number above 0"),
+        ({"random": 1}, [0, 0, 0], ValueError, "assignment must be in"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
         (["random"], [0, 1, 0], ValueError, "assignment must be in"),
         (["random"], [0.0, 0.0, 0.0], TypeError, "assignment must be integers"),

@@ -47,7 +47,7 @@ def goes_on(command, folder, kill):
 
 PLANS = {
     "train": ["step:3", "step:150,write:40", *points("step", 400, 8), *points("write", 120, 12)],
-    "two_player": ["step:6,write:9", "write:170", *points("step", 13, 6), *points("write", 130, 9)],
+    "two_player": ["step:6,write:9", "write:150", *points("step", 13, 6), *points("write", 130, 9)],
     "population": [
         *(f"write:{number}" for number in range(2, 200, 4)),
         *map(",".join, zip(points("step", 13, 10), points("write", 50, 10), strict=True)),

@@ -1,7 +1,5 @@
 """What every test shares: one thread of arithmetic, and property tests that repeat themselves."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import settings
@@ -17,7 +15,7 @@ settings.load_profile("resgym")
 
 
 @pytest.fixture(autouse=True)
-def _modules_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def _modules_of_one_test(monkeypatch):
     """A test's modules are gone with its folder; actors of other tests must not look for them."""
     monkeypatch.setattr(trust, "_modules", [])
     monkeypatch.setattr(trust, "_named", set())

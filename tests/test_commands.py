@@ -13,15 +13,11 @@ from tests.resgym.commands import run
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def python(*arguments):
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_the_version_is_printed(capsys):
     assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
-    assert python("-m", "resgym", "--version") == f"resgym {resgym.__version__}\n"
+    command = [sys.executable, "-m", "resgym", "--version"]
+    said = subprocess.check_output(command, cwd=ROOT, text=True)
+    assert said == f"resgym {resgym.__version__}\n"
 
 
 @pytest.mark.parametrize("name", ["ddqn/axes4", "ddqn/axes4.yml"])

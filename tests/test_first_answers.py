@@ -29,10 +29,6 @@ def test_what_a_command_does_not_load(command, absent):
         "atexit.register(lambda: print(loaded(), file=sys.stderr));"
         "from resgym.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program, *command.split()],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    arguments = [sys.executable, "-c", program, *command.split()]
+    run = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
     assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, ["[]"]), run.stderr

@@ -116,15 +116,11 @@ def test_modules_run_in_order_from_an_empty_folder(shorter, tmp_path, installed)
         lines.append(shlex.split(f"{command} {less}" if shorter else command)[1:])
     processes = [lines] if shorter else [[line] for line in lines]
     for given in processes:
+        where = {"cwd": folder, "env": {**os.environ, "PYTHONPATH": installed}}
+        given = "\n".join(map("\t".join, given))
+        command = [sys.executable, "-c", RUNNER]
         found = subprocess.run(
-            [sys.executable, "-c", RUNNER],
-            input="\n".join(map("\t".join, given)),
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": installed},
-            capture_output=True,
-            text=True,
-            timeout=3600,
-            check=False,
+            command, input=given, capture_output=True, text=True, timeout=3600, **where
         )
         assert found.returncode == 0, f"{given}\n{found.stderr}"
         assert "Traceback" not in found.stderr, given

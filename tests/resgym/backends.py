@@ -1,45 +1,32 @@
 """The implementations of the hot operations that tests run over; Triton has tests of its own."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest
 import torch
 
-from resgym.game.spec import GameSpec
-from resgym.kernels import BACKENDS, Backend, resolve_backend
+from resgym.kernels import BACKENDS, resolve_backend
 
 NAMES = tuple(name for name in BACKENDS if name not in ("auto", "triton"))
 
-# What a backend needs to be tried on the CPU; a backend that is not listed must always work.
-_NEEDS = {"numba": "numba"}
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
 
-def available() -> list[str]:
+def available():
     """The backends that this machine can run on the CPU, the reference first."""
-    return [name for name in NAMES if _missing(name) is None]
+    return [name for name in NAMES if name != "numba" or HAS_NUMBA]
 
 
-def _missing(name: str) -> str | None:
-    if name in _NEEDS and importlib.util.find_spec(_NEEDS[name]) is None:
-        return f"{_NEEDS[name]} is not installed"
-    return None
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+every_backend = pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=needs_numba if name == "numba" else ()) for name in NAMES]
+)
 
 
-def _parameter(name: str) -> object:
-    reason = _missing(name)
-    return pytest.param(name, marks=[] if reason is None else pytest.mark.skip(reason))
-
-
-every_backend = pytest.mark.parametrize("backend", [_parameter(name) for name in NAMES])
-
-
-def get(name: str, spec: GameSpec) -> Backend:
+def get(name, spec):
     """The backend on the CPU, or a skipped test where the machine cannot have it."""
-    reason = _missing(name)
-    if reason is not None:
-        pytest.skip(reason)
+    if name not in available():
+        pytest.skip("numba is not installed")
     backend = resolve_backend(name, torch.device("cpu"), spec)
     assert backend.name == name
     return backend

@@ -1,11 +1,9 @@
 """The command line as a test runs it."""
 
-from __future__ import annotations
-
 from resgym.cli import main
 
 
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
+def run(capsys, *arguments, main=main):
     """Exit code, standard output and standard error of a command line."""
     try:
         code = main(arguments)

@@ -1,10 +1,5 @@
 """What tests of the environments and of the backends run over."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from resgym.game.spec import GameSpec
@@ -14,7 +9,7 @@ from tests.resgym.envs import helpers
 
 
 @pytest.fixture(params=NAMES)
-def on_every_backend(request: pytest.FixtureRequest) -> Iterator[str]:
+def on_every_backend(request):
     """Environments made by `helpers.make_vec` play on each backend in turn."""
     get(request.param, GameSpec())  # skips where the machine has none
     with pytest.MonkeyPatch.context() as patch:
@@ -23,11 +18,11 @@ def on_every_backend(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def only_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_fused(monkeypatch):
     """Fails a test in which a fused backend leaves a step to the reference."""
     reference = Backend.step
 
-    def guarded(self: Backend, *arguments: Any) -> Any:
+    def guarded(self, *arguments):
         assert self.name == "torch", "a step was not fused"
         return reference(self, *arguments)
 

@@ -1,9 +1,6 @@
 """A vector environment that keeps the contract, and many like it that break one clause of it."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -19,19 +16,19 @@ _FRESH = itertools.count()
 class Right(HironakaVectorEnv):
     """Short games of a host, in NumPy."""
 
-    def __init__(self, num_envs: int, mode: AutoresetMode = AutoresetMode.SAME_STEP) -> None:
+    def __init__(self, num_envs, mode=AutoresetMode.SAME_STEP):
         super().__init__(num_envs, seat="host", output="numpy", autoreset_mode=mode, **SHORT)
 
 
-def _broken(**methods: Any) -> type[Right]:
+def _broken(**methods):
     """The class with other methods."""
     return type("Broken", (Right,), methods)
 
 
-def _stepping(change: Any) -> type[Right]:
+def _stepping(change):
     """Steps that are changed in place: the list of the five results, and the rows that restart."""
 
-    def step(env: Right, actions: Any) -> tuple[Any, ...]:
+    def step(env, actions):
         idle = env.games.ended.numpy().copy()
         results = list(Right.step(env, actions))
         change(results, idle)
@@ -40,29 +37,29 @@ def _stepping(change: Any) -> type[Right]:
     return _broken(step=step)
 
 
-def _at_ends(change: Any) -> type[Right]:
+def _at_ends(change):
     """Steps whose info is changed in place where an episode has ended."""
     return _stepping(lambda results, _: change(results[4]) if "final_obs" in results[4] else None)
 
 
-def _seeded(seed_of: Any) -> type[Right]:
+def _seeded(seed_of):
     """Resets with a seed of their own in place of one that is given."""
 
-    def reset(env: Right, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(env, *, seed=None, options=None):
         seed = None if seed is None else seed_of(env, seed)
         return Right.reset(env, seed=seed, options=options)
 
     return _broken(reset=reset)
 
 
-def _reset_with_a_key(env: Right, *, seed: Any = None, options: Any = None) -> Any:
+def _reset_with_a_key(env, *, seed=None, options=None):
     result = Right.reset(env, seed=seed, options=options)
     if options is not None:
         options["seen"] = True
     return result
 
 
-def _restart_all(env: Right, actions: Any) -> Any:
+def _restart_all(env, actions):
     """Where a row restarts, the others do too."""
     restart = env.games.ended.any()
     observation, *rest = Right.step(env, actions)
@@ -71,7 +68,7 @@ def _restart_all(env: Right, actions: Any) -> Any:
     return observation, *rest
 
 
-def _step_ended_rows(env: Right, actions: Any) -> Any:
+def _step_ended_rows(env, actions):
     if (ended := env.games.ended).any():
         Right.reset(env, options={"reset_mask": ended})
     return Right.step(env, actions)
@@ -80,7 +77,7 @@ def _step_ended_rows(env: Right, actions: Any) -> Any:
 SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
 
 # What is broken: the mode it is broken in, the environment, and what the check must say.
-BROKEN: dict[str, tuple[AutoresetMode, Any, str]] = {
+BROKEN = {
     "reward [N, 1]": (SAME, _stepping(lambda r, _: r.insert(1, r.pop(1)[:, None])), "reward must"),
     "observation outside": (
         SAME, _stepping(lambda r, _: r.insert(0, r.pop(0) + 2)), "observation of step 0 is outside",

@@ -1,14 +1,11 @@
 """Checks LaTeX without LaTeX, and with it where it is installed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 
-def check_latex(text: str) -> None:
+def check_latex(text):
     """Groups, environments and formulas are closed, and nothing needs more than ASCII."""
     assert text.isascii()
     assert re.findall(r"\\begin{(\w+)}", text) == re.findall(r"\\end{(\w+)}", text)[::-1]
@@ -25,7 +22,7 @@ def check_latex(text: str) -> None:
         assert depth == 0
 
 
-def compile_latex(body: str, folder: Path) -> bool:
+def compile_latex(body, folder):
     """Make a PDF; False if there is no LaTeX with forest here."""
     if not shutil.which("pdflatex") or not shutil.which("kpsewhich"):
         return False

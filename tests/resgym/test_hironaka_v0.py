@@ -20,12 +20,9 @@ def test_its_api(dimension):
     parallel_api_test(hironaka_v0.parallel_env(dimension=dimension), num_cycles=100)
 
 
-def test_its_seeds():
+def test_its_seeds_and_pictures():
     seed_test(hironaka_v0.env, num_cycles=50)
     parallel_seed_test(hironaka_v0.parallel_env, num_cycles=50)
-
-
-def test_its_pictures():
     pytest.importorskip("matplotlib", reason="needs the extra plots")
     svg = {"svg": lambda frame: frame.startswith("<svg")}
     render_test(hironaka_v0.env, custom_tests=svg)
@@ -71,8 +68,7 @@ def test_an_illegal_axis_loses():
     game.reset(seed=0)
     game.step(0)  # the axes {0, 1}
     game.step(2)
-    assert game.terminations == {HOST: True, AGENT: True}
-    assert game.rewards[AGENT] == -1
+    assert (game.terminations, game.rewards[AGENT]) == ({HOST: True, AGENT: True}, -1)
 
 
 def test_at_once_an_axis_outside_of_the_set_stands_for_the_next_one_in_it():

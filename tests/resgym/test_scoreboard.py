@@ -25,13 +25,11 @@ def test_the_file_holds_every_shipped_host():
     code = "from resgym.players import *; print(*host_names())"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rows = shipped_rows()
-    assert {(row.name, row.task) for row in rows} >= {
-        (name, task) for name in names.stdout.split() for task in EVERYWHERE
-    }
+    wanted = {(name, task) for name in names.stdout.split() for task in EVERYWHERE}
+    assert wanted <= {(row.name, row.task) for row in rows}
     assert {row.version for row in rows} == {resgym.__version__}
-    assert {row.data_sha256 for row in rows} == {
-        load(tasks.TASKS[row.task].part).digest() for row in rows
-    }
+    digests = {load(tasks.TASKS[row.task].part).digest() for row in rows}
+    assert {row.data_sha256 for row in rows} == digests
 
 
 @pytest.mark.parametrize("task", [pytest.param("worst-5", marks=pytest.mark.long), "moves-20"])
@@ -67,24 +65,6 @@ def test_a_result_is_added_replaced_and_checked(tmp_path, monkeypatch, capsys):
     scoreboard.write_rows(file, [replace(second, counts=[1, 2, 3, 4])])
     assert run(capsys, "scoreboard", "check", str(file))[0] == 1
     assert not read_rows(file)[0].reproduced
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["add"], "action must be 'add MODEL' or 'check FILE', got 'add'"),
-        (["add", "zeilinger"], "did you mean 'zeillinger'"),
-        (["ad", "zeillinger"], "action must be 'add MODEL'"),
-        (["check", "none.json"], "No such file or directory: 'none.json'"),
-        (["--file", "a.txt"], "file must end in one of .json"),
-        (["add", "taught", "--task", "worst"], "task must be one of"),
-    ],
-)
-def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = run(capsys, "scoreboard", *arguments)
-    assert code == 2
-    assert message in err.splitlines()[-1]
 
 
 ROW = {"name": "a", "player": "a", "task": "worst-5", "value": 1.0, "highest": 1.0}

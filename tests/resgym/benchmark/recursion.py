@@ -15,13 +15,11 @@ REFERENCE = Depth()
 
 def values(position):
     """The least depth after every set and axis, -1 for axes outside the set."""
-    return [
-        [
-            REFERENCE.value(move([*position], axes, axis)) if axis in axes else -1
-            for axis in range(3)
-        ]
-        for axes in action_axes(3)
-    ]
+    found = [[-1] * 3 for _ in action_axes(3)]
+    for row, axes in zip(found, action_axes(3), strict=True):
+        for axis in axes:
+            row[axis] = REFERENCE.value(move([*position], axes, axis))
+    return found
 
 
 def small(positions=60, seed=0):
@@ -29,20 +27,14 @@ def small(positions=60, seed=0):
     source = random.Random(seed)
     found = {}
     while len(found) < positions:
-        points = [
-            tuple(source.randint(0, 3) for _ in range(3)) for _ in range(source.randint(2, 4))
-        ]
+        number = source.randint(2, 4)
+        points = [tuple(source.randint(0, 3) for _ in range(3)) for _ in range(number)]
         position = tuple(sorted(minimal_points(points), reverse=True))
         if len(position) > 1 and max(map(max, values(position))) <= DEEPEST:
             found[position] = values(position)
     drawn = torch.full((positions, 4, 3), -1)
     for row, position in enumerate(found):
         drawn[row, : len(position)] = torch.tensor(position)
-    costs = torch.tensor([*found.values()])
-    return Solved(
-        points=drawn,
-        count=(drawn[:, :, 0] >= 0).sum(1),
-        split=2 * (torch.arange(positions) % 5 > 0),
-        costs=1 + costs.amax(2),
-        after=costs,
-    )
+    after = torch.tensor([*found.values()])
+    count, split = (drawn[:, :, 0] >= 0).sum(1), 2 * (torch.arange(positions) % 5 > 0)
+    return Solved(points=drawn, count=count, split=split, costs=1 + after.amax(2), after=after)

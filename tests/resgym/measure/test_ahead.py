@@ -1,7 +1,5 @@
 """Lookahead, against plain recursion on the reference rule."""
 
-from __future__ import annotations
-
 import torch
 
 import resgym

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
+from resgym.envs import HironakaVectorEnv
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.measure.games import play_lengths, record_game
 from resgym.players import make_agent, make_host
-from tests.reference import players, rule
-from tests.resgym.backends import every_backend
+from tests.reference import rule
 
 SPEC = GameSpec(3, 8, 9)
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
@@ -22,38 +22,20 @@ def batch(num_games, episode=0):
     return random_starts(SPEC, rng.at(0, Stream.START)), rng
 
 
-@every_backend
-@pytest.mark.parametrize("host", sorted(players.HOSTS))
-def test_lengths_are_those_of_plain_python(backend, host):
-    starts, rng = batch(40)
-    agent = "choose_last"
-    lengths = play_lengths(make_host(host), make_agent(agent), starts, SPEC, rng, 30, backend)
-    for row, points in enumerate(starts.point_lists()):
-        moves, last = players.play(host, agent, points, 30)
-        assert int(lengths.moves[row]) == moves
-        assert bool(lengths.finished[row]) == rule.is_finished(last)
-    assert not bool(lengths.overflow.any())
-
-
 def test_games_use_the_random_numbers_of_the_environments():
     """Half-move h draws from step h, so that an environment plays the very same game."""
-    from resgym.envs import HironakaVectorEnv
-
-    sizes = {"max_num_points": 8, "max_value": 9}
-    env = HironakaVectorEnv(12, max_episode_steps=None, **sizes)
+    env = HironakaVectorEnv(12, max_episode_steps=None, max_num_points=8, max_value=9)
     env.reset(seed=0)
     starts, rng = batch(12)
     assert torch.equal(env.games.points, starts.points)
     expected = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 40)
-    moves = torch.zeros(12, dtype=torch.int64)
-    host, agent = make_host("random"), make_agent("random")
-    going = torch.ones(12, dtype=torch.bool)
+    moves, going = torch.zeros(12, dtype=torch.int64), torch.ones(12, dtype=torch.bool)
+    players = (make_host("random"), Stream.HOST), (make_agent("random"), Stream.AGENT)
     for _ in range(40):
-        games = env.games
-        env.step(host.act(games.position, None, games.rng(Stream.HOST)))
-        games = env.games
-        axis = agent.act(games.position, games.coords, games.rng(Stream.AGENT))
-        _, _, terminated, _, _ = env.step(axis)
+        for player, stream in players:
+            games = env.games
+            axis = player.act(games.position, games.coords, games.rng(stream))
+            _, _, terminated, _, _ = env.step(axis)
         moves += going
         going &= ~terminated  # what follows is another game
     assert torch.equal(moves, expected.moves)

@@ -61,20 +61,12 @@ def test_the_best_answers_have_all_of_the_optimum():
     def best(state, coords, rng):
         sets = []
         for points in state.point_lists():
-            if len(points) > 1:
-                root = resgym.solve(points, agent="choose_first").tree.root
-                sets.append(host_actions(3).index(root.axes))
-            else:
-                sets.append(0)
+            axes = resgym.solve(points, agent="choose_first").tree.root.axes or (0, 1)
+            sets.append(host_actions(3).index(axes))
         return torch.tensor(sets)
 
-    table = cross_play(
-        {"best": CallablePlayer(best, "host"), "zeillinger": "zeillinger"},
-        ["choose_first", "random"],
-        games=12,
-        optimum=True,
-        **SMALL,
-    )
+    hosts = {"best": CallablePlayer(best, "host"), "zeillinger": "zeillinger"}
+    table = cross_play(hosts, ["choose_first", "random"], games=12, optimum=True, **SMALL)
     results = table.results
     turns = {"dimension": 2, "points": [[(5, 0), (0, 2)], [(2, 0), (0, 3)]], "games": 3}
     assert rho("all_coord", "choose_first", optimum=True, **turns).optimum == (3 / 7, 3 / 7)

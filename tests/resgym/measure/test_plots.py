@@ -17,14 +17,9 @@ def result(value):
     return RhoResult(value, 10, 10, 1.0, 0, 0, [], (0.0, 1.0))
 
 
-TABLE = CrossPlay(
-    ["first", "second"],
-    ["a", "b"],
-    {
-        "first": {"a": result(0.1), "b": result(0.25)},
-        "second": {"a": result(0.0), "b": result(0.05)},
-    },
-)
+FIRST = {"a": result(0.1), "b": result(0.25)}
+SECOND = {"a": result(0.0), "b": result(0.05)}
+TABLE = CrossPlay(["first", "second"], ["a", "b"], {"first": FIRST, "second": SECOND})
 
 
 def test_a_table_shows_every_number_at_its_place(tmp_path):
@@ -32,10 +27,8 @@ def test_a_table_shows_every_number_at_its_place(tmp_path):
     axes = figure.axes[0]
     cells = {(t.get_position()[1], t.get_position()[0]): t.get_text() for t in axes.texts}
     assert cells == {(0, 0): "0.100", (0, 1): "0.250", (1, 0): "0.000", (1, 1): "0.050"}
-    hosts, agents = (
-        [label.get_text() for label in axis.get_ticklabels()] for axis in (axes.yaxis, axes.xaxis)
-    )
-    assert (hosts, agents) == (TABLE.hosts, TABLE.agents)
+    assert [label.get_text() for label in axes.get_yticklabels()] == TABLE.hosts
+    assert [label.get_text() for label in axes.get_xticklabels()] == TABLE.agents
     # Dark cells have light numbers.
     colours = {t.get_text(): t.get_color() for t in axes.texts}
     assert colours["0.250"] == "white" != colours["0.050"]

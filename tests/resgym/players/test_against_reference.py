@@ -12,18 +12,8 @@ from tests.reference import players as reference
 from tests.reference.rule import canonical
 from tests.resgym.game.point_families import FAMILIES, sample
 
-DIMENSIONS = {
-    **dict.fromkeys(reference.HOSTS, (2, 3, 4, 5, 6)),
-    "zeillinger": (2, 3, 4, 5, 6, 8, 10),
-    "zeillinger_lex": (2, 3, 4, 5, 6, 8, 10),
-}
-
-
-def _hosts_answers(name, games, dimension, rows=20):
-    spec = GameSpec(dimension=dimension, max_num_points=rows)
-    state = state_from_points(games, spec)
-    actions = make_host(name).act(state, None, RowRandom(torch.arange(len(games))))
-    return [action_axes(dimension)[action] for action in actions.tolist()]
+DIMENSIONS = dict.fromkeys(reference.HOSTS, (2, 3, 4, 5, 6))
+DIMENSIONS |= dict.fromkeys(("zeillinger", "zeillinger_lex"), (2, 3, 4, 5, 6, 8, 10))
 
 
 def sample_positions(kind, dimension, number, seed):
@@ -44,8 +34,10 @@ for fragile in ("few_values", "stretched"):
 def test_hosts_answer_as_the_reference(name, kind, number):
     for dimension in DIMENSIONS[name]:
         games = sample_positions(kind, dimension, number, seed=1)
+        state = state_from_points(games, GameSpec(dimension=dimension))
+        actions = make_host(name).act(state, None, RowRandom(torch.arange(number))).tolist()
         expected = [reference.HOSTS[name](game) for game in games]
-        assert _hosts_answers(name, games, dimension) == expected, f"d={dimension}"
+        assert [action_axes(dimension)[each] for each in actions] == expected, f"d={dimension}"
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
@@ -61,16 +53,13 @@ def test_agents_answer_as_the_reference(name, kind, polytope):
         state = state_from_points(games, spec)
         rng = RowRandom(torch.arange(len(games)))
         actions = make_host("random").act(state, None, rng)
-        takes_spec = {"spec": spec} if name == "greedy_points" else {}
-        answer = make_agent(name, **takes_spec).act(
-            state, host_action_table(dimension)[actions], rng.split(1)
-        )
-        options = {"polytope": polytope} if takes_spec else {}
-        expected = [
-            reference.AGENTS[name](game, action_axes(dimension)[action], **options)
-            for game, action in zip(state.point_lists(), actions.tolist(), strict=True)
-        ]
-        assert answer.tolist() == expected, f"d={dimension}"
+        greedy = name == "greedy_points"
+        agent = make_agent(name, **({"spec": spec} if greedy else {}))
+        answer = agent.act(state, host_action_table(dimension)[actions], rng.split(1)).tolist()
+        options = {"polytope": polytope} if greedy else {}
+        for game, action, axis in zip(state.point_lists(), actions.tolist(), answer, strict=True):
+            axes = action_axes(dimension)[action]
+            assert axis == reference.AGENTS[name](game, axes, **options), f"d={dimension}"
 
 
 def test_greedy_points_answers_the_lowest_axis_when_its_move_would_overflow():

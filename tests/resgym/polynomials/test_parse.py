@@ -107,12 +107,8 @@ def test_what_the_game_does_not_see_is_noticed(text, category, pretty):
 
 
 def test_files(tmp_path):
-    contents = {
-        "a.txt": "# E8\nx^2 + y^3   // two terms\n  + z^5\n",
-        "a.json": json.dumps(E8),
-        "b.txt": "E8\n",
-    }
-    for name, text in contents.items():
+    commented = "# E8\nx^2 + y^3   // two terms\n  + z^5\n"
+    for name, text in (("a.txt", commented), ("a.json", json.dumps(E8)), ("b.txt", "E8\n")):
         (tmp_path / name).write_text(text)
         assert parse(tmp_path / name) == parse(str(tmp_path / name)) == E8
     wrong = tmp_path / "wrong.txt"

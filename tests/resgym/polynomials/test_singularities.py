@@ -22,17 +22,11 @@ def test_normal_forms(name, expected):
 
 
 def test_the_names_of_the_lists():
-    assert [len(singularity_names(kind)) for kind in ("simple", "exceptional", "bimodal")] == [
-        *(16, 14, 14)
-    ]
+    for kind, number in (("simple", 16), ("exceptional", 14), ("bimodal", 14)):
+        assert len(singularity_names(kind)) == number
     for text in ("Z11", "Q_10", "S_{12}", "E12"):
         assert resgym.parse(text) == singularity(text)
     assert resgym.parse("z11+w12") == [(11, 0), (0, 12)]
-    for kind in ("unimodal", []):
-        with pytest.raises(ValueError, match="kind must be one of "):
-            singularity_names(kind)
-    with pytest.raises(TypeError, match="name must be text"):
-        singularity(8)
 
 
 @pytest.mark.parametrize("name", [*singularity_names("exceptional"), *singularity_names("bimodal")])
@@ -40,23 +34,6 @@ def test_the_number_of_a_name_is_the_milnor_number(name):
     """Milnor and Orlik 1970: the product of 1/w - 1 for quasi-homogeneous forms of degree 1."""
     weights = sympy.Matrix(singularity(name)).LUsolve(sympy.ones(3, 1))
     assert sympy.prod([1 / weight - 1 for weight in weights]) == int(name[1:])
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("E15", "got 'E15'"),
-        ("T2,3,5", "1/p"),
-        ("T3,4", "T_p,q,r"),
-        ("A999999999999999999", "n < 2^59"),
-        ("", "got ''"),
-        *((name, f"got {name!r}") for name in ("D3", "E5", "F4", "A", "A-1", "A1.5", "E88")),
-    ],
-)
-def test_unknown_names_are_refused(name, message):
-    with pytest.raises(ValueError, match=r"^name must be") as caught:
-        singularity(name)
-    assert message in str(caught.value)
 
 
 def test_random_points():
@@ -71,19 +48,3 @@ def test_random_points():
     assert {value for start in starts for point in start for value in point} == {0, 1, 2}
     for start in starts:  # unfinished ones
         assert tuple(map(min, zip(*start, strict=True))) not in start
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("random(points=1)", "points must be between 2 and 1024, got 1"),
-        ("random(foo=3)", "takes points=<number>, max=<number>, dim=<number>, got 'foo=3'"),
-        ("random(points=20,max=1,dim=2)", "no unfinished position"),
-        ("bp(2)", "number of exponents of bp must be between 2 and 10, got 1"),
-        ("cyclic(5)", "family must be"),
-        ("bp(dim=3)", "family must be"),
-    ],
-)
-def test_bad_families(text, message):
-    with pytest.raises(ValueError, match=message):
-        random_family(text)

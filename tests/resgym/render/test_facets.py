@@ -1,16 +1,14 @@
 """Faces of polyhedra in space, against the definition in fractions."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from resgym.render import facets as module
-from resgym.render.facets import Facet, facets_in_box
+from resgym.render.facets import facets_in_box
 from tests.reference.polyhedron import newton_vertices
 
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -20,7 +18,7 @@ def cross(a, b):
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-def supporting_faces(vertices) -> set[tuple[frozenset, frozenset]]:
+def supporting_faces(vertices):
     """The vertices and the free axes of every face, in integers.
 
     A face is spanned by two independent edges or axes at one of its vertices.
@@ -42,22 +40,20 @@ def supporting_faces(vertices) -> set[tuple[frozenset, frozenset]]:
     return faces
 
 
-def rank_is_two(on, free) -> bool:
+def rank_is_two(on, free):
     first, *rest = sorted(on)
     spans = [tuple(a - b for a, b in zip(v, first, strict=True)) for v in rest]
     spans += [AXES[axis] for axis in free]
     return any(any(cross(a, b)) for a, b in combinations(spans, 2))
 
 
-def described(facet: Facet, vertices, scale: int) -> tuple[frozenset, frozenset]:
+def described(facet, vertices, scale):
     corners = {tuple(round(Fraction(c) * scale) for c in corner) for corner in facet.corners}
     on = frozenset(corners & set(vertices))
-    free = {
-        axis
-        for axis in range(3)
-        for v in on
-        if (*v[:axis], scale, *v[axis + 1 :]) in corners and v[axis] < scale
-    }
+    free = set()
+    for axis, v in product(range(3), on):
+        if (*v[:axis], scale, *v[axis + 1 :]) in corners and v[axis] < scale:
+            free.add(axis)
     assert facet.compact == (not free)
     return on, frozenset(free)
 
@@ -66,9 +62,8 @@ def described(facet: Facet, vertices, scale: int) -> tuple[frozenset, frozenset]
 def test_faces_are_those_of_the_definition(seed, monkeypatch):
     generator = random.Random(seed)
     top, scale = generator.choice([2, 4, 9]), 16
-    points = {
-        tuple(generator.randint(0, top) for _ in range(3)) for _ in range(generator.randint(1, 9))
-    }
+    number = generator.randint(1, 9)
+    points = {tuple(generator.randint(0, top) for _ in range(3)) for _ in range(number)}
     vertices = newton_vertices(sorted(points))
     shares = [tuple(value / scale for value in v) for v in vertices]
     facets = facets_in_box(shares)

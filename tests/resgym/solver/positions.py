@@ -1,7 +1,5 @@
 """Positions to solve, drawn and as the arrays that labels are asked for."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

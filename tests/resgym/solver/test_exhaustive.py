@@ -32,18 +32,14 @@ def test_values_and_optimal_sets(objective, dimension, share):
     arrays = batch(positions, points)
     costs, _, solved = Labeller(dimension, points, objective, budget=10**6).costs(*arrays)
     # What is called proved is proved, however little may be spent.
-    hasty, _, told = Labeller(dimension, points, objective, budget=2, room=2**10).costs(
-        *arrays, exact=False
-    )
+    hurried = Labeller(dimension, points, objective, budget=2, room=2**10)
+    hasty, _, told = hurried.costs(*arrays, exact=False)
     assert solved.all()
     tried = Exhaustive(*OBJECTIVES[objective])
     for place, cost in zip(positions, costs, strict=True):
         assert tried.value(place) == cost.min()
-        assert tried.best_sets(place) == [
-            axes
-            for axes, own in zip(action_axes(dimension), cost, strict=True)
-            if own == cost.min()
-        ]
+        best = [action_axes(dimension)[action] for action in (cost == cost.min()).nonzero()[0]]
+        assert tried.best_sets(place) == best
     least, found = costs.min(1, keepdims=True), hasty.min(1, keepdims=True)
     assert (found[told] == least[told]).all()
     assert ((hasty == found)[told] == (costs == least)[told]).all()

@@ -34,21 +34,6 @@ def test_digests_are_of_the_canonical_forms_of_the_solver(dimension):
         assert len(set(half)) == len(set(forms)) == len(set(zip(half, forms, strict=True)))
 
 
-def test_labels_do_not_depend_on_what_came_before():
-    positions = drawn(200, 5, 3, 5, 4)
-    labeller = Labeller(3, 5)
-    together, _, _ = labeller.costs(*batch(positions, 5))
-    for number in range(0, 200, 20):
-        labeller.clear()
-        alone, _, _ = labeller.costs(*batch(positions[number : number + 1], 5))
-        assert (alone[0] == together[number]).all()
-    # A table so small that it is emptied all the time.
-    small = Labeller(3, 5, room=2**10)
-    often, _, known = small.costs(*batch(positions, 5))
-    assert known.sum() > 100
-    assert (often[known] == together[known]).all()
-
-
 def test_equal_hashes_do_no_harm(monkeypatch):
     """With one hash for every key only the comparison of points tells positions apart."""
     positions = drawn(40, 6, 2, 4, 5)

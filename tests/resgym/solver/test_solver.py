@@ -1,7 +1,6 @@
 """The solver against exhaustive search, and what it says when it is stopped."""
 
 import contextlib
-import math
 import pickle
 
 import pytest
@@ -92,15 +91,14 @@ def test_stopped_by_depth_it_says_what_is_proved():
 def test_stopped_by_a_limit_it_says_what_is_proved(objective, limit):
     hard = random_family("random(points=20, max=50, dim=4)", seed=3)
     solution = solve(hard, objective, **limit)
-    assert (solution.proved, solution.value) == (False, None)
-    assert solution.stopped_by == next(iter(limit))
+    found = solution.proved, solution.value, solution.stopped_by
+    assert found == (False, None, next(iter(limit)))
     assert solution.lower_bound >= 3
     assert str(solution.lower_bound) in str(solution)
 
 
 def test_corners():
-    assert solve([(0, 0, 0)]).value == 0
-    assert solve([(1, 1), (2, 2)], "nodes").value == 1
+    assert (solve([(0, 0, 0)]).value, solve([(1, 1), (2, 2)], "nodes").value) == (0, 1)
     corner = [tuple(2 if j == k else 0 for j in range(10)) for k in range(10)]
     assert solve(corner, max_depth=1).value == 1
     assert solve(corner, "nodes", time_limit=0.0).lower_bound >= 3
@@ -117,18 +115,17 @@ def test_a_solution_is_reported_and_kept():
     assert solution.to_dict()["proved"] is True
 
 
-def steps(points, objective, life, stretch=37):
+def steps(points, objective, life):
     """What is proved after some stretches, and how much was done for it."""
     root = prune(list(points))
     search = Search(objective, len(points[0]), len(root), life)
     bounds = (0, 1)
     while bounds[0] < bounds[1] and search.expanded < 500:
-        search.allow(min(stretch, 500 - search.expanded))
+        search.allow(min(37, 500 - search.expanded))
         (number,) = search.numbers(root)
         with contextlib.suppress(TooMuch):
             search.value(number)
         bounds = search.bounds(number)
-    bounds = [None if bound == life.NO_TREE else bound for bound in bounds]
     return bounds, search.expanded, search.size
 
 
@@ -144,30 +141,6 @@ def test_both_lives_take_the_same_steps(objective):
         assert steps(points, objective, kernels) == steps(points, objective, compiled())
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_search_in_pieces_proves_the_same(objective):
-    """Bounds rise, hold, and do not depend on where the search was stopped meanwhile."""
-    pytest.importorskip("numba")
-    for points in FIVE_POINTS:
-        value = solve(points, objective).value
-        for stretch in (1, 37, 500):
-            (low, high), _, _ = steps(points, objective, compiled(), stretch)
-            assert low <= value <= (math.inf if high is None else high)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_results_are_the_same_without_numba(monkeypatch, objective):
-    points = random_family("random(points=5, max=5, dim=3)", seed=11)
-    monkeypatch.setattr(proof_module, "is_ready", lambda: True)
-    with_it = solve(points, objective)
-    monkeypatch.setattr(proof_module, "is_ready", lambda: False)
-    monkeypatch.setattr(proof_module, "PLAIN_SECONDS", math.inf)
-    without = solve(points, objective)
-    assert with_it.value == without.value
-    assert with_it.positions_searched == without.positions_searched
-    assert with_it.tree.to_json() == without.tree.to_json()
-
-
 @pytest.mark.parametrize("size", [2**40, 2**54, 2**59])
 def test_huge_exponents_are_exact(monkeypatch, size):
     # Coprime, so that dividing does not help; too large for the compiled search.
@@ -176,9 +149,8 @@ def test_huge_exponents_are_exact(monkeypatch, size):
     solution = solve(points, max_depth=4)
     monkeypatch.setattr(proof_module, "is_ready", lambda: False)
     exact = solve(points, max_depth=4)
-    assert (solution.value, solution.lower_bound) == (exact.value, exact.lower_bound)
-    assert exact.lower_bound >= size // 4
-    assert not exact.proved
+    assert (solution.proved, solution.lower_bound) == (exact.proved, exact.lower_bound)
+    assert (exact.proved, exact.lower_bound >= size // 4) == (False, True)
 
 
 def some(dimension, points, top):
@@ -209,18 +181,3 @@ def test_the_value_is_that_of_the_polyhedron(data):
     changed.append(tuple((a + b) // 2 for a, b in zip(changed[0], changed[-1], strict=True)))
     for objective in OBJECTIVES:
         assert solve(changed, objective).value == solve(points, objective).value
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "message"),
-    [
-        ({"objective": "width"}, ValueError, "objective must be .*, got 'width'"),
-        ({"objective": "nodes", "max_depth": 3}, ValueError, "max_depth is for objective 'depth'"),
-        ({"time_limit": -1}, ValueError, "time_limit must be at least 0 seconds, got -1"),
-        ({"max_positions": 0}, ValueError, "max_positions must be at least 1, got 0"),
-        ({"agent": "choose_first", "host": "zeillinger"}, ValueError, "must not both be given"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, kind, message):
-    with pytest.raises(kind, match=message):
-        solve("E8", **arguments)

@@ -1,7 +1,5 @@
 """What a move costs, against the solver's values and by hand."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -13,7 +11,7 @@ from resgym.terminal.match import Match
 from resgym.terminal.score import score
 
 
-def replayed(start: str, *moves: tuple[tuple[int, ...], int]) -> Match:
+def replayed(start, *moves):
     match = Match(parse(start), "both", None)
     for axes, axis in moves:
         match.play(axes, axis)

@@ -1,7 +1,5 @@
 """Invariants of singularities, against closed forms, other hosts and each other."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -53,11 +51,13 @@ def test_e8():
     assert (found.log_canonical_threshold, found.jumping_numbers) == (1, ())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_numbers_of_arnolds_lists(name):
-    found = invariants(name)
-    assert found.milnor_number == int(re.search(r"\d+", name)[0])
-    assert_consistent(found)
+def test_numbers_of_isolated_singularities():
+    for name in NAMES:
+        found = invariants(name)
+        assert found.milnor_number == int(re.search(r"\d+", name)[0]), name
+        assert_consistent(found)
+    for points in random_positions(12, isolated=True):
+        assert_consistent(invariants(points))
 
 
 def assert_consistent(found):
@@ -73,11 +73,6 @@ def assert_consistent(found):
     assert {a for a in found.spectrum if a < 1} == set(found.jumping_numbers)
     assert all(-pole.value % 1 in {0, *found.eigenvalues} for pole in found.poles)
     assert found.zeta(0) == 1
-
-
-def test_random_isolated_singularities():
-    for points in random_positions(12, isolated=True):
-        assert_consistent(invariants(points))
 
 
 def assert_equal_from(hosts, start):
@@ -204,9 +199,7 @@ def test_trees_that_cannot_give_invariants_are_refused():
     many = invariants(f"x^{10**9}+y^{10**9}")
     assert many.milnor_number == (10**9 - 1) ** 2
     for name in ("eigenvalues", "spectrum"):
-        with pytest.raises(
-            ValueError, match=r"^singularity must have at most 1000000 such numbers"
-        ):
+        with pytest.raises(ValueError, match=r"^singularity must have at most 1000000 such"):
             getattr(many, name)
 
 
@@ -262,8 +255,7 @@ def test_rational_functions():
 
 def test_the_command_shows_invariants(capsys, tmp_path):
     found = resgym.resolution_tree("E8").invariants()
-    code, out, _ = run(capsys, "tree", "E8", "--invariants")
-    assert code == 0
+    out = run(capsys, "tree", "E8", "--invariants")[1]
     assert out.startswith("for generic coefficients\nlog canonical threshold: 1\n")
     assert out.startswith(f"{found}\n\ndepth 13, 91 nodes, 46 leaves\n")
     code, out, _ = run(capsys, "tree", "E8", "--invariants", "--json")

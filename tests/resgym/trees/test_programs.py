@@ -1,7 +1,5 @@
 """Scripts for other programs, against texts written by hand and against the tree."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -48,18 +46,6 @@ substitution = rows -> map(space, space,
   apply(transpose rows, powers -> product(gens space, powers, (v, e) -> v^e)))
 transforms = apply(charts, chart -> (chart#0, (substitution chart#2) germ))
 print netList transforms
-""",
-    "sage": """\
-# host all_coord: x² + y²
-# 1 move deep, 3 charts, 2 leaves
-# generic coefficients
-space = PolynomialRing(QQ, "x, y")
-germ = space("x^2 + 2*y^2")
-# the rays of the cones where branches end, and for each its multiplicity and log discrepancy
-rays = [[1, 1], [0, 1], [1, 0]]
-cones = [[0, 1], [2, 0]]
-orders = [[2, 2], [0, 1], [0, 1]]
-fan = Fan(cones, rays)
 """,
     "jl": """\
 # host all_coord: x² + y²

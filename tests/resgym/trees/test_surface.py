@@ -1,7 +1,5 @@
 """Resolution graphs of surfaces: lists of the literature, and Laufer's formula."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 
@@ -30,8 +28,7 @@ def degrees(graph):
 def test_simple_singularities_have_dynkin_diagrams(name):
     graph = grown(name).surface_graph()
     letter, n = name[0], int(name[1:])
-    assert [curve[1:] for curve in graph.curves] == [(-2, 0)] * n
-    assert len(graph.edges) == n - 1
+    assert ([curve[1:] for curve in graph.curves], len(graph.edges)) == ([(-2, 0)] * n, n - 1)
     assert max(degrees(graph)) <= (2 if letter == "A" else 3)
     determinant = abs(eliminate(map(tuple, graph.matrix()))[1])
     assert determinant == {"A": n + 1, "D": 4, "E": 9 - n}[letter]
@@ -42,9 +39,8 @@ def test_simple_singularities_have_dynkin_diagrams(name):
 @pytest.mark.parametrize("name", DOLGACHEV)
 def test_exceptional_singularities_have_dolgachev_numbers(name):
     graph = grown(name).surface_graph()
-    assert sorted(curve.self_intersection for curve in graph.curves) == sorted(
-        [-1, *(-number for number in DOLGACHEV[name])]
-    )
+    found = sorted(-curve.self_intersection for curve in graph.curves)
+    assert found == sorted([1, *DOLGACHEV[name]])
     assert degrees(graph) == [1, 1, 1, 3]
 
 
@@ -100,14 +96,12 @@ def random_isolated(number, seed=0):
             yield [*points]
 
 
-@pytest.mark.parametrize("name", ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9"])
-def test_laufers_formula(name):
-    assert_laufer(name)
+SOME = ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9"]
 
 
-def test_laufers_formula_on_random_surfaces():
-    for points in random_isolated(3):
-        assert_laufer(points)
+@pytest.mark.parametrize("start", [*SOME, *random_isolated(3)], ids=str)
+def test_laufers_formula(start):
+    assert_laufer(start)
 
 
 @pytest.mark.long
@@ -119,13 +113,9 @@ def test_laufers_formula_on_many_surfaces():
         assert_laufer(points)
 
 
-def test_graphs_are_written_and_refused():
+def test_graphs_are_written():
     graph = grown("T2,3,7").surface_graph()
     assert graph.matrix() == [[-5, 2], [2, -1]]
     assert graph.to_dot().count("c0 -- c1;") == 2
     assert '[label="-3, g = 1"]' in grown("T3,3,3").surface_graph().to_dot()
     assert str(graph).splitlines()[1].split() == [*"0", "(3,", "2,", "1)", "-5", *"0", "1,", *"1"]
-    with pytest.raises(ValueError, match=r"^tree must have 3 variables, got 2$"):
-        grown("x^2+y^3").surface_graph()
-    with pytest.raises(ValueError, match=r"^singularity must be isolated: along y 1 partial"):
-        grown("x^2*y+z^3").surface_graph()

@@ -3,14 +3,13 @@
 import json
 import shutil
 import subprocess
-import sys
 
 import pytest
 import torch
 
 from resgym import make_host
 from resgym.players import host_names
-from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.polynomials.singularities import random_family, singularity
 from resgym.trees.growth import ResolutionTree, resolution_tree
 from tests.reference import players
 from tests.resgym.trees.tree_check import check_tree
@@ -46,20 +45,6 @@ def test_the_hosts_sets_are_the_reference_hosts(host, start):
             assert chart.axes == players.HOSTS[host](points)
 
 
-def test_trees_of_plain_hosts_need_no_torch():
-    code = "import sys, resgym; resgym.resolution_tree('E8'); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("name", singularity_names())
-def test_totals_of_zeillingers_trees(name):
-    tree = resolution_tree(name)
-    assert tree.complete
-    # Every set of Zeillinger has two axes.
-    assert tree.num_nodes == 2 * tree.num_leaves - 1
-    check_tree(tree, list(singularity(name)))
-
-
 def test_limits_mark_what_they_cut():
     whole = resolution_tree("E8")
     for limit in range(14):
@@ -81,8 +66,7 @@ def test_limits_mark_what_they_cut():
 def test_exponents_past_the_bound_cut_the_branch():
     start = [(2**59, 2**59 - 1), (2**59 - 2, 2**59)]
     tree = resolution_tree(start, "all_coord")
-    assert tree.root.ending == "overflow"
-    assert not tree.complete
+    assert (tree.root.ending, tree.complete) == ("overflow", False)
     assert resolution_tree(start, "all_coord", max_depth=0).root.ending == "depth"
 
 
@@ -101,32 +85,15 @@ def test_smooth_stop_ends_at_a_monomial_of_degree_one():
 
 
 def test_hosts_as_objects_and_functions():
-    by_name = resolution_tree("E6", "all_coord", max_depth=3)
-    by_object = resolution_tree("E6", make_host("all_coord"), max_depth=3)
-
     def all_axes(state, coords, rng):
         assert coords is None
         assert state.points.shape[1:] == (20, 3)
         return torch.full_like(state.count, 3)
 
-    by_function = resolution_tree("E6", all_axes, max_depth=3)
-    assert by_name.to_dict()["charts"] == by_object.to_dict()["charts"]
-    assert by_name.to_dict()["charts"] == by_function.to_dict()["charts"]
-    assert "all_axes" in by_function.title
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
-        ({"max_nodes": 0}, "max_nodes must be at least 1, got 0"),
-        ({"host": "nobody"}, "'nobody'"),
-        ({"seed": -1}, "seed must be between 0"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        resolution_tree("E8", **arguments)
+    hosts = ("all_coord", make_host("all_coord"), all_axes)
+    named, *others = (resolution_tree("E6", host, max_depth=3) for host in hosts)
+    assert all(named.to_dict()["charts"] == each.to_dict()["charts"] for each in others)
+    assert "all_axes" in others[-1].title
 
 
 def test_json_tells_everything():

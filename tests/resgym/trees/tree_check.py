@@ -1,31 +1,20 @@
 """Checks a tree move by move against the plain-Python rule."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import prod
 
 from resgym.trees.fan import chart_rays
-from resgym.trees.growth import ResolutionTree
 from tests.reference.rule import canonical, move
 
 
-def check_tree(
-    tree: ResolutionTree,
-    start: list[tuple[int, ...]],
-    *,
-    polytope: str = "dominance",
-    reposition: bool = False,
-    one_game: bool = False,
-) -> None:
+def check_tree(tree, start, *, polytope="dominance", reposition=False, one_game=False):
     """Numbers, depths, moves, ends and totals of a tree are right."""
 
-    def position(number: int) -> list[tuple[int, ...]]:
+    def position(number):
         return sorted(tree[number].points, reverse=True)
 
     assert position(1) == canonical(start, polytope, reposition)
-    assert tree.root.parent is None
-    assert tree.root.axis is None
+    assert (tree.root.parent, tree.root.axis) == (None, None)
     met = [1]
     for number, chart in enumerate(tree, start=1):
         assert chart.number == number
@@ -33,10 +22,8 @@ def check_tree(
         if len(chart.points) == 1:
             assert chart.ending == "resolved"
         if chart.ending is not None:
-            assert not chart.children
-            assert chart.axes is None
+            assert (list(chart.children), chart.axes) == ([], None)
             continue
-        assert chart.axes is not None
         assert len(chart.axes) >= 2
         followed = [tree[child].axis for child in chart.children]
         if one_game:
@@ -46,11 +33,9 @@ def check_tree(
             assert followed == list(chart.axes)
         for child in chart.children:
             after = tree[child]
-            assert after.parent == number
-            assert after.depth == chart.depth + 1
-            assert position(child) == move(
-                position(number), chart.axes, after.axis, polytope, reposition
-            )
+            assert (after.parent, after.depth) == (number, chart.depth + 1)
+            expected = move(position(number), chart.axes, after.axis, polytope, reposition)
+            assert position(child) == expected
     assert met == list(range(1, tree.num_nodes + 1))
     assert tree.depth == max(chart.depth for chart in tree)
     assert tree.num_nodes == len(list(tree))
@@ -60,7 +45,7 @@ def check_tree(
         check_leaves_fill_the_orthant(tree)
 
 
-def check_leaves_fill_the_orthant(tree: ResolutionTree) -> None:
+def check_leaves_fill_the_orthant(tree):
     """The cones of the leaves cover all weights once, as the integral of exp(-|v|) over them shows.
 
     Over a unimodular cone it is the product of 1 / |ray|, and over the orthant it is 1. A leaf that

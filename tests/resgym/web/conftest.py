@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -19,7 +17,7 @@ COMMAND = """if __name__ == "__main__":
 class Served:
     """A server in a process of its own, on a free port, with a folder of models."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.models = folder / "models"
         (folder / "secret.txt").write_text("x^2+y^3+z^77", encoding="utf-8")
         self.models.mkdir()
@@ -27,18 +25,13 @@ class Served:
         command = [sys.executable, "-c", COMMAND, "serve", "--port", "0", "--workers", "1"]
         command += ["--models", str(self.models)]
         self.errors = (folder / "errors.txt").open("w+", encoding="utf-8")
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
         self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+            command, stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=folder, env=env
         )
-        assert self.process.stdout is not None
         self.address = self.process.stdout.readline().split()[3]
 
-    def get(self, path: str, host: str = "", method: str = "GET") -> tuple[int, str]:
+    def get(self, path, host="", method="GET"):
         """Status and text, once the server is not too busy to answer, whatever else runs here."""
         for _ in range(60):
             status, text = self._get(path, host, method)
@@ -46,26 +39,25 @@ class Served:
                 break
         return status, text
 
-    def _get(self, path: str, host: str, method: str) -> tuple[int, str]:
+    def _get(self, path, host, method):
         parts = urlsplit(self.address)
         connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
-        connection.request(
-            method, quote(path, safe="/?=&%+:,"), headers={"Host": host or parts.netloc}
-        )
+        target, headers = quote(path, safe="/?=&%+:,"), {"Host": host or parts.netloc}
+        connection.request(method, target, headers=headers)
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
         return answer.status, text
 
-    def ask(self, name: str, **fields: object) -> tuple[int, dict]:
+    def ask(self, name, **fields):
         status, text = self.get(f"/api/{name}?{urlencode(fields)}")
         return status, json.loads(text)
 
-    def said(self) -> str:
+    def said(self):
         self.errors.seek(0)
         return self.errors.read()
 
-    def close(self) -> None:
+    def close(self):
         self.process.terminate()
         self.process.wait(30)
         self.process.stdout.close()

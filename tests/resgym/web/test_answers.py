@@ -1,7 +1,5 @@
 """A question of a link is read within its limits, and replayed exactly."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -29,17 +27,13 @@ def answer(name="game", **fields):
         ({}, "start must"),
         ({"start": "x" * 10**6}, "start must"),
         ({"start": "E8", "seat": "judge"}, "seat must"),
-        ({"start": "E8", "opponent": "os:system"}, "opponent must"),
         ({"start": "E8", "opponent": "taught(path=1)"}, "opponent must"),
         ({"start": "x^9999999999999999999999+y"}, "2^59"),
-        ({"start": "E8", "opponent": "safe(slack=1)"}, "opponent must"),
         ({"start": "E8", "opponent": "../secret.zip"}, "opponent must"),
         ({"start": "E8", "host": "./best"}, "host must"),
         ({"start": "E8", "seed": "1e9"}, "seed must"),
         ({"start": "E8", "seed": "9" * 11}, "seed must"),
-        ({"start": "E8", "moves": "10.0"}, "moves must"),
         ({"start": "E8", "moves": "00.0"}, "moves must"),
-        ({"start": "E8", "moves": "01.0;"}, "moves must"),
         ({"start": "E8", "moves": ",".join(["01.0"] * (MAX_MOVES + 1))}, "moves must"),
         ({"start": "E8", "named": "0"}, "named must"),
         ({"start": "E8", "form": "exe"}, "form must"),

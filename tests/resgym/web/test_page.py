@@ -1,7 +1,5 @@
 """The page in a browser. Needs playwright and a Chromium that is installed beside it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -49,7 +47,7 @@ def page(browser, served, request):
     assert [text for text in said if not str(text).startswith("Failed to load resource")] == []
 
 
-def take(page, selector: str) -> None:
+def take(page, selector):
     """Press Enter on an element that the Tab key reaches; its focus must be visible."""
     for _ in range(80):
         page.keyboard.press("Tab")
@@ -61,7 +59,7 @@ def take(page, selector: str) -> None:
     raise AssertionError(f"the Tab key does not reach {selector}")
 
 
-def play_by_hints(page) -> int:
+def play_by_hints(page):
     """Take the hinted set until the game is over; return the number of moves."""
     for number in range(20):
         page.keyboard.press("h")

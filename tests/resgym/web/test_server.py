@@ -1,7 +1,5 @@
 """The server as a process: its routes, and what it answers to hostile requests."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -15,17 +13,9 @@ from resgym.web.models import list_models
 from tests.resgym.commands import run
 
 
-def test_help_teaches_and_bad_input_is_one_line(capsys, tmp_path):
+def test_help_teaches(capsys):
     code, out, _ = run(capsys, "serve", "--help")
     assert (code, "resgym serve --port 8080" in out) == (0, True)
-    for option, value in [
-        ("--port", "70000"),
-        ("--models", str(tmp_path / "none")),
-        ("--host", ""),
-        ("--workers", "0"),
-    ]:
-        code, _, error = run(capsys, "serve", option, value)
-        assert (code, error.count("\n"), option in error) == (2, 1, True)
 
 
 def test_a_game_a_hint_and_a_tree(served):
@@ -38,7 +28,7 @@ def test_a_game_a_hint_and_a_tree(served):
 
 
 def test_many_play_at_once(served, capsys):
-    def play(seed: int) -> int:
+    def play(seed):
         return served.ask("game", start="E8", seat="host", named="01", seed=seed)[0]
 
     with ThreadPoolExecutor(20) as clients:

@@ -1,7 +1,5 @@
 """Processes that answer: what is too long is stopped, and nothing piles up."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
@@ -23,7 +21,7 @@ async def first(workers):
             return await workers.ask(os.getpid)
 
 
-async def gone(process: int) -> None:
+async def gone(process):
     for _ in range(600):
         try:
             os.kill(process, 0)
@@ -33,7 +31,7 @@ async def gone(process: int) -> None:
     raise AssertionError(f"process {process} goes on")
 
 
-async def refused(question) -> tuple[int, str]:
+async def refused(question):
     with pytest.raises(RefusedError) as caught:
         await question
     return caught.value.status, caught.value.text
@@ -76,7 +74,7 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
     asyncio.run(scenario())
 
 
-def say_and_wait(path: str) -> None:
+def say_and_wait(path):
     with open(path, "w") as file:
         file.write(str(os.getpid()))
     time.sleep(60)

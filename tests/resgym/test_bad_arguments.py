@@ -1,0 +1,106 @@
+"""Arguments that a function cannot take: one line that names the argument and what is allowed."""
+
+from functools import partial
+
+import pytest
+
+import resgym
+from resgym import make_agent, make_host, solve
+from resgym.benchmark import evaluate, load
+from resgym.players import resolve_player
+from resgym.players.registry import register_host
+from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.render.positions import picture_of
+from tests.resgym.trees.test_surface import grown
+
+rho = partial(resgym.rho, host="random", agent="random", games=5)
+cross_play = partial(resgym.cross_play, agents=["random"], games=5)
+tree, small = partial(resgym.resolution_tree, "E8"), partial(solve, [(3, 1), (0, 2)])
+game = solve("E8", agent="choose_first").tree
+
+CASES = [
+    (lambda: rho(max_moves=0), "^max_moves must be at least 1, got 0$"),
+    (lambda: rho(seed=-1), "^seed must be at least 0, got -1$"),
+    (lambda: rho(points=[(1, 2)]), r"^points\[0\] must have 3 coordinates"),
+    (lambda: rho(agent=3), "^agent must be a name"),
+    (lambda: rho(agent=make_host("random")), "^agent must play the agent"),
+    (lambda: cross_play([]), "hosts must"),
+    (lambda: cross_play(["nobody"]), "got 'nobody'"),
+    (lambda: solve("E8", "width"), "objective must be .*, got 'width'"),
+    (lambda: solve("E8", "nodes", max_depth=3), "max_depth is for objective 'depth'"),
+    (lambda: solve("E8", time_limit=-1), "time_limit must be at least 0 seconds, got -1"),
+    (lambda: solve("E8", max_positions=0), "max_positions must be at least 1, got 0"),
+    (lambda: solve("E8", agent="random", host="random"), "must not both be given"),
+    (lambda: solve("E8", host="random_pair"), "host must be deterministic"),
+    (lambda: solve("E8", agent="random"), "agent must be deterministic"),
+    (lambda: solve("E6", "leaves", agent="choose_first"), "^objective must be "),
+    (lambda: small(rule="polyhedra", host="all_coord"), "agent and host are for rule 'basic', got"),
+    (lambda: small("leaves", rule="thom"), "objective must be 'depth' or 'nodes' with rule"),
+    (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
+    (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers \(dimension\), got 1"),
+    (lambda: tree(max_depth=-1), "max_depth must be at least 0, got -1"),
+    (lambda: tree(max_nodes=0), "max_nodes must be at least 1, got 0"),
+    (lambda: tree(host="nobody"), "'nobody'"),
+    (lambda: tree(seed=-1), "seed must be between 0"),
+    (lambda: tree().compare("nobody"), "'nobody'"),
+    (lambda: tree(max_depth=2).log_canonical_threshold(), "^tree must be resolved"),
+    (game.fan, "^tree must follow all answers"),
+    (game.log_canonical_threshold, "^tree must follow all answers"),
+    *(
+        (partial(getattr(game, form), max_charts=0), "max_charts must be at least 1, got 0")
+        for form in ("to_svg", "to_html", "to_text", "to_latex", "to_growing_svg")
+    ),
+    (lambda: grown("x^2+y^3").surface_graph(), "^tree must have 3 variables, got 2$"),
+    (lambda: grown("x^2*y+z^3").surface_graph(), "^singularity must be isolated: along y 1 part"),
+    (lambda: picture_of([], (), 0), "^points must have 2 or 3 axes to be drawn, got 0$"),
+    (lambda: picture_of([(1, 0, 0, 0)], (), 0), "^points must have 2 or 3 axes .*, got 4$"),
+    (lambda: make_agent("optimal", objective="size"), "objective must be .*got 'size'"),
+    (lambda: make_agent("optimal", budget=0), "budget must be .*got 0"),
+    (lambda: make_host("optimal", objective="size"), "objective must be .*got 'size'"),
+    (lambda: make_host("optimal", fallback="nobody"), r"\(host\) must be .*got 'nobody'"),
+    (lambda: make_host("safe", slack=-1), "slack must be .*got -1"),
+    (lambda: make_host("safe", lookahead=0), "lookahead must be .*got 0"),
+    (lambda: make_host("zeilinger"), r"'zeilinger' \(did you mean 'zeillinger'"),
+    (lambda: make_host(3), r"host must be a name, got 3 \(int\)"),
+    (lambda: make_host("random", depth=3), "unexpected keyword argument .depth."),
+    (lambda: make_host("optimal(speed=1)"), "'speed'"),
+    *(
+        (partial(make_host, text), r"host must be a name or written like 'safe\(slack=1")
+        for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x")
+    ),
+    (lambda: resolve_player("optimum(budget=1)", "host"), "did you mean 'optimal'"),
+    (lambda: register_host("random"), "'random' is already taken by another host"),
+    (lambda: resolve_player(make_host("random"), "agent"), "must play the agent"),
+    (lambda: resolve_player(3, "host"), "opponent must be a name, a Player, a fun"),
+    (lambda: resolve_player("zeillingr", "host"), r"opponent \(host\) must be one"),
+    (lambda: resolve_player("random", "both"), "role must be 'host' or 'agent'"),
+    (lambda: singularity_names("unimodal"), "kind must be one of "),
+    (lambda: singularity_names([]), "kind must be one of "),
+    (lambda: singularity(8), "name must be text"),
+    (lambda: singularity("E15"), "^name must be .*got 'E15'"),
+    (lambda: singularity("D3"), "^name must be .*got 'D3'"),
+    (lambda: singularity("A1.5"), "^name must be .*got 'A1.5'"),
+    (lambda: singularity(""), "^name must be .*got ''"),
+    (lambda: singularity("A999999999999999999"), "^name must be .*n < 2.59"),
+    (lambda: singularity("T2,3,5"), "^name must be .*1/p"),
+    (lambda: singularity("T3,4"), "^name must be .*T_p,q,r"),
+    (lambda: random_family("random(points=1)"), "points must be between 2 and 1024, got 1"),
+    (lambda: random_family("random(foo=3)"), "takes points=<number>, max=.*, got 'foo=3'"),
+    (lambda: random_family("random(points=20,max=1,dim=2)"), "no unfinished position"),
+    (lambda: random_family("bp(2)"), "number of exponents of bp must be between 2 and 10, got 1"),
+    (lambda: random_family("cyclic(5)"), "family must be"),
+    (lambda: random_family("bp(dim=3)"), "family must be"),
+    (lambda: evaluate("random", "worst-5"), "player: got RandomHost, which draws random numbers"),
+    (lambda: evaluate("taught", "worst"), "task must be one of .*, got 'worst'"),
+    (lambda: evaluate("zeilinger", "worst-5"), "did you mean 'zeillinger'"),
+    (lambda: load("worst"), "part must be one of .*, got 'worst'"),
+    (lambda: load("worst-5", "all"), "split must be one of .*, got 'all'"),
+    (lambda: load("worst-5", "train"), "folder: got none; .* --config worst-5 --out"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CASES, ids=[message for _, message in CASES])
+def test_one_line_names_the_argument(call, message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)

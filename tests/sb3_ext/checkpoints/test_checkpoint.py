@@ -6,11 +6,9 @@ import math
 import os
 import pickle
 import random
-import subprocess
-import sys
-import textwrap
-import warnings
 from contextlib import suppress
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -25,11 +23,11 @@ from sb3_ext.runs.checkpoint import (
     list_checkpoints,
     load_checkpoint,
     prune_checkpoints,
-    read_checkpoint,
     save_checkpoint,
 )
 from sb3_ext.runs.files import CheckpointWarning
 from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
+from tests.sb3_ext.runs.killed import die_at_call, fork
 
 PLAIN = {
     "count": 3,
@@ -200,14 +198,6 @@ def test_damaged_newest_falls_back_and_says_so(saved):
         load_checkpoint(saved.parent)
 
 
-def test_the_highest_number_leads(saved):
-    run = saved.parent
-    later = save_checkpoint(run / checkpoint_name(300), make_state())
-    save_checkpoint(run / "best", make_state())
-    assert list_checkpoints(run) == [later, saved]
-    assert read_checkpoint(run)[0] == later
-
-
 def test_prune(tmp_path):
     paths = [save_checkpoint(tmp_path / checkpoint_name(n), {"n": n}) for n in range(8, 13)]
     best = save_checkpoint(tmp_path / "best", {})
@@ -243,18 +233,15 @@ def fail_operation(patch, fail_at):
 def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
     """At every synchronisation and rename of writing a new one and of replacing one."""
     number = 100 if replace else 200
-    fail_at = 1
-    while True:
+    for fail_at in count(1):
         run = tmp_path / str(fail_at)
         save_checkpoint(run / checkpoint_name(100), make_state())
         with pytest.MonkeyPatch.context() as patch:
             counter = fail_operation(patch, fail_at)
-            failed = False
-            try:
+            with suppress(OSError):
                 save_checkpoint(run / checkpoint_name(number), make_state(1.0))
-            except OSError:
-                failed = True
-        assert failed == (counter[0] >= fail_at)
+                assert counter[0] < fail_at
+        failed = counter[0] >= fail_at
         state = load_checkpoint(run)
         assert equal(state, make_state(1.0)) or (failed and equal(state, make_state()))
         assert not list(run.glob("*.tmp"))
@@ -264,57 +251,36 @@ def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
         assert equal(load_checkpoint(run), make_state(2.0))
         if not failed:
             break
-        fail_at += 1
     assert fail_at > 8
 
 
-CHILD = """
-    import os
-    import sys
-    from pathlib import Path
-    import torch
-    from sb3_ext.runs.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
-    from tests.sb3_ext.runs.killed import die_at_call
-
-    run = Path(sys.argv[1])
-    die_at_call(int(sys.argv[2]), os, "fsync", "replace", "unlink", "rmdir")
+def write_some(run, kill_at):
+    """Four checkpoints, unless killed; a file beside them has the number of the last."""
+    die_at_call(kill_at, os, "fsync", "replace", "unlink", "rmdir")
     for number in (1, 2, 2, 3):
-        save_checkpoint(run / checkpoint_name(number), {"a": torch.full((9,), number), "n": number})
-        print(number, flush=True)
+        state = {"a": torch.full((9,), number), "n": number}
+        save_checkpoint(run / checkpoint_name(number), state)
+        run.with_suffix(".done").write_text(str(number))
         prune_checkpoints(run, 2)
-"""
+    return 0
 
 
-def check_killed_writer(folder, kill_at):
-    """Kills a writer at its k-th operation; whether it got that far."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(kill_at)],
-        capture_output=True,
-        text=True,
-    )
-    written = [int(line) for line in done.stdout.split()]
-    assert done.returncode in (0, -9), done.stderr
-    if written:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # nothing that a reader sees may be damaged
-            state = load_checkpoint(folder)
-        assert state["n"] >= written[-1]
-        assert torch.equal(state["a"], torch.full((9,), state["n"]))
-        for path in list_checkpoints(folder):
-            load_checkpoint(path)
-    save_checkpoint(folder / checkpoint_name(9), {"n": 9})
-    prune_checkpoints(folder, 1)
-    assert sorted(p.name for p in folder.iterdir()) == [checkpoint_name(9)]
-    return done.returncode == -9
-
-
-def test_killed_while_writing(tmp_path):
-    assert check_killed_writer(tmp_path, 16)
-
-
-@pytest.mark.long
-def test_killed_at_every_operation(tmp_path):
-    kill_at = 1
-    while check_killed_writer(tmp_path / str(kill_at), kill_at):
-        kill_at += 1
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("error::sb3_ext.runs.files.CheckpointWarning")  # of any damage
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.long)])
+def test_killed_while_writing(every, tmp_path):
+    for kill_at in count(2, every):
+        run = tmp_path / str(kill_at)
+        killed = fork(partial(write_some, run, kill_at))
+        if (done := run.with_suffix(".done")).exists():
+            state = load_checkpoint(run)
+            assert state["n"] >= int(done.read_text())
+            assert torch.equal(state["a"], torch.full((9,), state["n"]))
+            for path in list_checkpoints(run):
+                load_checkpoint(path)
+        save_checkpoint(run / checkpoint_name(9), {"n": 9})
+        prune_checkpoints(run, 1)
+        assert [path.name for path in run.iterdir()] == [checkpoint_name(9)]
+        if not killed:
+            break
     assert kill_at > 40

@@ -20,16 +20,9 @@ from tests.sb3_ext.checkpoints.helpers import equal, stock_model
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
 
 MODELS = {
-    "box": make_model,
     "legal actions in the observation": lambda: make_model(TensorVecEnv(MaskedToy(8)), n_steps=3),
-    "rollouts of four steps": lambda: make_model(train_freq=4, gradient_steps=3, buffer_size=200),
     "replay ratio, target by transitions": lambda: make_model(
         replay_ratio=1.3, target_update_unit="transitions", target_update_interval=50, tau=0.3
-    ),
-    "schedules": lambda: make_model(
-        learning_rate=Exponential(1e-2, 1e-4, 0.9),
-        exploration_rate=Linear(1.0, 0.05, steps=40),
-        dueling=True,
     ),
     "schedules of transitions": lambda: make_model(
         learning_rate=Cosine(1e-2, 1e-4, steps=700, unit="transitions"),
@@ -149,7 +142,6 @@ def test_another_model_is_refused_with_file_and_field(other, message, tmp_path):
         (lambda state: state["training"].pop("_n_updates"), "training: "),
         (lambda state: state["training"]["random"].pop("explore"), "training: "),
         (lambda state: state["optimizer"]["param_groups"].pop(), "optimizer: .* number of param"),
-        (lambda state: state["buffer"].update(pos=-1), "buffer: "),
         (lambda state: state["buffer"]["fields"].pop("rewards"), "buffer: "),
         (lambda state: state["environment"].pop("venv"), "environment: "),
     ],
@@ -169,20 +161,6 @@ def test_other_buffers_are_refused(tmp_path):
     with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot be saved"):
         save_run(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_spoiled_model_is_not_saved(tmp_path):
-    model = make_model()
-    model.learn(320)
-    good = save_run(model, tmp_path)
-    with torch.no_grad():
-        model.q_net.q_net[1].bias[0] = torch.inf
-    with pytest.raises(FloatingPointError, match=r"policy/q_net\.q_net\.1\.bias: is NaN or inf"):
-        save_run(model, tmp_path)
-    model.train(1)
-    with pytest.raises(FloatingPointError, match=r"train/loss .* NaN or infinite"):
-        save_run(model, tmp_path)
-    assert resume(make_model(), tmp_path) == good
 
 
 def test_init_from_takes_weights_only(tmp_path):

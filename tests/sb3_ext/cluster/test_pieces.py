@@ -67,11 +67,6 @@ def doubled(array):
     return array
 
 
-def test_no_actors_are_map():
-    with spreading(0) as spread:
-        assert spread is map
-
-
 @pytest.mark.usefixtures("cluster")
 def test_results_come_in_the_order_of_the_pieces(tmp_path):
     asked = []

@@ -11,7 +11,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
@@ -89,19 +88,6 @@ def test_b23_collecting_and_updating_leave_the_global_generators_alone():
     model.predict(np.zeros((3, 9), np.float32))
     assert torch.equal(torch_before, torch.get_rng_state())
     np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
-
-
-def test_one_learn_equals_two():
-    """Schedules go on; SB3's, of the progress, jump back."""
-    rates = Exponential(1e-2, 1e-4, 0.9)
-    once, twice = (make_model(exploration_rate=0.2, learning_rate=rates) for _ in "ab")
-    once.learn(400)
-    twice.learn(200)
-    twice.predict(np.zeros((50, 9), np.float32))  # which draws numbers of its own
-    twice.learn(200, reset_num_timesteps=False)
-    assert same(weights(once), weights(twice))
-    last = twice.policy.optimizer.param_groups[0]["lr"]
-    assert last == pytest.approx(rates(once.num_updates - 1))
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -189,21 +175,3 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path):
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
-
-
-def test_exploration_is_per_row_while_collecting():
-    """SB3 throws one coin for all rows: then all or none of the 64 explore."""
-    env = TensorVecEnv(ToyVectorEnv(64))
-    model = make_model(env, mask_source="none", exploration_rate=0.4, learning_starts=0)
-    model.learn(64)
-    greedy_action = torch.zeros(64, 4)
-    greedy_action[:, 2] = 1.0
-    model.q_net.forward = lambda _: greedy_action
-    shares, source = [], torch.Generator().manual_seed(1)
-    for _ in range(300):
-        actions = model.explorer()(model._last_obs, None, source)
-        # Greedy rows take action 2, and so does a quarter of the exploring ones.
-        shares.append((actions == 2).float().mean().item())
-    deviation = math.sqrt(0.7 * 0.3 / 64)
-    assert all(abs(share - 0.7) < 5 * deviation for share in shares)
-    assert np.mean(shares) == pytest.approx(0.7, abs=5 * deviation / math.sqrt(300))

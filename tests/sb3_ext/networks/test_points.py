@@ -14,10 +14,7 @@ from sb3_ext.networks.extractors import (
     PointPairsExtractor,
     PointSetExtractor,
 )
-from sb3_ext.networks.rows import (
-    axis_sums,
-    quotient_features,
-)
+from sb3_ext.networks.rows import axis_sums, quotient_features
 
 
 def box(size=6, dimension=3):
@@ -226,7 +223,6 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
         (PointSetExtractor, FLAT, {}, "point_set .* Box"),
         (PointSetExtractor, NONE, {}, "'points'"),
         (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
-        (PointSetExtractor, box(), {"point_net": (8, "b")}, r"point_net: net_arch\[1\] 'b'"),
         (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
         *((OrderedPointsExtractor, box(), {"rows": rows}, "rows must") for rows in (0, 1.5)),
     ],

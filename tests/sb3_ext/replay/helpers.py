@@ -1,8 +1,5 @@
 """Random play into replay buffers, and comparisons of what they give, bit for bit."""
 
-import copy
-import pickle
-
 import numpy as np
 import torch
 from gymnasium import spaces
@@ -81,13 +78,3 @@ def filled(steps=7, **kwargs):
     buffer = make(**kwargs)
     add_steps((buffer,), steps, np.random.default_rng(3), ends=0.5)
     return buffer
-
-
-def restored(original, way, other):
-    """The same buffer again by a way of saving; a state is loaded into the other one."""
-    if way == "pickle":
-        return pickle.loads(pickle.dumps(original))
-    if way == "deepcopy":
-        return copy.deepcopy(original)
-    other.load_state_dict(copy.deepcopy(original.state_dict()))
-    return other

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.replay.helpers import PAIR, add_steps, assert_same, make, play, restored, stacked
+from tests.sb3_ext.replay.helpers import PAIR, add_steps, assert_same, make, play, stacked
 
 NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
 
@@ -119,26 +119,6 @@ def test_many_steps_at_once_are_so_many_single_ones(before, steps):
         assert_same(drawn, buffers[1].sample(16))
         for buffer in buffers:
             buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
-
-
-@pytest.mark.parametrize(("way", "steps"), [("state_dict", 0), ("pickle", 3), ("deepcopy", 7)])
-def test_a_restored_buffer_goes_on_the_same(way, steps):
-    arguments = {"rows": 30, "beta": "lin_0.2_1.0_9", "seed": 11}
-    buffer, other = (make(PrioritizedReplayBuffer, **arguments) for _ in "ab")
-    rng = np.random.default_rng(steps)
-    add_steps((other,), 4, rng)
-    add_steps((buffer,), steps, rng)
-    if steps:
-        buffer.update_priorities(buffer.sample(8).indices, torch.linspace(-3, 9, 8))
-    again = restored(buffer, way, other)
-    assert again.num_transitions == buffer.num_transitions
-    for _ in range(3):
-        add_steps((buffer, again), 1, rng)
-        drawn = buffer.sample(8)
-        assert_same(drawn, again.sample(8))
-        for each in (buffer, again):
-            each.update_priorities(drawn.indices, drawn.rewards[:, 0])
-        assert torch.equal(buffer.priorities, again.priorities)
 
 
 @pytest.mark.parametrize(

@@ -105,14 +105,9 @@ def test_a_signal_ends_it_after_a_checkpoint(count, number):
 
 def test_a_checkpoint_is_written_when_asked_for(count):
     for number, before in ((4, "04"), (2, "02")):  # else 3
-        count(
-            "--set",
-            "updates=5",
-            "--out",
-            str(count.out / str(number)),
-            signals={number: signal.SIGUSR1},
-        )
-        names = list_checkpoints(count.out / str(number) / "checkpoints")
+        out, signals = count.out / str(number), {number: signal.SIGUSR1}
+        count("--set", "updates=5", "--out", str(out), signals=signals)
+        names = list_checkpoints(out / "checkpoints")
         assert [path.name[-2:] for path in names] == ["05", before]
 
 

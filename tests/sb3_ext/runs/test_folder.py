@@ -1,6 +1,5 @@
 """The folder of a run: one process at a time, nothing left behind, lines that are whole."""
 
-import builtins
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -89,17 +88,6 @@ def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", full)
     with pytest.warns(CheckpointWarning, match="no line was written: .*No space left"):
         RunFolder(tmp_path).append("log.jsonl", {"step": 2})
-
-
-def test_lines_of_later_steps_are_dropped(tmp_path):
-    folder = RunFolder(tmp_path)
-    for step in (1, 2, 3):
-        folder.append("log.jsonl", {"step": step})
-    with builtins.open(tmp_path / "log.jsonl", "a") as file:
-        file.write('{"step": 1')  # cut off by a crash
-    folder.keep_lines_until("log.jsonl", 2)
-    assert (tmp_path / "log.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
-    folder.keep_lines_until("none.jsonl", 2)
 
 
 def test_several_writers_of_one_file_do_not_meet(tmp_path):

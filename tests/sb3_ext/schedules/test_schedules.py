@@ -90,10 +90,6 @@ def test_values_stay_within_the_bounds_and_copies_give_the_same(schedule, count)
         ),
         ({"schedule": "linear", "init": 1, "final": 0, "steps": 1.0e5}, Linear(1, 0, 100000)),
         (
-            {"schedule": "chained", "pieces": [[5, "exp_1_0_0.5"]], "unit": "transitions"},
-            Chained([(5, Exponential(1, 0, 0.5, unit="transitions"))]),
-        ),
-        (
             {"schedule": "chained", "pieces": [[5, 0.1], [None, "inv_1_2"]]},
             Chained([(5, Constant(0.1)), (None, Inverse(1, 2))]),
         ),

@@ -53,16 +53,6 @@ def test_checkpoint_plays_the_same(seat, network, tmp_path):
     assert not policy.training
 
 
-def test_opponent_of_an_environment_and_of_rho(tmp_path):
-    """Through the entry point, as any path that a user writes."""
-    path = str(save_run(make_model("agent"), tmp_path))
-    env = make_env("host", opponent=path)
-    env.reset_tensors()
-    env.step_tensors(torch.zeros(4, dtype=torch.int64))
-    assert rho("random", path, games=20, **SIZES).games == 20
-    assert resolve_player(path, "agent").role == "agent"
-
-
 def test_two_players_in_one_checkpoint(tmp_path):
     models = {seat: make_model(seat) for seat in ("host", "agent")}
     state = {**model_state(models["host"], "host."), **model_state(models["agent"], "agent.")}

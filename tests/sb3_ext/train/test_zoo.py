@@ -1,21 +1,17 @@
 """rl_zoo3's commands with this project's algorithms, environments and files."""
 
 import argparse
-import inspect
 import sys
-from hashlib import sha256
 
 import numpy as np
 import pytest
 import rl_zoo3.train
 import yaml
-from rl_zoo3.exp_manager import ExperimentManager
 from stable_baselines3 import DQN
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.train.flags import make_parser
-from sb3_ext.train.manager import Manager
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from tests.sb3_ext.ddqn.helpers import same
@@ -124,17 +120,6 @@ def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
     }
 
 
-OVERRIDDEN = "1bc2503832f1"
-"""Of the source of rl_zoo3's methods that `Manager` overrides: a new version shows here."""
-
-
-def test_the_overridden_methods_of_rl_zoo3_are_those_that_are_known():
-    names = sorted(vars(Manager).keys() & vars(ExperimentManager).keys())
-    methods = [getattr(ExperimentManager, each) for each in names]
-    sources = [inspect.getsource(each) for each in methods if callable(each)]
-    assert sha256("".join(sources).encode()).hexdigest()[:12] == OVERRIDDEN
-
-
 def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
     config = tmp_path / "dqn.yml"
     config.write_text("default: {policy: MlpPolicy, n_timesteps: 100, learning_starts: 50}\n")
@@ -175,13 +160,9 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["n_envs:0"], "n_envs must be at least 1, got 0"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
-        (["gamma:!!int foo"], "-params gamma: '!!int foo' is not a YAML value"),
-        (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
         (["buffer_size:60000000000"], "buffer_size: 60000000000 transitions"),
-        (["env_kwargs:{dimension: 1000}"], "dimension"),
         (["callback:nobody"], "callback[0].nobody: unknown callback 'nobody'"),
         (["callback:{stop_conditions: {bogus: 3}}"], "callback[0].stop_conditions: unknown key"),
-        (["callback:{os.nope: 3}"], "'os' has no attribute 'nope'"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
         (["policy_kwargs:{extractor: Foo}"], "FlattenExtractor; for one of your own add --import"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),

@@ -138,25 +138,12 @@ def test_roles_are_updated_in_their_windows_and_a_step_may_stay_empty(windows, h
     assert seen == list(zip(host, agent, strict=True))
 
 
-TURNS = "training.updates={{period: 6, agent: [0, 3], host: [3, 6], fresh: {}}}"
-
-
-def test_who_is_not_in_turn_waits_and_then_meets_the_one_that_has_learnt():
-    players = trainer(TURNS.format("false"))
-    host = weights(players.roles["host"])
-    players.train(3)
-    assert not players.roles["host"].has_experience
-    assert same(host, weights(players.roles["host"]))
-    agent = weights(players.roles["agent"])
-    players.train(2)
-    assert players.roles["host"].has_experience
-    assert same(agent, weights(players.roles["agent"]))
-    assert not same(host, weights(players.roles["host"]))
+TURNS = "training.updates={period: 6, agent: [0, 3], host: [3, 6], fresh: true}"
 
 
 def test_a_fresh_role_begins_its_windows_as_a_new_one():
     rate = "roles.agent.learning_rate={schedule: linear, init: 0.01, final: 0.0, steps: 4}"
-    players = trainer(TURNS.format("true"), rate)
+    players = trainer(TURNS, rate)
     agent, host = players.roles["agent"], players.roles["host"]
     first = weights(agent)
     players.train(6)  # a window of each
@@ -166,7 +153,7 @@ def test_a_fresh_role_begins_its_windows_as_a_new_one():
     assert agent.transitions == 8 * 3  # its first rollouts alone, against the host of now
     assert not agent.policy.optimizer.state_dict()["state"]
     assert not same(first, weights(agent))
-    again = trainer(TURNS.format("true"), rate)
+    again = trainer(TURNS, rate)
     again.train(6)
     again.begin_windows(["host", "agent"])
     assert same(weights(agent), weights(again.roles["agent"]))
@@ -192,9 +179,8 @@ def test_rollouts_are_fresh_games_or_go_on(reset):
     ended = env.games.half_moves[going_on] == 0
     assert torch.equal(started, torch.ones_like(started) if reset == "true" else ended)
     assert started.all() == (reset == "true")
-    assert (
-        not players.roles["host"].model.replay_buffer.state_dict()["fields"]["terminated"][:2].all()
-    )
+    fields = players.roles["host"].model.replay_buffer.state_dict()["fields"]
+    assert not fields["terminated"][:2].all()
 
 
 def test_b26_the_first_update_finds_experience_whatever_the_sizes():

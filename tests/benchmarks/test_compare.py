@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from unittest.mock import Mock
 
 import pytest
 
@@ -23,35 +22,15 @@ def test_the_interval_misses_as_often_as_it_says():
     assert (twelve.low, twelve.high) == (0.0, 11.0)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "allowed", "verdict"),
-    [
-        ([0.90, 0.95, 0.97], 0.0, "slower"),
-        ([0.90, 0.95, 0.97], 0.05, "slower, within what is allowed"),
-        ([0.90, 0.95, 1.01], 0.0, "no difference shown"),
-        ([1.02, 1.30, 1.01], 0.0, "faster"),
-    ],
-)
-def test_a_difference_is_said_only_where_the_interval_shows_it(pairs, allowed, verdict):
-    assert compare.Ratio(2 * pairs).verdict(allowed) == verdict
-
-
-def fake(monkeypatch, this, base):
-    """Rates by name and turn in place of processes; returns the folders that were asked."""
+def test_trees_take_turns_and_the_code_is_that_of_a_loss(monkeypatch, capsys):
     asked = []
 
     def rate(folder, name, seconds):
         asked.append((folder, name))
-        number = sum(each == (folder, name) for each in asked)
-        return (this if folder == ROOT else base)(name, number)
+        slow, quick = 80.0, 100.0 + asked.count((folder, name))
+        return 100.0 if folder != ROOT else slow if name == "games3" else quick
 
     monkeypatch.setattr(compare, "rate", rate)
-    return asked
-
-
-def test_trees_take_turns_and_the_code_is_that_of_a_loss(monkeypatch, capsys):
-    this = lambda name, k: 80.0 if name == "games3" else 100.0 + k  # noqa: E731
-    asked = fake(monkeypatch, this, lambda *_: 100.0)
     arguments = [str(ROOT.parent / "base"), "--only", "games3", "proofs", "--pairs", "6"]
     monkeypatch.setattr(compare.Path, "is_dir", lambda path: True)
     assert compare.main(arguments) == 1
@@ -61,20 +40,13 @@ def test_trees_take_turns_and_the_code_is_that_of_a_loss(monkeypatch, capsys):
     assert " 0.800  (0.800 to 0.800, missed in 3.1 %)  slower; base 100" in loss
     assert re.match("proofs       1.045  [(]1.020 to 1.070.*  faster; ", gain)
     assert compare.main([*arguments, "--allowed", "0.25"]) == 0
+    assert "slower, within what is allowed" in capsys.readouterr().out
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["single", "two_player", "proofs"])
 def test_rates_are_measured_in_a_process_of_the_tree(name):
     assert compare.rate(ROOT, name, 0.01) > 0
-
-
-def test_a_rate_that_a_tree_has_not_is_named(monkeypatch, capsys):
-    none = Mock(side_effect=compare.NotMeasured("ModuleNotFoundError: No module named 'resgym'"))
-    fake(monkeypatch, lambda *_: 1.0, none)
-    monkeypatch.setattr(compare.Path, "is_dir", lambda path: True)
-    assert compare.main(["base", "--only", "single"]) == 0
-    assert "single      not measured: ModuleNotFoundError" in capsys.readouterr().out
 
 
 def test_a_commit_is_laid_out_and_taken_away(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.seeds import interval, iqm, table
+from benchmarks.seeds import iqm, table
 from resgym.scoreboard import shipped_rows, write_rows
 
 
@@ -12,15 +12,6 @@ def test_the_middle_half_counts():
     assert iqm([9, 1, 2, 3]) == 2.5  # 1 and 9 are left out
     assert iqm([1, 2, 6]) == pytest.approx((0.25 * 1 + 2 + 0.25 * 6) / 1.5)
     assert iqm([7]) == 7
-
-
-def test_the_bootstrap_keeps_tasks_apart():
-    # All seeds of a task agree, so draws within tasks are the same; across tasks they would vary.
-    assert interval({"a": [0.2] * 5, "b": [0.8] * 5}) == pytest.approx((0.5, 0.5, 0.5))
-    middle, low, high = interval({"a": [0.1, 0.2, 0.3, 0.4, 0.5]})
-    assert low < middle < high
-    _, *narrow = interval({"a": [0.1, 0.2, 0.3, 0.4, 0.5] * 20})
-    assert narrow[1] - narrow[0] < (high - low) / 3
 
 
 def test_the_table_is_made_of_the_rows_of_a_scoreboard(tmp_path):

@@ -60,12 +60,3 @@ def test_agents_answer_as_the_reference(name, kind, polytope):
         for game, action, axis in zip(state.point_lists(), actions.tolist(), answer, strict=True):
             axes = action_axes(dimension)[action]
             assert axis == reference.AGENTS[name](game, axes, **options), f"d={dimension}"
-
-
-def test_greedy_points_answers_the_lowest_axis_when_its_move_would_overflow():
-    # A move that would overflow leaves both points whatever the axis: a tie.
-    state = state_from_points([[(2**59, 1, 0), (0, 2**59, 1)]], GameSpec())
-    coords = torch.tensor([[False, True, True]])
-    rng = RowRandom(torch.zeros(1, dtype=torch.int64))
-    assert make_agent("greedy_points").act(state, coords, rng).tolist() == [1]
-    assert reference.greedy_points(state.point_lists()[0], (1, 2)) == 1

@@ -7,7 +7,6 @@ from itertools import combinations
 
 import pytest
 
-from resgym.render.diagram import CHOSEN
 from resgym.render.positions import HEIGHT, WIDTH, picture_of
 from resgym.render.shapes import Circle, Line, Polygon, Text, picture_to_svg, text_width
 from tests.reference.polyhedron import newton_vertices
@@ -77,16 +76,6 @@ def test_the_polyhedron_in_space_is_shaded():
     assert len({area.fill for area in areas}) == 2
     edges = {frozenset((s.start, s.end)) for s in shapes if isinstance(s, Line) and s.width == 2.0}
     assert edges == {frozenset(pair) for pair in combinations(marks[:3], 2)}
-
-
-@pytest.mark.parametrize("points", [[(2, 0), (0, 3)], [(2, 0, 0), (0, 3, 0), (0, 0, 5)]])
-def test_chosen_axes_are_thick_and_coloured(points):
-    for chosen in ((), (0, 1), tuple(range(len(points[0])))):
-        shapes = picture_of(points, chosen, 0).shapes
-        thick = [s for s in shapes if isinstance(s, Line) and s.colour == CHOSEN]
-        bold = [s.text for s in shapes if isinstance(s, Text) and s.bold]
-        assert len(thick) == len(chosen)
-        assert bold == [*("xyz"[axis] for axis in chosen), "start"]
 
 
 def test_svg_is_well_formed_and_escaped():

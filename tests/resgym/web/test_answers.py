@@ -110,12 +110,6 @@ def test_a_tree_shows_every_chart_over_the_start():
         assert answer("tree", start="A2", form=form).startswith("<svg")
 
 
-def test_hints():
-    assert "at most 7 moves" in answer("hint", start="E8", seat="host")["hint"]
-    with pytest.raises(ValueError, match="the game is over"):
-        answer("hint", start="x*y+x", seat="host")
-
-
 def test_a_perfect_game_costs_nothing():
     """A person who takes the best set each time, against the optimal agent, ends E6 at par."""
     fields = {"start": "E6", "seat": "host", "opponent": "optimal"}

@@ -153,7 +153,6 @@ OTHER_SEAT = {"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": [
         ({"objective": "nodes"}, "value_weight: got 0.3; expected 0"),
         ({"algorithm": "nowhere"}, "algorithm: there is no file 'nowhere'"),
         ({"learning_rate": "fast"}, "learning_rate"),
-        ({"points": [5, 2]}, "points must be"),
         ({"exponents": [1, 2]}, "either points or exponents"),
         ({"weight": 1.0}, "'weight'; choices: agents"),
         ({"hosts": ["nobody"]}, "nobody"),

@@ -8,6 +8,8 @@ import resgym
 from resgym.benchmark.solved import joined, solve
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
+from sb3_ext.config.effects import known_class
+from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.teacher import losses, observation
@@ -137,3 +139,12 @@ def test_an_agent_has_no_such_goals():
         make("agent").learn(8, Margins({"zeillinger": 0.1}, {"updates": 5}))
     with pytest.raises(ValueError, match="targets: random"):
         Margins({"random": 0.0}, {"updates": 5})
+
+
+@pytest.mark.parametrize("file", ["robust_ddqn", "robust_finish_ddqn"])
+def test_the_shipped_files_name_both(file, files):
+    (section,) = read_mapping(find_config(f"taught/{file}")).values()
+    for each in section["callback"]:
+        ((name, arguments),) = each.items()
+        kind = known_class(name)
+        kind(**{**arguments, **({"data": files["host"]} if "data" in arguments else {})})

@@ -67,9 +67,7 @@ def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
     [
         (None, NONE),
         ("[{]", NONE),
-        ('[{"updates": 1}]', NONE),
         ('[{"updates": 1, "rho": 5}]', NONE),
-        ('{"a": 1}', NONE),
         ('[{"updates": 1, "rho": {"random": NaN}}]', "must have a finite value"),
     ],
 )

@@ -91,9 +91,9 @@ def card(sizes: Mapping[tuple[str, str], int]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.hub", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", type=Path)
+    parser = argparse.ArgumentParser(prog="benchmarks.hub", description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="write the files there")
+    parser.add_argument("--runs", type=Path, help="folder with the runs of benchmarks.solved_v1")
     given = parser.parse_args(arguments)
     sizes = {}
     for part in GAMES:

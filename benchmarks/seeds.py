@@ -11,7 +11,6 @@ interquartile mean (IQM) over tasks and seeds leaves out the lowest and the high
 from __future__ import annotations
 
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.run import Parser
 from resgym.scoreboard import read_rows
 from resgym.tables import markdown_table
 
@@ -64,4 +64,6 @@ def table(file: Path) -> list[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    print(markdown_table(table(Path(sys.argv[1]))))
+    parser = Parser(prog="benchmarks.seeds", description=__doc__.partition("\n")[0])
+    parser.add_argument("file", type=Path, help="results, as scoreboard.json")
+    print(markdown_table(table(parser.parse_args().file)))

@@ -64,6 +64,8 @@ def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     """Return one form for all positions that differ by a shift, a factor or an order of axes.
 
     Of the `orders` of axes the one with the lexicographically least sorted set of points is taken.
+    These are all orders that matter in up to six axes; with more, positions that differ by an order
+    of axes with equal values may have different forms.
 
     Args:
         points: a pruned position.

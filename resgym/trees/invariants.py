@@ -196,7 +196,7 @@ class Invariants(Table):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the reason as text where an invariant does not exist."""
         found: dict[str, Any] = {"coefficients": "generic" if self.generic else "given"}
-        for name in _SHOWN.split():
+        for name in _SHOWN:
             try:
                 value = getattr(self, name)
             except ValueError as error:
@@ -226,8 +226,8 @@ class Invariants(Table):
 
 
 _SHOWN = (
-    "log_canonical_threshold zeta poles candidates monodromy euler_number isolated milnor_number "
-    "eigenvalues spectrum jumping_numbers"
+    *("log_canonical_threshold", "zeta", "poles", "candidates", "monodromy", "euler_number"),
+    *("isolated", "milnor_number", "eigenvalues", "spectrum", "jumping_numbers"),
 )
 _NAMES = {
     "zeta": "topological zeta function at 0",

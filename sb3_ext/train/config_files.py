@@ -143,8 +143,9 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     if "replay_buffer_class" in result:
         result["replay_buffer_class"] = buffer_class(result["replay_buffer_class"])
     kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
-    for name in {"extractor", "features_extractor_class"} & kwargs.keys():
-        kwargs["features_extractor_class"] = extractor_class(kwargs.pop(name))
+    extractor = kwargs.pop("extractor", None)
+    if given := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
+        kwargs["features_extractor_class"] = extractor_class(given)
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return result

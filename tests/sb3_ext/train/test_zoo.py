@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import rl_zoo3.train
 import yaml
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
+from sb3_ext.train.config_files import with_classes
 from sb3_ext.train.flags import make_parser
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
@@ -206,3 +207,9 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path):
     more = ("-n", "32", "--init-from", str(run_folder(first, "ddqn", HOST)))
     assert train(second, "ddqn", HOST, *more) == 0
     assert same_networks(run_folder(first, "ddqn", HOST), run_folder(second, "ddqn", HOST))
+
+
+def test_of_two_names_for_an_extractor_the_class_counts():
+    both = {"features_extractor_class": "point_set", "extractor": "flatten"}
+    found = with_classes({"policy_kwargs": both}, PPO)["policy_kwargs"]
+    assert "PointSet" in str(found)

@@ -124,7 +124,10 @@ def solve(
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     # Three charts of four differ from another one by a shift or a factor alone.
-    best = cache(partial(best_set, goal=proof.search.goal, bounds=proof.search.known))
+    known = cache(proof.search.known)
+    best = cache(
+        partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
+    )
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         return [best(reduced(chart.points)) for chart in charts]

@@ -257,7 +257,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
         place = resume or given.out or job.place(given, config)
         if job.alone and not given.dry_run:
             locked.enter_context(RunFolder(place))
-        made = job(config, Run(place, reporter(not given.no_progress), given))
+        made = job(config, Run(place.absolute(), reporter(not given.no_progress), given))
         if rules is not None:
             rules.check_fields(made.metrics)
         if given.dry_run:

@@ -7,7 +7,6 @@ that reads alive points never sees them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,8 +29,8 @@ class Rule:
         unit: subtracted from the coordinate that a move changes.
     """
 
-    least_axes: ClassVar[int] = 2
-    extra_rows: ClassVar[int] = 0
+    least_axes = 2
+    extra_rows = 0
     unit: int = 0
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
@@ -62,7 +61,7 @@ class Polyhedra(Rule):
     when all coordinates of a point sum to less: then no set is permissible.
     """
 
-    least_axes: ClassVar[int] = 1
+    least_axes = 1
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
         """See `Rule`."""
@@ -91,7 +90,7 @@ class Thom(Rule):
     or the distinguished one is lost.
     """
 
-    extra_rows: ClassVar[int] = 2
+    extra_rows = 2
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
         """See `Rule`."""

@@ -32,7 +32,7 @@ def _found(name: str) -> Backend | str:
 
             return TritonBackend()
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
-        return _line(error)
+        return f"{type(error).__name__}: {error}".splitlines()[0]
     return _TORCH
 
 
@@ -80,10 +80,6 @@ def _automatic(name: str) -> Backend | str:
     """Return `_found` for the backend `auto`."""
     found = _patient() if name == "numba" else _found(name)
     return Checked(found) if name == "triton" and isinstance(found, Backend) else found
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 @cache

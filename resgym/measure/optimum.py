@@ -15,20 +15,11 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
 from resgym.measure.worst_case import STARTS_TOGETHER, walk
-from resgym.players import (
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    Player,
-    ask_player,
-)
+from resgym.players import ChooseFirstAgent, ChooseLastAgent, Player, ask_player
 from resgym.solver.players import OptimalAgent
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
 """Agents that look at the set only."""
-
-SCRIPTED = (*BY_SET, GreedyPointsAgent)
-"""Agents against which an optimum is found within a minute."""
 
 GAMES = 200_000
 """Number of partial games against an agent `BY_SET` that are compared at once; few are needed."""

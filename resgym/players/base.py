@@ -75,11 +75,6 @@ def own_attribute(player: Player, name: str) -> str | None:
     return vars(type(player)).get(name)
 
 
-def compiled_name(player: Player) -> str | None:
-    """Return the name of a player's choice in `resgym.kernels`, or None."""
-    return own_attribute(player, "compiled")
-
-
 def rows_of(player: Player, index: Tensor) -> Player:
     """Return the player for some rows of its batch, int64 or bool [N].
 

@@ -14,7 +14,7 @@ from resgym.game.rng import GAMMA, RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.game.stepping import EpisodeState
 from resgym.players.asking import ask_player, ask_players
-from resgym.players.base import Player, begin_games, compiled_name
+from resgym.players.base import Player, begin_games, own_attribute
 from resgym.players.registry import resolve_player
 
 
@@ -42,7 +42,7 @@ class Mixture:
     @property
     def compiled(self) -> str | None:
         """The name of the only player if a backend may play it itself, or None."""
-        return compiled_name(self.players[0]) if len(self.players) == 1 else None
+        return own_attribute(self.players[0], "compiled") if len(self.players) == 1 else None
 
     def seats(self, episode: Tensor) -> Tensor:
         """Who plays each row in its ``episode`` int64 [N], as places int64 [N] in ``players``."""

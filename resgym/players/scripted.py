@@ -29,9 +29,9 @@ class RandomAgent:
     """Choose any axis of the host's set, uniformly."""
 
     role: ClassVar[Role] = "agent"
-    rules: ClassVar[tuple[str, ...]] = RULES
-    compiled: ClassVar[str] = "random"
-    draws: ClassVar[bool] = True
+    rules = RULES
+    compiled = "random"
+    draws = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -43,9 +43,9 @@ class ChooseFirstAgent:
     """Choose the lowest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
-    rules: ClassVar[tuple[str, ...]] = RULES
-    compiled: ClassVar[str] = "choose_first"
-    invariant: ClassVar[str] = "scale"
+    rules = RULES
+    compiled = "choose_first"
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -57,9 +57,9 @@ class ChooseLastAgent:
     """Choose the highest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
-    rules: ClassVar[tuple[str, ...]] = RULES
-    compiled: ClassVar[str] = "choose_last"
-    invariant: ClassVar[str] = "scale"
+    rules = RULES
+    compiled = "choose_last"
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -79,8 +79,8 @@ class GreedyPointsAgent:
 
     spec: GameSpec | None = None
     role: ClassVar[Role] = "agent"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "polyhedra")
-    invariant: ClassVar[str] = "scale"
+    rules = ("basic", "polyhedra")
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -105,9 +105,9 @@ class RandomHost:
     """Choose any legal set uniformly: with the default rule one of 2^D - D - 1."""
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = RULES
-    compiled: ClassVar[str] = "random"
-    draws: ClassVar[bool] = True
+    rules = RULES
+    compiled = "random"
+    draws = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -120,9 +120,9 @@ class RandomPairHost:
     """Choose two axes, uniformly over all pairs."""
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
-    compiled: ClassVar[str] = "random_pair"
-    draws: ClassVar[bool] = True
+    rules = ("basic", "thom")
+    compiled = "random_pair"
+    draws = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -135,9 +135,9 @@ class AllCoordHost:
     """Choose all axes, the blow-up of a point; action 0 in finished games."""
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = RULES
-    compiled: ClassVar[str] = "all_coord"
-    invariant: ClassVar[str] = "scale"
+    rules = RULES
+    compiled = "all_coord"
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

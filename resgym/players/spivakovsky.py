@@ -34,8 +34,8 @@ class WeakSpivakovskyHost:
     """
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
-    invariant: ClassVar[str] = "scale"
+    rules = ("basic", "thom")
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -78,8 +78,8 @@ class SpivakovskyHost:
     """
 
     role: ClassVar[Role] = "host"
-    invariant: ClassVar[str] = "shift"  # large quotients are rounded
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
+    invariant = "shift"  # large quotients are rounded
+    rules = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

@@ -30,10 +30,10 @@ class ZeillingerHost:
     """
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
-    compiled: ClassVar[str] = "zeillinger"
-    invariant: ClassVar[str] = "scale"
-    reads_order: ClassVar[bool] = True
+    rules = ("basic", "thom")
+    compiled = "zeillinger"
+    invariant = "scale"
+    reads_order = True
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -55,9 +55,9 @@ class ZeillingerLexHost:
     """
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
-    compiled: ClassVar[str] = "zeillinger_lex"
-    invariant: ClassVar[str] = "scale"
+    rules = ("basic", "thom")
+    compiled = "zeillinger_lex"
+    invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

@@ -9,17 +9,12 @@ is the sum of v_a v_b over all a + b = r.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement, permutations, product
-from math import prod
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any
 
 from resgym.game.spec import check_integer
 
 _MOST = 5
-
-Polynomial = Counter[tuple[int, ...]]
-"""Coefficients by exponents; a coefficient may be 0."""
 
 
 def thom_points(order: int) -> list[tuple[int, ...]]:
@@ -29,27 +24,29 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
     b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
     ten axes, enough for orders up to 4.
     """
+    from sympy import ZZ, ring, symbols
+    from sympy.polys.matrices import DomainMatrix
+
     order = check_integer("order", order, 2, _MOST)
     pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
-    variables = {pair: place for place, pair in enumerate(pairs)}
+    space, *variables = ring(symbols(f"b:{len(pairs)}"), ZZ)
+    entries = dict(zip(pairs, variables, strict=True))
+    vectors = [
+        [entries.get((axis, row), space.zero) for axis in range(order)] for row in range(order)
+    ]
 
-    def entry(row: int, axis: int) -> Polynomial:
-        place = variables.get((axis, row))
-        if place is None:
-            return Counter()
-        return Counter({tuple(int(k == place) for k in range(len(pairs))): 1})
-
-    vectors = [[entry(row, axis) for axis in range(order)] for row in range(order)]
-
-    def form(row: int, i: int, j: int) -> Polynomial:
+    def form(row: int, i: int, j: int) -> Any:
         """Return the coefficient of e_i e_j in the quadratic form of a row."""
-        total: Polynomial = Counter()
-        for a in range(row):
-            for one, other in {(i, j), (j, i)}:
-                total += _product([vectors[a][one], vectors[row - 1 - a][other]])
-        return total
+        return sum(
+            (
+                vectors[a][one] * vectors[row - 1 - a][other]
+                for a in range(row)
+                for one, other in {(i, j), (j, i)}
+            ),
+            space.zero,
+        )
 
-    linear = [[vectors[row][axis] for row in range(order)] for axis in range(order)]
+    linear = [*map(list, zip(*vectors, strict=True))]
     quadratic = [
         [form(row, i, j) for row in range(order)]
         for i, j in combinations_with_replacement(range(order), 2)
@@ -57,23 +54,9 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
     ]
     found: set[tuple[int, ...]] = set()
     for size in range(2, order + 1):
-        for some, others in product(
-            combinations(linear, size), combinations(quadratic, order - size)
-        ):
-            minor: Polynomial = Counter()
-            for places in permutations(range(order)):
-                term = _product(
-                    [row[place] for row, place in zip(some + others, places, strict=True)]
-                )
-                even = sum(a > b for a, b in combinations(places, 2)) % 2 == 0
-                (minor.update if even else minor.subtract)(term)
-            found.update(point for point, coefficient in minor.items() if coefficient)
+        columns = product(combinations(linear, size), combinations(quadratic, order - size))
+        for some, others in columns:
+            matrix = DomainMatrix([*some, *others], (order, order), space.to_domain())
+            # The last coefficient is the determinant, up to its sign.
+            found.update(matrix.charpoly()[-1].itermonoms())
     return sorted(found, reverse=True)
-
-
-def _product(factors: Sequence[Polynomial]) -> Polynomial:
-    total: Polynomial = Counter()
-    for terms in product(*(factor.items() for factor in factors)):
-        powers, coefficients = zip(*terms, strict=True)
-        total[tuple(map(sum, zip(*powers, strict=True)))] += prod(coefficients)
-    return total

@@ -15,15 +15,15 @@ from torch import Tensor
 from resgym.game.actions import action_axes, coords_to_action
 from resgym.game.plain import Position, moved, prune, reduced
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role, check_integer
+from resgym.game.spec import Role, check_choice, check_integer
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.base import given_sets
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_set, prove
-from resgym.solver.search import Objective, Search, TooMuch
-from resgym.solver.solution import Limits, check_objective
+from resgym.solver.search import GOALS, Objective, Search, TooMuch
+from resgym.solver.solution import Limits
 
 DEFAULT_BUDGET = 20_000
 """About a fifth of a second for a position in three axes, compiled; enough for nearly every
@@ -67,7 +67,7 @@ class _OptimalPlayer:
     role: ClassVar[Role]
 
     def __post_init__(self) -> None:
-        check_objective(self.objective)
+        check_choice("objective", self.objective, [*GOALS])
         check_integer("budget", self.budget, 1)
         assert self._fallback.role == self.role
 
@@ -123,7 +123,7 @@ class OptimalHost(_OptimalPlayer):
 
     fallback: Any = "zeillinger"
     role: ClassVar[Role] = "host"
-    invariant: ClassVar[str] = "shift"
+    invariant = "shift"
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class OptimalAgent(_OptimalPlayer):
 
     fallback: Any = "greedy_points"
     role: ClassVar[Role] = "agent"
-    invariant: ClassVar[str] = "shift"
+    invariant = "shift"
 
 
 def _slack_left(points: Position, slack: int) -> int:

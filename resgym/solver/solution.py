@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
@@ -40,12 +40,6 @@ def grown_tree(
     rule = OrderedRule(GameSpec(position.dimension)) if rule is None else rule
     tree = grow_tree(position, choose, rule, max_nodes=max_nodes, respond=respond, title=title)
     return tree if tree.complete else None
-
-
-def check_objective(objective: object) -> None:
-    """Raise ValueError for anything but an `Objective`."""
-    if objective not in get_args(Objective):
-        raise ValueError(f"objective must be 'depth', 'nodes' or 'leaves', got {objective!r}")
 
 
 @dataclass(frozen=True)

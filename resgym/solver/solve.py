@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from resgym.game.plain import prune, reduced
-from resgym.game.spec import GameSpec, Role, RuleName, check_integer
+from resgym.game.spec import GameSpec, Role, RuleName, check_choice, check_integer
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -21,7 +21,6 @@ from resgym.solver.solution import (
     Limits,
     Progress,
     Solution,
-    check_objective,
     grown_tree,
 )
 from resgym.solver.variants import solve_variant
@@ -84,7 +83,7 @@ def solve(
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
     position = as_position(points)
-    check_objective(objective)
+    check_choice("objective", objective, [*GOALS])
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
     if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, RuleName, check_integer
@@ -21,9 +21,6 @@ from resgym.trees.programs import tree_to_form, tree_to_script
 from resgym.trees.surface import surface_graph
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
-
-if TYPE_CHECKING:
-    from resgym.game.rng import RowRandom
 
 BATCH_ROWS = 1024
 """Number of charts that the host is asked about at once."""
@@ -130,27 +127,21 @@ def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[
     plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and spec.rule == "basic" else None
     if plain is not None:
         return host, lambda charts: [plain(chart.points) for chart in charts]
-    # Here, because it needs torch.
-    from resgym.game.rng import Stream
+    # Here, because they need torch.
+    import torch
+
+    from resgym.game.rng import RowRandom, Stream
     from resgym.players.seats import Seat
 
     seat = Seat(host, "host", position, spec)
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        points = [chart.points for chart in charts]
-        return seat.host_sets(points, _random(seed, charts, Stream.HOST))
+        numbers = torch.tensor([chart.number for chart in charts])
+        depths = torch.tensor([chart.depth for chart in charts])
+        rng = RowRandom.for_episode(torch.full_like(numbers, seed), numbers)
+        return seat.host_sets([chart.points for chart in charts], rng.at(depths, Stream.HOST))
 
     return seat.name, choose
-
-
-def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
-    import torch
-
-    from resgym.game.rng import RowRandom
-
-    numbers = torch.tensor([chart.number for chart in charts], dtype=torch.int64)
-    depths = torch.tensor([chart.depth for chart in charts], dtype=torch.int64)
-    return RowRandom.for_episode(torch.full_like(numbers, seed), numbers).at(depths, stream)
 
 
 def grow_tree(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -36,12 +37,6 @@ def _leaves(tree: Any, name: str = "result") -> dict[str, np.ndarray]:
     if isinstance(tree, dict):
         return {k: v for key in tree for k, v in _leaves(tree[key], f"{name}[{key}]").items()}
     return {name: _numpy(tree)}
-
-
-def _copy(tree: Any) -> Any:
-    if isinstance(tree, dict):
-        return {key: _copy(value) for key, value in tree.items()}
-    return _numpy(tree).copy()
 
 
 def _equal(one: Any, other: Any, rows: Any = slice(None)) -> bool:
@@ -151,11 +146,11 @@ class _Run:
         observation, info = env.reset(seed=seed, options=options)
         _require(options == {}, "reset changed the caller's options")
         self._check_values(observation, info, "the first observation")
-        self.seen = [_copy(observation)]
-        held = [({"obs": observation}, _copy({"obs": observation}))]
+        self.seen = [deepcopy(observation)]
+        held = [({"obs": observation}, deepcopy({"obs": observation}))]
         ended = np.zeros(env.num_envs, bool)
         for time in range(steps):
-            last = _copy(observation)
+            last = deepcopy(observation)
             if self.mode == AutoresetMode.DISABLED and ended.any():
                 observation = self._check_partial_reset(observation, ended)
                 self._note_restarts(last, observation, ended)
@@ -164,9 +159,9 @@ class _Run:
             idle = ended & (self.mode == AutoresetMode.NEXT_STEP)
             observation, ended = result[0], self._check_step(result, last, idle, time)
             outcome = dict(zip(("reward", "terminated", "truncated"), result[1:], strict=False))
-            self.seen.append(_copy({"obs": observation, **outcome}))
+            self.seen.append(deepcopy({"obs": observation, **outcome}))
             returned = {"obs": observation, **outcome, "info": result[4]}
-            held = [*held[-7:], (returned, _copy(returned))]
+            held = [*held[-7:], (returned, deepcopy(returned))]
             for old, copy in held:
                 _require(
                     _equal(old, copy),
@@ -250,7 +245,7 @@ class _Run:
         )
 
     def _check_partial_reset(self, before: Any, ended: np.ndarray) -> Any:
-        kept = _copy(before)
+        kept = deepcopy(before)
         try:
             self.env.step(np.zeros(self.env.num_envs, dtype=np.int64))
         except Exception:  # any refusal will do, as long as it is one

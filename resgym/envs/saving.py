@@ -19,6 +19,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE
 from resgym.game.state import GameState, canonical_state
 from resgym.game.stepping import EpisodeState, StepPlan
+from resgym.game.variants import alive_rows
 
 FIELDS = tuple(name for name in EpisodeState._fields if name not in ("key", "rule"))
 """The saved fields of a state; keys follow from seeds and episodes."""
@@ -85,8 +86,8 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
     """Raise ValueError if a field holds values that no game can have: kernels trust them."""
     spec, most = plan.spec, plan.spec.max_num_points
     count, points = games.counts.clamp(1, most), games.points[:, :most]
-    alive = torch.arange(most, device=count.device) < count[:, None]
-    columns = torch.where(alive[..., None], points.clamp(0, MAX_COORDINATE), -1).permute(2, 1, 0)
+    alive = alive_rows(points, count)[..., None]
+    columns = torch.where(alive, points.clamp(0, MAX_COORDINATE), -1).permute(2, 1, 0)
     canonical = canonical_state(columns.contiguous(), count, spec)
     possible = (canonical.points == points).flatten(1).all(1) & (canonical.count == games.counts)
     # Rows in which no episode was started have no points yet.

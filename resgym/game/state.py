@@ -24,7 +24,7 @@ from resgym.game.dominance import prune_dominated
 from resgym.game.formulas import AXIS_NAMES, position_pretty
 from resgym.game.newton import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
-from resgym.game.variants import BASIC, Rule, Thom, rule_of
+from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
 from resgym.tables import Rows, Table
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -83,8 +83,7 @@ class GameState(Table):
 
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""
-        row = torch.arange(self.points.shape[1], device=self.points.device)
-        return row < self.count[:, None]
+        return alive_rows(self.points, self.count)
 
     def finished(self) -> Tensor:
         """Bool [N]: the game is over (with the default rule: one point is left)."""
@@ -146,7 +145,7 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
     if spec.polytope == "newton":
         points, count = newton_vertices(points, count)
     if spec.reposition:
-        alive = (torch.arange(points.shape[1], device=points.device) < count[:, None])[..., None]
+        alive = alive_rows(points, count)[..., None]
         lowest = torch.where(alive, points, MAX_COORDINATE).amin(1, keepdim=True)
         points = torch.where(alive, points - lowest, points)
     return GameState(points, count, rule_of(spec))

@@ -65,12 +65,12 @@ class Polyhedra(Rule):
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
         """See `Rule`."""
-        return (_alive(points, count) & (points.sum(2) < self.unit)).any(1)
+        return (alive_rows(points, count) & (points.sum(2) < self.unit)).any(1)
 
     def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
         """See `Rule`."""
         enough = (points * coords[:, None]).sum(2) >= self.unit
-        return (enough | ~_alive(points, count)).all(1)
+        return (enough | ~alive_rows(points, count)).all(1)
 
     def legal_sets(self, points: Tensor, count: Tensor) -> Tensor:
         """See `Rule`."""
@@ -112,5 +112,6 @@ def rule_of(spec: GameSpec) -> Rule:
     return Thom() if spec.rule == "thom" else BASIC
 
 
-def _alive(points: Tensor, count: Tensor) -> Tensor:
+def alive_rows(points: Tensor, count: Tensor) -> Tensor:
+    """Return bool [N, P]: which of the rows int64 [N, P, D] hold a point."""
     return torch.arange(points.shape[1], device=points.device) < count[:, None]

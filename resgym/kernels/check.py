@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partialmethod
 from typing import Any
 
 import torch
@@ -11,7 +12,6 @@ from torch import Tensor
 
 from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
-from resgym.game.state import GameState
 from resgym.game.stepping import Ask, EpisodeState, Games, ResetResult, StepPlan, StepResult
 
 GAMES, STEPS, WIDER = 40, 12, 40
@@ -40,15 +40,14 @@ class Checked(Backend):
             self._players[kind] = self._fast if problem is None else Backend()
         return self._players[kind]
 
-    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """See `Backend.step`."""
-        return self._player(plan, ask, actions.device).step(plan, games, actions, ask)
+    def _play(
+        self, operation: str, plan: StepPlan, games: Games, rows: Tensor, ask: Ask, *given: Any
+    ) -> Any:
+        player = self._player(plan, ask, rows.device)
+        return getattr(player, operation)(plan, games, rows, ask, *given)
 
-    def start(
-        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
-    ) -> ResetResult:
-        """See `Backend.start`."""
-        return self._player(plan, ask, mask.device).start(plan, games, mask, ask, given)
+    step: Any = partialmethod(_play, "step")
+    start: Any = partialmethod(_play, "start")
 
 
 def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> str | None:

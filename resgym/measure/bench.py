@@ -88,8 +88,12 @@ def bench(
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")
-    game: dict[str, Any] = {"dimension": dimension, "max_num_points": max_num_points}
-    settings = {**game, "device": device, "backend": backend}
+    settings: dict[str, Any] = {
+        "dimension": dimension,
+        "max_num_points": max_num_points,
+        "device": device,
+        "backend": backend,
+    }
     # By its own name a backend compiles at once; 'auto' may be the reference for a while.
     settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
     rates: dict[int, list[float]] = {}

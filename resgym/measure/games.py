@@ -119,28 +119,24 @@ def record_all(
     sets = action_axes(spec.dimension, spec.least_axes)
     ended = starts.finished().tolist()
     records = [GameRecord([p], [], [], e) for p, e in zip(starts.point_lists(), ended, strict=True)]
-    state, games = starts, list(range(len(records)))
+    state, games, going = starts, torch.arange(len(records)), ~starts.finished()
     for player in (hosts, agents):
-        begin_games(player, torch.ones_like(starts.finished()))
-    going = [place for place in games if not ended[place]]
+        begin_games(player, torch.ones_like(going))
     for played in range(max_moves):
-        if len(going) < len(games):
-            index = torch.tensor(going, dtype=torch.int64, device=starts.device)
-            state, games, rng = state.select(index), [games[n] for n in going], rng.select(index)
-            hosts, agents = rows_of(hosts, index), rows_of(agents, index)
-        if not games:
+        index = going.nonzero()[:, 0]
+        if not len(index):
             break
+        state, games, rng = state.select(index), games[index.cpu()], rng.select(index)
+        hosts, agents = rows_of(hosts, index), rows_of(agents, index)
         moved = play_move(hosts, agents, state, spec, rng, played, kernels)
         actions, axes, state, overflow = moved
-        going = []
-        for place, game in enumerate(games):
-            if not bool(overflow[place]):
+        going = ~(overflow | state.finished())
+        for place, game in enumerate(games.tolist()):
+            if not overflow[place]:
                 now = state.select(slice(place, place + 1))
                 records[game] = records[game].after(
                     sets[int(actions[place])], int(axes[place]), now
                 )
-                if not records[game].finished:
-                    going.append(place)
     return records
 
 
@@ -170,8 +166,8 @@ def sample_games(
     """
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)
-    row = torch.arange(games, dtype=torch.int64)
-    seeds = torch.tensor([derive_seed(seed, _SEED_WORD)]).expand(games) + row
+    row = torch.arange(games)
+    seeds = row + derive_seed(seed, _SEED_WORD)
     rng = RowRandom.for_episode(seeds, row * 0).at(0, Stream.START)
     begin = start_positions(spec, rng, resolve_starts(starts, spec))
     own = torch.tensor([derive_seed(seed, _SEED_WORD, number) for number in range(games)])

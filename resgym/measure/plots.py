@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,14 +95,10 @@ def plot_curves(
     path: str | os.PathLike[str] | None = None,
     *,
     levels: Mapping[str, float] | None = None,
-    xlabel: str = "gradient updates",
     ylabel: str = "rho",
     title: str = "",
-    band: str = "bands: 95 % interval of an evaluation",
 ) -> Figure:
     """Draw learning curves, with level lines by name, such as the rho of scripted players.
-
-    ``band`` explains the bands in the legend.
 
     Returns:
         The figure; a notebook shows it.
@@ -120,24 +116,21 @@ def plot_curves(
     figure, axes = _figure(9.5, 4.2)
     axes.grid(color="#e6eaee", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
-    for number, curve in enumerate(curves):
+    for curve, colour, marker in zip(curves, cycle(COLOURS), cycle(MARKERS), strict=False):
         # A single measurement has no line; many do not need markers.
-        marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
-        colour = COLOURS[number % len(COLOURS)]
-        axes.plot(curve.x, curve.y, marker=marker, markersize=4.5, color=colour, label=curve.label)
+        shown = marker if len(curve.x) <= 60 else ""
+        axes.plot(curve.x, curve.y, marker=shown, markersize=4.5, color=colour, label=curve.label)
         if curve.band:
             low, high = zip(*curve.band, strict=True)
             axes.fill_between(curve.x, low, high, color=colour, alpha=0.18, linewidth=0)
-    for number, (name, value) in enumerate((levels or {}).items()):
-        style = LEVEL_STYLES[number % len(LEVEL_STYLES)]
+    for (name, value), style in zip((levels or {}).items(), cycle(LEVEL_STYLES), strict=False):
         axes.axhline(value, linestyle=style, color="#66727f", label=f"{name} {value:.3f}")
-    axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    axes.set(xlabel="gradient updates", ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    shaded = band if any(curve.band for curve in curves) else None
+    bands = "bands: 95 % interval of an evaluation" if any(each.band for each in curves) else None
     # Beside the axes, where it covers no curve.
-    legend: Any = {"fontsize": "small", "title": shaded, "title_fontsize": "small"}
-    figure.legend(loc="outside right upper", **legend)
+    figure.legend(loc="outside right upper", fontsize="small", title=bands, title_fontsize="small")
     _save(figure, target)
     return figure
 

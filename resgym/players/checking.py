@@ -51,7 +51,6 @@ def check_player(
     rng = RowRandom(key.to(device))
     table = host_action_table(spec.dimension, device, spec.least_axes)
     state = random_starts(spec, rng.split(_OTHER))
-    first = torch.arange(num_games, device=device) == 0
     for step in range(_MOVES):
         now = rng.split(1 + step)
         legal = state.legal_sets()
@@ -65,10 +64,9 @@ def check_player(
         state, _ = move(state, sets, answer if role == "agent" else axis, spec)
         # The first game is at its end after one move, in the origin, so that every player meets
         # finished games.
-        points = state.points.clone()
-        points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
-        points[:, :1] = torch.where(first[:, None, None], 0, points[:, :1])
-        state = replace(state, points=points, count=torch.where(first, 1, state.count))
+        points, count = state.points.clone(), state.count.clone()
+        points[0], points[0, 0], count[0] = -1, 0, 1
+        state = replace(state, points=points, count=count)
 
 
 def _checked(

@@ -116,12 +116,11 @@ def _factory(role: Role, name: str, field: str) -> Factory:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
         try:
-            factory: Factory = pkgutil.resolve_name(LAZY[role][name])
+            return pkgutil.resolve_name(LAZY[role][name])  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
             ) from error
-        return factory
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

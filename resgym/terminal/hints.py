@@ -17,11 +17,7 @@ MAX_POSITIONS = 200_000
 
 
 def hint(
-    points: Position,
-    named: Sequence[int],
-    names: Sequence[str],
-    seconds: float = HINT_SECONDS,
-    max_positions: int = MAX_POSITIONS,
+    points: Position, named: Sequence[int], names: Sequence[str], seconds: float = HINT_SECONDS
 ) -> str:
     """Return a best move of an unfinished position, or what could be proved about it.
 
@@ -30,11 +26,10 @@ def hint(
         named: the host's set if the agent is to choose; empty if the host is to play.
         names: names of the axes.
         seconds: time limit of the solver.
-        max_positions: table size of the solver.
     """
     if named:
-        return _hint_for_agent(points, tuple(named), names, seconds, max_positions)
-    solution = solve(list(points), time_limit=seconds, max_positions=max_positions)
+        return _hint_for_agent(points, tuple(named), names, seconds)
+    solution = solve(list(points), time_limit=seconds, max_positions=MAX_POSITIONS)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes, most = solution.tree.root.axes, counted(solution.value, "move")
         return f"{format_axes(axes, names)} is best, the game then lasts at most {most}"
@@ -47,9 +42,9 @@ def hint(
 
 
 def _hint_for_agent(
-    points: Position, named: tuple[int, ...], names: Sequence[str], seconds: float, room: int
+    points: Position, named: tuple[int, ...], names: Sequence[str], seconds: float
 ) -> str:
-    share, room = seconds / len(named), room // len(named)
+    share, room = seconds / len(named), MAX_POSITIONS // len(named)
     found = {
         axis: solve(moved(points, named, axis), time_limit=share, max_positions=room)
         for axis in named

@@ -45,24 +45,20 @@ HOSTS = ("all_coord", "random", "random_pair")
 """Hosts that play inside a kernel, which takes the index."""
 
 
-def _index(names: tuple[str, ...], name: str) -> tl.constexpr:
-    return tl.constexpr(names.index(name))
+def _indices(names: tuple[str, ...], *chosen: str) -> list[tl.constexpr]:
+    return [tl.constexpr(names.index(name)) for name in chosen]
 
 
-_AGENT_SEAT, _BOTH_SEATS = _index(SEATS, "agent"), _index(SEATS, "both")
-_HOST_SEAT = _index(SEATS, "host")
-_TERMINAL, _STEP = _index(REWARD_NAMES, "terminal"), _index(REWARD_NAMES, "step")
-_SURVIVAL = _index(REWARD_NAMES, "survival")
-_ERROR, _PENALTY = _index(INVALID_ACTIONS, "error"), _index(INVALID_ACTIONS, "penalty")
-_TERMINATE = _index(INVALID_ACTIONS, "terminate")
-_SAME_STEP = _index(AUTORESET_MODES, "SAME_STEP")
-_DISABLED = _index(AUTORESET_MODES, "DISABLED")
+_HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = _indices(SEATS, "host", "agent", "both")
+_TERMINAL, _STEP, _SURVIVAL = _indices(REWARD_NAMES, "terminal", "step", "survival")
+_ERROR, _PENALTY, _TERMINATE = _indices(INVALID_ACTIONS, "error", "penalty", "terminate")
+_SAME_STEP, _DISABLED = _indices(AUTORESET_MODES, "SAME_STEP", "DISABLED")
 _STARTING = tl.constexpr(STARTING)
 _ILLEGAL_REWARD = tl.constexpr(INVALID_ACTION_REWARD)
 _ASKED = tl.constexpr(ASKED)
 
 # The others draw a set from a table.
-_ALL_COORD = _index(HOSTS, "all_coord")
+(_ALL_COORD,) = _indices(HOSTS, "all_coord")
 
 
 def _kernel(function: Callable[..., Any]) -> Any:

@@ -23,7 +23,7 @@ class ContractError(AssertionError):
 
 
 def _require(condition: object, message: str) -> None:
-    if not bool(condition):
+    if not condition:
         raise ContractError(message)
 
 

@@ -89,7 +89,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
             f"reset_mask must be bool of shape ({num_envs},), "
             f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
         )
-    if not bool(tensor.any() if started else tensor.all()):
+    if not (tensor.any() if started else tensor.all()):
         least = "at least one" if started else "at the first reset all"
         raise ValueError(f"reset_mask must have {least} True, got {tensor.tolist()[:12]}")
     return tensor.to(device)
@@ -107,7 +107,7 @@ def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -
 
 def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     """The error that says why a step was refused, of actions int64 [N]."""
-    if plan.autoreset_mode == "DISABLED" and bool(games.ended.any()):
+    if plan.autoreset_mode == "DISABLED" and games.ended.any():
         rows = games.ended.nonzero()[:12, 0].tolist()
         return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
     legal = legal_actions(plan, games)

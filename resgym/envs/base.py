@@ -128,7 +128,7 @@ class PlannedVectorEnv(VectorEnv):
         if assignment is not None:
             rows = parse_integers("assignment", assignment, self.num_envs, self.device)
             most = len(mixture.players) - 1
-            if mixture.shares or bool(((rows < 0) | (rows > most)).any()):
+            if mixture.shares or ((rows < 0) | (rows > most)).any():
                 raise ValueError(f"assignment must be in 0..{most}, of a sequence of opponents")
             mixture = replace(mixture, assignment=rows)
         self._opponents = mixture
@@ -236,9 +236,9 @@ class PlannedVectorEnv(VectorEnv):
         self._show()
         form, plan, info = self.form, self.plan, {}
         if form.full_info:
-            no, zeros = torch.zeros((2, self.num_envs), device=self.device)
+            zeros = torch.zeros(self.num_envs, device=self.device)
             rewards = torch.stack([zeros, zeros], 1) if plan.seat == "both" else None
-            started = StepResult(*result, zeros, rewards, *[no > 0] * 3, *[None] * 5)
+            started = StepResult(*result, zeros, rewards, *[zeros > 0] * 3, *[None] * 5)
             info = form.info(plan, started, self.games)
             add_masks(info, self._every)
         return form.seen(plan.seat, result.points, result.coords), info

@@ -103,6 +103,6 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
             plan.seat
         ]
         sound &= (games.ended | ~finished) & (~games.ended | (plan.autoreset_mode != "SAME_STEP"))
-    if not bool(sound.all()):
+    if not sound.all():
         row = int((~sound).nonzero()[0, 0])
         raise ValueError(f"fields: row {row} of the saved state holds what no game can")

@@ -38,7 +38,7 @@ def host_action_table(dimension: int, device: torch.device | str = "cpu", least:
 def _ranks(dimension: int, device: torch.device) -> Tensor:
     import torch
 
-    ranks = torch.full((2**dimension,), -1, dtype=torch.int64)
+    ranks = torch.full((2**dimension,), -1)
     for action, axes in enumerate(action_axes(dimension)):
         ranks[sum(1 << axis for axis in axes)] = action
     return ranks.to(device)

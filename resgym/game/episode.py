@@ -52,9 +52,9 @@ def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
 
     Which rows continue and whose actions are legal are bool [N].
     """
-    if plan.invalid_action == "error" and bool((active & ~legal).any()):
+    if plan.invalid_action == "error" and (active & ~legal).any():
         raise RefusedStep
-    if plan.autoreset_mode == "DISABLED" and not bool(active.all()):
+    if plan.autoreset_mode == "DISABLED" and not active.all():
         raise RefusedStep
 
 

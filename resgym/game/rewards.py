@@ -108,7 +108,7 @@ def role_reward(
         value = 0.0 - value  # -value would make -0.0 of 0
     if played is not None:
         value = torch.where(played, value, 0.0)
-    if reward not in REWARD_NAMES and not bool(value.isfinite().all()):
+    if reward not in REWARD_NAMES and not value.isfinite().all():
         game = int((~value.isfinite()).nonzero()[0])
         raise ValueError(
             f"reward: got {float(value[game])} for game {game}; expected finite numbers"

@@ -100,7 +100,7 @@ class RowRandom:
         """Return raw 64-bit words, int64 [N] or [N, n]."""
         if n is None:
             return mix64(self.key + GAMMA)
-        counter = torch.arange(1, n + 1, dtype=torch.int64, device=self.key.device) * GAMMA
+        counter = torch.arange(1, n + 1, device=self.key.device) * GAMMA
         return mix64(self.key[:, None] + counter)
 
     def integers(self, high: int | Tensor, n: int | None = None) -> Tensor:

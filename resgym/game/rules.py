@@ -169,7 +169,7 @@ def unfinished_positions(
     """Return `state_from_points`; raise ValueError if a position is finished."""
     given = state_from_points(points, spec, device, weights)
     finished = given.finished()
-    if bool(finished.any()):
+    if finished.any():
         row = int(finished.nonzero()[0, 0])
         points = given.point_lists()[row]
         over = f"is over at {points}"

@@ -122,7 +122,7 @@ class EpisodeState(NamedTuple):
         shape = (num_games, spec.max_num_points + rule.extra_rows, spec.dimension)
         zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
         return cls(
-            points=torch.full(shape, -1, dtype=torch.int64, device=device),
+            points=torch.full(shape, -1, device=device),
             counts=zeros + 1,
             coords=torch.zeros(num_games, spec.dimension, dtype=torch.bool, device=device),
             half_moves=zeros,

@@ -171,7 +171,7 @@ class FusedBackend(Backend):
             state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
             last = _shown(state)
         elif plan.autoreset_mode == "NEXT_STEP" and (
-            not devices.is_host_memory(waiting.device) or bool(waiting.any())
+            not devices.is_host_memory(waiting.device) or waiting.any()
         ):
             restart = waiting
         points = result.points

@@ -94,7 +94,7 @@ def play_lengths(
                 going = torch.ones_like(row, dtype=torch.bool)
             if not len(row):
                 break
-        elif played % 16 == 0 and not bool(going.any()):
+        elif played % 16 == 0 and not going.any():
             break
         *_, after, overflow = play_move(host, agent, state, spec, rng, played, kernels)
         state = after if looking else where_state(going, after, state)

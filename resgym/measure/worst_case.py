@@ -86,7 +86,7 @@ def walk(
         moves[start if host else start[~given_up[start]]] = played + 1
         looked_at += torch.bincount(start, minlength=len(moves))
         over = looked_at > max_positions
-        if lines and not host and bool(over[start].any()):
+        if lines and not host and over[start].any():
             state = state.select(_by_size(state, start))
         place = torch.arange(len(start)) - torch.searchsorted(start, start)
         going = ~over[start] | (place < lines)

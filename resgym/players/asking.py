@@ -94,7 +94,7 @@ def check_answer(
     permitted = state.legal_sets() if coords is None else coords
     if permitted is not None:
         legal &= permitted.gather(1, inside[:, None])[:, 0]
-    if looking and not bool(legal.all()):
+    if looking and not legal.all():
         place = int((~legal).nonzero()[0])
         row = place if rows is None else int(rows[place])
         allowed: Any = f"0..{number - 1}"
@@ -130,7 +130,7 @@ def ask_players(
             own = ask_player(player, state, coords, rng, rows)
             answer = torch.where(assignment == number, own, answer)
         return answer
-    answer = torch.full((state.num_games,), -1, dtype=torch.int64, device=state.device)
+    answer = torch.full((state.num_games,), -1, device=state.device)
     for number, player in enumerate(players):
         index = (assignment == number).nonzero()[:, 0]
         if len(index) == state.num_games:
@@ -144,7 +144,7 @@ def ask_players(
                 index if rows is None else rows[index],
             )
     missing = answer < 0
-    if bool(missing.any()):
+    if missing.any():
         raise ValueError(
             f"assignment must be in 0..{len(players) - 1} (players), "
             f"got {assignment[missing][0].item()}"

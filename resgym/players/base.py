@@ -7,7 +7,8 @@ A player has no memory: its answer to a row is the same alone, in any batch and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, cast, get_args, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast, get_args, runtime_checkable
 
 from resgym.game.spec import Role
 
@@ -89,6 +90,20 @@ def begin_games(player: Player, rows: Tensor) -> None:
     """Tells a player that remembers in which rows of its batch, bool [N], a game begins."""
     if hasattr(player, "begin"):
         player.begin(rows)
+
+
+@dataclass(frozen=True)
+class ScriptedHost:
+    """A host; two of the same class with the same fields are equal."""
+
+    role: ClassVar[Role] = "host"
+
+
+@dataclass(frozen=True)
+class ScriptedAgent:
+    """An agent; two of the same class with the same fields are equal."""
+
+    role: ClassVar[Role] = "agent"
 
 
 class CallablePlayer:

@@ -68,7 +68,7 @@ class ScoringPlayer:
             raise ValueError(
                 f"{self.name} plays games of dimension {self._shape[1]}, got dimension {dimension}"
             )
-        if rows > self._shape[0] and bool((points[:, self._shape[0] :] >= 0).any()):
+        if rows > self._shape[0] and (points[:, self._shape[0] :] >= 0).any():
             raise ValueError(
                 f"{self.name} plays positions of at most {self._shape[0]} points, got more"
             )

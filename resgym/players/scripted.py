@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,9 +11,9 @@ from torch import Tensor
 from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
-from resgym.game.spec import RULES, GameSpec, Role
+from resgym.game.spec import RULES, GameSpec
 from resgym.game.state import GameState
-from resgym.players.base import given_sets
+from resgym.players.base import ScriptedAgent, ScriptedHost, given_sets
 
 
 def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
@@ -24,11 +23,9 @@ def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
     return ((rank == drawn[:, None]) & legal).to(torch.uint8).argmax(1)
 
 
-@dataclass(frozen=True)
-class RandomAgent:
+class RandomAgent(ScriptedAgent):
     """Choose any axis of the host's set, uniformly."""
 
-    role: ClassVar[Role] = "agent"
     rules = RULES
     compiled = "random"
     draws = True
@@ -38,11 +35,9 @@ class RandomAgent:
         return uniform(given_sets(coords), rng)
 
 
-@dataclass(frozen=True)
-class ChooseFirstAgent:
+class ChooseFirstAgent(ScriptedAgent):
     """Choose the lowest axis of the host's set."""
 
-    role: ClassVar[Role] = "agent"
     rules = RULES
     compiled = "choose_first"
     invariant = "scale"
@@ -52,11 +47,9 @@ class ChooseFirstAgent:
         return given_sets(coords).to(torch.uint8).argmax(1)
 
 
-@dataclass(frozen=True)
-class ChooseLastAgent:
+class ChooseLastAgent(ScriptedAgent):
     """Choose the highest axis of the host's set."""
 
-    role: ClassVar[Role] = "agent"
     rules = RULES
     compiled = "choose_last"
     invariant = "scale"
@@ -68,7 +61,7 @@ class ChooseLastAgent:
 
 
 @dataclass(frozen=True)
-class GreedyPointsAgent:
+class GreedyPointsAgent(ScriptedAgent):
     """Choose the axis of the host's set that leaves the most points; ties go to the lowest.
 
     A move that would overflow counts as if it left the position unchanged.
@@ -78,7 +71,6 @@ class GreedyPointsAgent:
     """
 
     spec: GameSpec | None = None
-    role: ClassVar[Role] = "agent"
     rules = ("basic", "polyhedra")
     invariant = "scale"
 
@@ -100,11 +92,9 @@ def _pair_actions(dimension: int, device: torch.device) -> Tensor:
     return pair_to_action(first, second, dimension)
 
 
-@dataclass(frozen=True)
-class RandomHost:
+class RandomHost(ScriptedHost):
     """Choose any legal set uniformly: with the default rule one of 2^D - D - 1."""
 
-    role: ClassVar[Role] = "host"
     rules = RULES
     compiled = "random"
     draws = True
@@ -115,11 +105,9 @@ class RandomHost:
         return rng.integers(state.num_host_actions) if legal is None else uniform(legal, rng)
 
 
-@dataclass(frozen=True)
-class RandomPairHost:
+class RandomPairHost(ScriptedHost):
     """Choose two axes, uniformly over all pairs."""
 
-    role: ClassVar[Role] = "host"
     rules = ("basic", "thom")
     compiled = "random_pair"
     draws = True
@@ -130,11 +118,9 @@ class RandomPairHost:
         return pairs[rng.integers(len(pairs))]
 
 
-@dataclass(frozen=True)
-class AllCoordHost:
+class AllCoordHost(ScriptedHost):
     """Choose all axes, the blow-up of a point; action 0 in finished games."""
 
-    role: ClassVar[Role] = "host"
     rules = RULES
     compiled = "all_coord"
     invariant = "scale"

@@ -6,18 +6,16 @@ Birkhauser 1983.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from resgym.game.actions import coords_to_action
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.players.base import ScriptedHost
 
 _ABSENT = 2**62
 
@@ -25,15 +23,13 @@ _ABSENT = 2**62
 _STEP = 2.0**-52
 
 
-@dataclass(frozen=True)
-class WeakSpivakovskyHost:
+class WeakSpivakovskyHost(ScriptedHost):
     """The smallest set that meets the support of every point.
 
     The support of a point is the set of axes on which it exceeds the least value of all points. Of
     several smallest sets (with at least two axes) the host takes the lexicographically first.
     """
 
-    role: ClassVar[Role] = "host"
     rules = ("basic", "thom")
     invariant = "scale"
 
@@ -58,8 +54,7 @@ class WeakSpivakovskyHost:
         return answer.masked_fill(state.finished(), 0)
 
 
-@dataclass(frozen=True)
-class SpivakovskyHost:
+class SpivakovskyHost(ScriptedHost):
     """Spivakovsky's winning strategy.
 
     One level works on points v over the current axes (first the state's points over all axes):
@@ -77,7 +72,6 @@ class SpivakovskyHost:
     always compare as equal; different ones do only if they agree to nearly all digits.
     """
 
-    role: ClassVar[Role] = "host"
     invariant = "shift"  # large quotients are rounded
     rules = ("basic", "thom")
 

@@ -8,20 +8,16 @@ its smallest entry. Then (L, S) falls or a point disappears, whatever the agent 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
 from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.players.base import ScriptedHost
 
 
-@dataclass(frozen=True)
-class ZeillingerHost:
+class ZeillingerHost(ScriptedHost):
     """Choose the pair of points with the least (L, S), the first in list order.
 
     Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
@@ -29,7 +25,6 @@ class ZeillingerHost:
     first axis of the largest. If all entries of v are equal the set is {0, 1}.
     """
 
-    role: ClassVar[Role] = "host"
     rules = ("basic", "thom")
     compiled = "zeillinger"
     invariant = "scale"
@@ -45,8 +40,7 @@ class ZeillingerHost:
         return _action(chosen.argmin(1), chosen.argmax(1), state)
 
 
-@dataclass(frozen=True)
-class ZeillingerLexHost:
+class ZeillingerLexHost(ScriptedHost):
     """Choose the pair of points with the least (L, S); ties go to the least axes.
 
     As `ZeillingerHost`, but of all pairs with the least (L, S) it takes the one whose (first axis
@@ -54,7 +48,6 @@ class ZeillingerLexHost:
     comes before (1, 0), although {0, 1} comes before {0, 2}.
     """
 
-    role: ClassVar[Role] = "host"
     rules = ("basic", "thom")
     compiled = "zeillinger_lex"
     invariant = "scale"

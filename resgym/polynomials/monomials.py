@@ -13,7 +13,6 @@ from resgym.game.formulas import (
     position_pretty,
     variable_pretty,
 )
-from resgym.game.formulas import monomial_pretty as monomial_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
 
 Point = tuple[int, ...]

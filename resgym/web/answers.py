@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from resgym.game.actions import action_axes
+from resgym.game.formulas import monomial_pretty, position_pretty, variable_pretty
 from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, Role
 from resgym.players import agent_names, host_names, resolve_player
-from resgym.polynomials.monomials import (
-    Exponents,
-    monomial_pretty,
-    position_pretty,
-    variable_pretty,
-)
+from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse_text
 from resgym.render.positions import format_axes, format_move, picture_of
 from resgym.render.scene import space_scene

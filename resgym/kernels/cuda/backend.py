@@ -148,7 +148,7 @@ class TritonBackend(FusedBackend):
         after = EpisodeState(
             points, count, coords, half_moves, state.seed, episode, key, returns, lengths, waiting
         )
-        if plan.may_refuse and rules[4] != STARTING and bool(refused.any()):
+        if plan.may_refuse and rules[4] != STARTING and refused.any():
             raise RefusedStep
         return StepResult(
             after, seen, seen_coords, reward, rewards if both else None, terminated, truncated,

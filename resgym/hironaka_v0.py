@@ -17,7 +17,6 @@ from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.results import LegalDiscrete
 from resgym.envs.single import HironakaEnv
 from resgym.game.spec import check_integer
-from resgym.game.variants import rule_of
 
 try:
     from pettingzoo import AECEnv
@@ -69,8 +68,7 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         half_moves = None if max_cycles is None else 2 * check_integer("max_cycles", max_cycles, 1)
         self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
         self._simultaneous = simultaneous
-        plan = self._game.vector_env.plan
-        spec = plan.spec
+        spec = self._game.vector_env.plan.spec
         if simultaneous and spec.rule == "polyhedra":
             raise ValueError("simultaneous must be False with rule 'polyhedra', got True")
         sizes = {HOST: spec.num_host_actions, AGENT: spec.dimension}
@@ -82,9 +80,9 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             "name": "hironaka_v0",
             "is_parallelizable": simultaneous,
         }
-        high = 1.0 if plan.scale_observation else np.inf
-        rows = spec.max_num_points + rule_of(spec).extra_rows + 1
-        points = Box(-1.0, high, (rows, spec.dimension), np.float32)
+        seen: Any = self._game.observation_space
+        rows, dimension = seen["points"].shape
+        points = Box(-1.0, seen["points"].high.max(), (rows + 1, dimension), np.float32)
         self.observation_spaces = {
             seat: Dict(observation=points, action_mask=Box(0, 1, (size,), np.int8))
             for seat, size in sizes.items()

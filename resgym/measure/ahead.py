@@ -6,7 +6,7 @@ from torch import Tensor, where
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_lengths
@@ -30,7 +30,7 @@ class Ahead:
     """
 
     def __init__(self, policy: Player, opponent: Player, spec: GameSpec, moves: int) -> None:
-        self.role: Role = policy.role
+        self.role = policy.role
         self.name = f"{player_name(policy)} with lookahead"
         self.policy, self.opponent, self.spec, self.moves = policy, opponent, spec, moves
 

@@ -114,7 +114,7 @@ class CallablePlayer:
 
     def __init__(self, function: PlayerFunction, role: Role, name: str | None = None) -> None:
         self.function = function
-        self.role: Role = check_role(role)
+        self.role = check_role(role)
         self.name = name or getattr(function, "__name__", type(function).__name__)
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class ScoringPlayer:
             device: device of the function.
             name: name in tables.
         """
-        self.role: Role = role
+        self.role = role
         self.name = name
         self._score = score
         self._shape = points_shape

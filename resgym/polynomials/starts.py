@@ -41,7 +41,7 @@ def resolve_starts(
     if isinstance(starts, (str, Path)):
         return read_starts(starts, spec, device)
     if isinstance(starts, GameState):
-        return GameState(starts.points.to(device), starts.count.to(device))
+        return starts.to(device)
     try:
         return unfinished_positions(starts, spec, device)
     except (TypeError, ValueError) as error:
@@ -72,8 +72,9 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
         parts.append(_positions(path, some, spec))
     if not parts:
         raise ValueError(f"{path}: must contain positions, one a line, got none")
-    points = torch.cat([part.points for part in parts]).to(device)
-    return GameState(points, torch.cat([part.count for part in parts]).to(device))
+    points = torch.cat([part.points for part in parts])
+    count = torch.cat([part.count for part in parts])
+    return GameState(points, count, parts[0].rule).to(device)
 
 
 def _positions(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> GameState:

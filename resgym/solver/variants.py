@@ -30,9 +30,7 @@ class _Search:
     """
 
     def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
-        self.rule, self.goal = rule, GOALS[objective]
-        # None when there is nothing to prove: a tree of proved moves may be grown much later.
-        self.limits: Limits | None = limits
+        self.rule, self.goal, self.limits = rule, GOALS[objective], limits
         # For each position its least possible value, and the value itself once known.
         self._table: dict[Any, tuple[int, int | None]] = {}
         self.expanded = 0
@@ -46,8 +44,7 @@ class _Search:
         if value is not None or limit < lower:
             return value if value is not None and value <= limit else None
         self.expanded += 1
-        stopped = None if self.limits is None else self.limits.reached(len(self._table))
-        if stopped is not None:
+        if stopped := self.limits.reached(len(self._table)):
             raise _Stopped(stopped)
         room = limit
         for axes in self.rule.sets(points):
@@ -107,7 +104,7 @@ def solve_variant(
     except _Stopped as reason:
         stopped = str(reason)
 
-    search.limits = None
+    search.limits = Limits()  # a tree of proved moves may be grown much later
 
     def choose(charts: Sequence[Chart]) -> list[Axes]:
         return [best(chart.points) for chart in charts]

@@ -98,8 +98,7 @@ class _Person:
     def __init__(
         self, role: Role, match: Match, names: Sequence[str], source: TextIO, target: TextIO
     ) -> None:
-        self.role: Role = role
-        self.match, self.names = match, names
+        self.role, self.match, self.names = role, match, names
         self._source, self._target = source, target
         task = "two or more axes" if role == "host" else "an axis of the host's set"
         self.say(f"You are the {role}. Type {task} by name, or the number of the choice.")

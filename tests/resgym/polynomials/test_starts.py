@@ -44,9 +44,9 @@ def file(tmp_path):
 
 def test_a_file_holds_a_position_a_line(file):
     starts = read_starts(file(), GameSpec())
-    found = [sorted(points) for points in starts.point_lists()]
+    found = map(sorted, starts.point_lists())
     # The third line has two variables that it names x and y; the game has three.
-    assert found == [sorted(points) for points in POSITIONS]
+    assert [*found] == [*map(sorted, POSITIONS)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_every_episode_starts_from_the_set(backend, mode):
     starts = [[(1, 0), (0, 1)], [(3, 0), (1, 1), (0, 2)], [(5, 0), (0, 4)]]
     env = gymnasium.make_vec(
         HOST, num_envs=16, dimension=2, max_num_points=4, backend=backend, autoreset_mode=mode,
-        starts=starts, opponent="random", max_episode_steps=3,
+        starts=starts, max_episode_steps=3,
     )  # fmt: skip
     env.reset(seed=7)
     seen = Counter()
@@ -82,29 +82,32 @@ def test_every_episode_starts_from_the_set(backend, mode):
         games = env.unwrapped.games
         rng = RowRandom.for_episode(torch.arange(7, 23), games.episode)
         drawn = rng.at(0, Stream.START).integers(3).tolist()
-        for row in ((games.half_moves == 0) & ~games.ended).nonzero()[:, 0].tolist():
-            assert games.position.point_lists()[row] == rule.canonical(starts[drawn[row]])
+        for (row,) in ((games.half_moves == 0) & ~games.ended).nonzero().tolist():
+            assert games.point_lists()[row] == rule.canonical(starts[drawn[row]])
             seen[drawn[row]] += 1
-        env.step(torch.zeros(16, dtype=torch.int64))
+        env.step([0] * 16)
         ended = env.unwrapped.games.ended
-        if mode == "DISABLED" and bool(ended.any()):
+        if mode == "DISABLED" and ended.any():
             env.reset(options={"reset_mask": ended})
-    assert len(seen) == 3
-    assert min(seen.values()) > 5
+    assert min(seen[start] for start in range(3)) > 5
 
 
 def test_measures_draw_what_they_say(file):
     """rho, its starts, recorded games and a game to play, all from the set and by the seed."""
-    path, spec = file(), GameSpec()
-    starts = rho_starts(spec, 500, 3, path)
-    assert {frozenset(p) for p in starts.point_lists()} == {frozenset(p) for p in POSITIONS}
-    again = resgym.rho("zeillinger", "random", games=500, seed=3, starts=path)
-    given = resgym.rho("zeillinger", "random", games=500, seed=3, points=starts.points)
+    path, listed = file(), set(map(frozenset, POSITIONS))
+    starts = rho_starts(GameSpec(), 500, 3, path)
+    assert set(map(frozenset, starts.point_lists())) == listed
+    many = {"games": 500, "seed": 3}
+    again = resgym.rho("zeillinger", "random", **many, starts=path)
+    given = resgym.rho("zeillinger", "random", **many, points=starts.points)
     assert again == given
-    both = resgym.cross_play(["zeillinger"], ["random"], games=500, seed=3, starts=path)
+    both = resgym.cross_play(["zeillinger"], ["random"], **many, starts=path)
     assert both.results["zeillinger"]["random"] == given
+    forms = path, POSITIONS
+    one, other = (resgym.rho("random", "random", starts=s, rule="polyhedra") for s in forms)
+    assert one == other
     games = sample_games("random", "random", games=20, starts=path)
-    assert {frozenset(game.positions[0]) for game in games} <= {frozenset(p) for p in POSITIONS}
+    assert {frozenset(game.positions[0]) for game in games} <= listed
     env = gymnasium.make_vec(HOST, starts=path)
     for seed in range(5):
         env.reset(seed=seed)

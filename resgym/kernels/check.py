@@ -12,7 +12,7 @@ from torch import Tensor
 
 from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
-from resgym.game.stepping import Ask, EpisodeState, Games, ResetResult, StepPlan, StepResult
+from resgym.game.stepping import Ask, EpisodeState, Games, StepPlan
 
 GAMES, STEPS, WIDER = 40, 12, 40
 
@@ -62,9 +62,10 @@ def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> s
     ask = _first if plan.opponent is None else ask
     row = torch.arange(GAMES, device=device)
     games: Games = EpisodeState.empty(GAMES, plan.spec, device)._replace(seed=row)
-    played: list[ResetResult | StepResult]
     try:
-        played = [each.start(plan, games, row >= 0, ask) for each in (backend, Backend())]
+        played: list[Any] = [
+            each.start(plan, games, row >= 0, ask) for each in (backend, Backend())
+        ]
         for step in range(STEPS):
             results = [[*each[1:], *each.games.tensors()[:-1]] for each in played]
             if not all(map(_same, *results)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -246,8 +245,7 @@ class SafeHost(OptimalHost):
 
     @cached_property
     def _mixture(self) -> Mixture:
-        several = isinstance(self.agents, (Mapping, Sequence)) and not isinstance(self.agents, str)
-        return make_mixture(self.agents if several else [self.agents], "agent")
+        return make_mixture(self.agents, "agent")
 
     def _set(self, points: Position) -> Axes | None:
         safe = _safe_sets(points, self.slack, self.budget) if len(points) > 1 else {}

@@ -179,9 +179,10 @@ def grow_tree(
         for begin in range(0, len(going), BATCH_ROWS):
             batch = going[begin : begin + BATCH_ROWS]
             # When the room is spent the host is no longer asked, and the charts are closed.
-            sets = list(choose(batch)) if len(charts) < max_nodes else [()] * len(batch)
+            room = len(charts) < max_nodes
+            sets = list(choose(batch)) if room else [()] * len(batch)
             axes: Sequence[Sequence[int]] = sets
-            if respond is not None and len(charts) < max_nodes:
+            if respond is not None and room:
                 axes = [(axis,) for axis in respond(batch, sets)]
             for chart, chosen, followed in zip(batch, sets, axes, strict=True):
                 number, new = chart.number, list[Chart]()

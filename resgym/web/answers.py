@@ -140,13 +140,13 @@ def _read(text: str) -> tuple[Exponents, list[str]]:
 
 def _player(name: str, role: Role, dimension: int, models: Path | None) -> Any:
     """Return a registered player or a listed model; ValueError for any other name."""
-    file = name.removeprefix(MODELS)
     source: str | Path = name
-    if file != name:
-        if (found := list_models(models).get(file)) is None:
+    stamp = 0
+    if name.startswith(MODELS):
+        found = list_models(models).get(name.removeprefix(MODELS))
+        if found is None:
             raise ValueError(f"opponent must be a listed model, got {name[:80]!r}")
-        source = found
-    stamp = source.stat().st_mtime_ns if isinstance(source, Path) else 0
+        source, stamp = found, found.stat().st_mtime_ns
     player = _known_player(source, role, dimension, stamp)
     if getattr(player, "remembers", False):
         raise ValueError(f"opponent must answer the position alone, got {name[:80]!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +42,6 @@ def add_serve(commands: Any) -> None:
 
 
 def _serve(args: argparse.Namespace, _: None) -> None:
-    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
-    if missing:
-        raise ValueError(f"{missing[0]} is needed and not installed: resgym[web]")
     if not args.host:  # would be every address of this machine
         raise ValueError("--host must be a name or an address, got ''")
     check_integer("--port", args.port, 0, 65_535)
@@ -53,7 +49,10 @@ def _serve(args: argparse.Namespace, _: None) -> None:
         check_integer("--workers", args.workers, 1, 64)
     if args.models is not None and not args.models.is_dir():
         raise ValueError(f"--models must be a folder that exists, got {str(args.models)!r}")
-    from resgym.web.server import serve
+    try:
+        from resgym.web.server import serve
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{error.name} is needed and not installed: resgym[web]") from None
 
     def ready(address: str) -> None:
         print(f"resgym is at {address} (Ctrl-C ends it)", flush=True)

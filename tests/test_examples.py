@@ -164,12 +164,3 @@ def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
     assert cli.main(["scoreboard", "check", "rows.json"]) == 0
     (row,) = read_rows(tmp_path / "rows.json")
     assert (row.player, row.task, row.reproduced) == ("cleanrl_dqn", "worst-20", True)
-
-
-def test_the_known_tree_of_a_thom_polynomial(capsys):
-    tree = load("thom_polynomials").main()
-    assert tree.num_nodes == 37
-    assert {chart.ending for chart in tree} == {None, "resolved", "no_contribution"}
-    assert tree.to_dict()["charts"][0]["weights"] == [1, 1, 2, 3, 2, 3, 3]
-    assert "no contribution" in capsys.readouterr().out
-    assert tree.to_svg().startswith("<svg")

@@ -1,4 +1,4 @@
-"""The game on a Thom polynomial: positions that are exponents of an ideal of minors, and a tree.
+"""Positions from Thom polynomials: exponents of an ideal of minors.
 
 G. Bérczi, A. Szenes, "Thom polynomials of Morin singularities"; the game on them is played in
 https://github.com/honglu2875/hironaka. Jets of order k give vectors v_1, ..., v_k in k variables:
@@ -7,22 +7,27 @@ are of two kinds: coordinates of the vectors, and coefficients of the quadratic 
 is the sum of v_a v_b over all a + b = r.
 """
 
+from __future__ import annotations
+
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
-from sympy import ZZ, ring, symbols
-from sympy.polys.matrices import DomainMatrix
+from resgym.game.spec import check_integer
 
-import resgym
+_MOST = 5
 
 
 def thom_points(order: int) -> list[tuple[int, ...]]:
-    """Return the exponents of all monomials of the generators, for jets of an order of 2 or more.
+    """Return the exponents of all monomials of the generators, for jets of an order, 2 to 5.
 
     They are in descending lexicographic order of 1 + k (k - 1) / 2 variables for order k: t, then
     b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
     ten axes, enough for orders up to 4.
     """
+    from sympy import ZZ, ring, symbols
+    from sympy.polys.matrices import DomainMatrix
+
+    order = check_integer("order", order, 2, _MOST)
     pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
     space, *variables = ring(symbols(f"b:{len(pairs)}"), ZZ)
     entries = dict(zip(pairs, variables, strict=True))
@@ -55,17 +60,3 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
             # The last coefficient is the determinant, up to its sign.
             found.update(matrix.charpoly()[-1].itermonoms())
     return sorted(found, reverse=True)
-
-
-def main() -> resgym.ResolutionTree:
-    """Print the tree of order 4, which has 37 charts in the program that the rule comes from."""
-    points = [(t + sum(others) - 4, *others) for t, *others in thom_points(4)]
-    tree = resgym.resolution_tree(
-        points, "weak_spivakovsky", rule="thom", weights=[1, 1, 2, 3, 2, 3, 3], reposition=True
-    )
-    print(tree.to_text())
-    return tree
-
-
-if __name__ == "__main__":
-    main()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from resgym.game.plain import prune
-from resgym.render.facets import facets_in_box
-from resgym.render.shapes import Circle, Line, Polygon, Shape, Text
+from resgym.render.facets import Corner, facets_in_box
+from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
+
+Vector = tuple[int, ...]
+Points = Sequence[Vector]
 
 INK = "#1d2733"
 MUTED = "#66727f"
@@ -79,7 +82,7 @@ class Scale:
         return f"{name} − {self.base}" if self.base else name
 
 
-def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def polyhedron_vertices(points: Points) -> list[Vector]:
     """Return the vertices of conv(S) + the positive orthant; in the plane from left to right."""
     import torch  # loading it takes longer than solving a small position
 
@@ -91,53 +94,51 @@ def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ..
 
 
 def plane_diagram(
-    points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
+    points: Points, chosen: Sequence[int], names: Sequence[str], area: Box
 ) -> list[Shape]:
     """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
 
     The chosen axes are thick; tick labels lie outside the area.
     """
-    across, up = (Scale.of([point[axis] for point in points]) for axis in (0, 1))
+    scales = [Scale.of(values) for values in zip(*points, strict=True)]
 
-    def place(point: tuple[int, ...]) -> tuple[float, float]:
+    def place(x: float, y: float) -> Point:
         return (
-            area.left + across.at(point[0]) * (area.right - area.left),
-            area.bottom - up.at(point[1]) * (area.bottom - area.top),
+            area.left + x * (area.right - area.left),
+            area.bottom - y * (area.bottom - area.top),
         )
 
     vertices = polyhedron_vertices(points)
-    border = [place(vertex) for vertex in vertices]
+    border = [place(*shares_of(scales, vertex)) for vertex in vertices]
     border = [(border[0][0], area.top), *border, (area.right, border[-1][1])]
-    shapes: list[Shape] = [Polygon((*border, (area.right, area.top)), AREA)]
-    for share, label in across.ticks(5):
-        x = area.left + share * (area.right - area.left)
-        shapes.append(Line((x, area.top), (x, area.bottom), FAINT, 0.6))
-        shapes.append(Text((x, area.bottom + 17), label, MUTED, TICK_SIZE, "middle"))
-    for share, label in up.ticks(6):
-        y = area.bottom - share * (area.bottom - area.top)
-        shapes.append(Line((area.left, y), (area.right, y), FAINT, 0.6))
-        shapes.append(Text((area.left - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
+    shapes: list[Shape] = [Polygon((*border, place(1, 1)), AREA)]
+    for share, label in scales[0].ticks(5):
+        x, y = place(share, 0)
+        shapes.append(Line((x, area.top), (x, y), FAINT, 0.6))
+        shapes.append(Text((x, y + 17), label, MUTED, TICK_SIZE, "middle"))
+    for share, label in scales[1].ticks(6):
+        x, y = place(0, share)
+        shapes.append(Line((x, y), (area.right, y), FAINT, 0.6))
+        shapes.append(Text((x - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
     shapes += [Line(start, end, BORDER, 2.0) for start, end in itertools.pairwise(border)]
-    corner, right, top = (area.left, area.bottom), (area.right, area.bottom), (area.left, area.top)
-    name = across.name(names[0]), up.name(names[1])
-    shapes += _axis(corner, right, name[0], (area.right, area.bottom + 34), "end", 0 in chosen)
-    shapes += _axis(corner, top, name[1], (area.left - 8, area.top - 8), "start", 1 in chosen)
-    return shapes + _points(points, vertices, [place(point) for point in points])
+    ways = (place(1, 0), (0, 34), "end"), (place(0, 1), (-8, -8), "start")
+    shapes += _axes(scales, names, chosen, place(0, 0), ways)
+    return shapes + _points(points, vertices, [place(*shares_of(scales, each)) for each in points])
 
 
 def space_diagram(
-    points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
+    points: Points, chosen: Sequence[int], names: Sequence[str], area: Box
 ) -> list[Shape]:
     """Three axes seen from above a corner, each point with a line down to the floor.
 
     The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
     Bounded faces are darker, with thick edges. The rest is as in `plane_diagram`.
     """
-    scales = [Scale.of([point[axis] for point in points]) for axis in range(3)]
+    scales = [Scale.of(values) for values in zip(*points, strict=True)]
     unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
 
-    def place(x: float, y: float, z: float) -> tuple[float, float]:
+    def place(x: float, y: float, z: float) -> Point:
         # Three unequal axes: in a true isometric view (1, 1, 1) would lie on the origin.
         return (
             origin[0] + (y - 0.55 * x) * unit,
@@ -162,13 +163,12 @@ def space_diagram(
                 ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
     vertices = polyhedron_vertices(points)
     shapes += [*_faces([shares_of(scales, vertex) for vertex in vertices], place), *ticks]
-    ends = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-    for axis, (right, down, anchor) in enumerate(
-        ((-6, 20, "end"), (8, 4, "start"), (0, -8, "middle"))
-    ):
-        end = place(*ends[axis])
-        spot, name = (end[0] + right, end[1] + down), scales[axis].name(names[axis])
-        shapes += _axis(place(0, 0, 0), end, name, spot, anchor, axis in chosen)
+    ways = (
+        (place(1, 0, 0), (-6, 20), "end"),
+        (place(0, 1, 0), (8, 4), "start"),
+        (place(0, 0, 1), (0, -8), "middle"),
+    )
+    shapes += _axes(scales, names, chosen, place(0, 0, 0), ways)
     places = []
     for point in points:
         shares = shares_of(scales, point)
@@ -180,9 +180,9 @@ def space_diagram(
 
 
 def _points(
-    points: Sequence[tuple[int, ...]],
-    vertices: Sequence[tuple[int, ...]],
-    places: Sequence[tuple[float, float]],
+    points: Points,
+    vertices: Points,
+    places: Sequence[Point],
 ) -> list[Shape]:
     """The points and their numbers in the list of monomials, above all lines."""
     shapes: list[Shape] = []
@@ -192,19 +192,18 @@ def _points(
     return shapes
 
 
-def shares_of(scales: Sequence[Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
-    """Return where a point is on three axes, from 0 to 1 each."""
-    x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
-    return x, y, z
+def shares_of(scales: Sequence[Scale], point: Vector) -> tuple[float, ...]:
+    """Return where a point is on the axes, from 0 to 1 each."""
+    return tuple(scale.at(value) for scale, value in zip(scales, point, strict=True))
 
 
 def _faces(
-    vertices: Sequence[tuple[float, float, float]],
-    place: Callable[[float, float, float], tuple[float, float]],
+    vertices: Sequence[Corner],
+    place: Callable[[float, float, float], Point],
 ) -> list[Shape]:
     """The faces, the unbounded ones first, and then their edges."""
     areas: list[Shape] = []
-    edges: dict[frozenset[tuple[float, float]], Shape] = {}
+    edges: dict[frozenset[Point], Shape] = {}
     for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
         outline = [(place(*corner), corner in vertices) for corner in facet.corners]
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
@@ -214,17 +213,21 @@ def _faces(
     return areas + list(edges.values())
 
 
-def _axis(
-    start: tuple[float, float],
-    end: tuple[float, float],
-    name: str,
-    spot: tuple[float, float],
-    anchor: Any,
-    chosen: bool,
+def _axes(
+    scales: Sequence[Scale],
+    names: Sequence[str],
+    chosen: Sequence[int],
+    start: Point,
+    ways: Iterable[tuple[Point, Point, Any]],
 ) -> list[Shape]:
-    """An axis and its name at ``spot``; the host's are thick and bold."""
-    colour, width = (CHOSEN, 4.0) if chosen else (INK, 1.3)
-    return [
-        Line(start, end, colour, width),
-        Text(spot, name, colour, NAME_SIZE, anchor, bold=chosen),
-    ]
+    """The axes to their ends, and their names beside these; the host's are thick and bold."""
+    shapes = list[Shape]()
+    for axis, (end, (right, down), anchor) in enumerate(ways):
+        bold, name = axis in chosen, scales[axis].name(names[axis])
+        colour, width = (CHOSEN, 4.0) if bold else (INK, 1.3)
+        spot = end[0] + right, end[1] + down
+        shapes += [
+            Line(start, end, colour, width),
+            Text(spot, name, colour, NAME_SIZE, anchor, bold),
+        ]
+    return shapes

@@ -14,7 +14,7 @@ TOLERANCE = 1e-9
 
 CHUNK = 2**14  # triples at a time
 
-Corner = tuple[float, float, float]
+Corner = tuple[float, ...]
 
 
 class Facet(NamedTuple):

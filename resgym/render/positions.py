@@ -13,6 +13,7 @@ from resgym.render.diagram import (
     LABEL_SIZE,
     MUTED,
     Box,
+    Points,
     plane_diagram,
     space_diagram,
 )
@@ -121,7 +122,7 @@ def render_game(
 
 
 def picture_of(
-    points: Sequence[tuple[int, ...]],
+    points: Points,
     coords: Sequence[int],
     move: int,
     axis: int | None = None,
@@ -158,7 +159,7 @@ def picture_of(
     return Picture(WIDTH, HEIGHT, shapes, title)
 
 
-def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]:
+def _list(points: Points, names: Sequence[str]) -> list[Text]:
     room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
     shown = points if len(points) <= room else points[: room - 1]
     base = _LIST.top + 14

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from resgym.render.diagram import Scale, polyhedron_vertices, shares_of
+from resgym.render.diagram import Points, Scale, polyhedron_vertices, shares_of
 from resgym.render.facets import facets_in_box
 
 TICKS = 5
 
 
-def space_scene(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, Any]:
+def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
     """Return the Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 of the axes.
 
     Returns:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from resgym.polynomials.monomials import Point
 from resgym.trees.data import ChartTree
 from resgym.trees.fan import Cone, chart_rays
-from resgym.trees.lattice import dot
+from resgym.trees.lattice import dot, eliminate
 
 Face = tuple[Point, ...]
 """The points of a position on a face of its Newton polyhedron."""
@@ -32,25 +32,22 @@ class Cell(NamedTuple):
 def positive_cells(tree: ChartTree) -> Iterator[Cell]:
     """Cut the weights with positive entries into cells.
 
-    Every chart leaves some facets of its cone to others, so that each weight is in one chart, also
-    where the charts do not glue.
+    A weight is in the chart that one enters on the way from it to a generic weight, so that each is
+    in one chart, also where the charts do not glue.
     """
     points, dimension = tree.root.points, len(tree.variables)
-    left: list[set[int]] = [set()]  # for each chart, the rays opposite to the facets that it leaves
+    # On no wall: the determinants of walls and unit vectors are at most 2^depth.
+    generic = tuple(2 ** (axis * (tree.depth + 2)) for axis in range(dimension))
     for chart, rays in zip(tree, chart_rays(tree), strict=True):
-        if chart.parent is not None and chart.axis is not None:
-            above, axes = left[chart.parent - 1], tree[chart.parent].axes or ()
-            order = sorted(axes, key=lambda axis: (axis not in above, axis))
-            left.append(
-                above - {*axes} | {*order[: order.index(chart.axis)]} | above & {chart.axis}
-            )
         if chart.children:
             continue
+        swapped = ([*rays[:axis], generic, *rays[axis + 1 :]] for axis in range(dimension))
+        beyond = {axis for axis, each in enumerate(swapped) if eliminate(each)[1] < 0}
         places = {point: [dot(ray, point) for ray in rays] for point in points}
         least = [*map(min, zip(*places.values(), strict=True))]
         for axes in subsets(dimension):
             cone = tuple(rays[axis] for axis in axes)
-            if left[-1] <= {*axes} and all(map(any, zip(*cone, strict=True))):
+            if beyond <= {*axes} and all(map(any, zip(*cone, strict=True))):
                 face = [p for p in points if all(places[p][axis] == least[axis] for axis in axes)]
                 others = [axis for axis in range(dimension) if axis not in axes]
                 local = (tuple(places[point][axis] for axis in others) for point in face)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from resgym.game.formulas import monomial_text
+from resgym.game.plain import Position
 from resgym.players.ordered import WeightedPosition
 
 Ending = Literal["resolved", "below_one", "no_contribution", "smooth", "depth", "size", "overflow"]
@@ -37,7 +38,7 @@ class Chart:
     parent: int | None
     axis: int | None
     depth: int
-    points: tuple[tuple[int, ...], ...]
+    points: Position
     axes: tuple[int, ...] | None = None
     children: tuple[int, ...] = ()
     ending: Ending | None = None

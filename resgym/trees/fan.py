@@ -150,16 +150,15 @@ class Fan:
             facet for cone in self.cones for facet in combinations(sorted(cone), len(cone) - 1)
         )
         return tuple(
-            facet for facet, cones in count.items() if cones == 1 and not self._is_outer(facet)
+            facet
+            for facet, cones in count.items()
+            if cones == 1 and all(map(any, zip(*(self.rays[i] for i in facet), strict=True)))
         )
 
     @property
     def glues(self) -> bool:
         """Whether the charts of the leaves belong to one toric variety."""
         return not self.faults
-
-    def _is_outer(self, facet: tuple[int, ...]) -> bool:
-        return any(not any(entries) for entries in zip(*(self.rays[i] for i in facet), strict=True))
 
 
 def tree_fan(tree: ChartTree) -> Fan:

@@ -18,17 +18,19 @@ from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
 from resgym.trees.invariants import tree_invariants
 from resgym.trees.programs import tree_to_form, tree_to_script
-from resgym.trees.surface import surface_graph
+from resgym.trees.surface import SurfaceGraph
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
 
 BATCH_ROWS = 1024
 """Number of charts that the host is asked about at once."""
 
-Choose = Callable[[Sequence[Chart]], Sequence[tuple[int, ...]]]
+Charts = Sequence[Chart]
+Sets = Sequence[tuple[int, ...]]
+Choose = Callable[[Charts], Sets]
 """The host's sets for the open charts of a level."""
 
-Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
+Respond = Callable[[Charts, Sets], Sequence[int]]
 """The agent's axes for the open charts of a level and the host's sets."""
 
 
@@ -40,7 +42,6 @@ class ResolutionTree(ChartTree):
     divisors = tree_divisors
     fan = tree_fan
     invariants = tree_invariants
-    surface_graph = surface_graph
     log_canonical_threshold = log_canonical_threshold
 
     to_text = tree_to_text
@@ -54,6 +55,10 @@ class ResolutionTree(ChartTree):
 
     def _repr_html_(self) -> str:
         return tree_part(self, mark=f"{id(self)}-")
+
+    def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
+        """Return `invariants().surface_graph(minimal) <Invariants.surface_graph>`."""
+        return self.invariants().surface_graph(minimal)
 
     def compare(self, *hosts: Any) -> ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
@@ -135,7 +140,7 @@ def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[
 
     seat = Seat(host, "host", position, spec)
 
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+    def choose(charts: Charts) -> Sets:
         numbers = torch.tensor([chart.number for chart in charts])
         depths = torch.tensor([chart.depth for chart in charts])
         rng = RowRandom.for_episode(torch.full_like(numbers, seed), numbers)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from resgym.game.formulas import monomial_text
@@ -22,8 +21,9 @@ from resgym.polynomials.monomials import Point
 from resgym.tables import Rows, Table
 from resgym.trees.cells import Cell, Face, positive_cells, subsets
 from resgym.trees.fan import Ray, chart_rays, log_canonical_threshold
-from resgym.trees.lattice import dot, least, volume
-from resgym.trees.rational import Factor, RationalFunction, quotient_text
+from resgym.trees.lattice import dot, facet_size, volume
+from resgym.trees.rational import RationalFunction, power_text, quotient_text
+from resgym.trees.surface import SurfaceGraph, surface_graph
 
 MOST = 1_000_000
 """Numbers of a spectrum, eigenvalues or lattice points, with repetitions."""
@@ -48,14 +48,11 @@ class MonodromyZeta(tuple[tuple[int, int], ...]):
     """The product of (1 - t^N)^e over pairs (N, e)."""
 
     def __str__(self) -> str:
-        def part(sign: int) -> list[str]:
-            return [
-                f"(1 - t^{n})^{abs(e)}".removesuffix("^1").replace("^1)", ")")
-                for n, e in self
-                if e * sign > 0
-            ]
-
-        return quotient_text("".join(part(1)) or "1", part(-1))
+        above, below = (
+            [power_text(f"(1 - {power_text('t', n)})", e * sign) for n, e in self if e * sign > 0]
+            for sign in (1, -1)
+        )
+        return quotient_text("".join(above) or "1", below)
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +70,7 @@ class Invariants(Table):
         log_canonical_threshold: that of the polynomial, at most 1.
         facets: the primitive normals v of the facets, each with its N, the least <v, p>, if N > 0.
         faces: the compact faces, each with a weight that is least there.
+        rays: the rays of the tree.
     """
 
     points: Face
@@ -84,6 +82,7 @@ class Invariants(Table):
     log_canonical_threshold: Fraction
     facets: dict[Ray, int]
     faces: dict[Face, Ray]
+    rays: tuple[Ray, ...]
 
     @property
     def poles(self) -> tuple[Pole, ...]:
@@ -193,6 +192,21 @@ class Invariants(Table):
                 found[1 + a] += number - below[a] - below[1 - a]
         return _sorted(found)
 
+    def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
+        """Return the resolution graph of a surface.
+
+        Args:
+            minimal: contract curves until the good resolution is minimal; else return the curves on
+                the divisors of the tree.
+
+        Raises:
+            ValueError: there are not three variables, or the singularity is not isolated.
+        """
+        if len(self.variables) != 3:
+            raise ValueError(f"tree must have 3 variables, got {len(self.variables)}")
+        self.milnor_number  # noqa: B018  # refuses what is not isolated
+        return surface_graph(self.points, self.faces, self.rays, minimal)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the reason as text where an invariant does not exist."""
         found: dict[str, Any] = {"coefficients": "generic" if self.generic else "given"}
@@ -266,7 +280,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
     for ray, order in facets.items():
         behind.setdefault(Fraction(-sum(ray), order), []).append(ray)
     faces: dict[Face, Ray] = {}
-    terms: Counter[tuple[bool, tuple[Factor, ...]]] = Counter()
+    terms: Counter[tuple[bool, tuple[tuple[int, int], ...]]] = Counter()
     for cell in positive_cells(tree):
         above = size - len(cell.rays)  # the dimension of the face, where its volume is not 0
         if len(cell.face) > above and (number := volume(cell.local)):
@@ -283,11 +297,8 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
         )
         return sum(parts, Fraction(0))
 
-    powers = {
-        (at.denominator, -at.numerator): min(len(some) + (at == -1), size)
-        for at, some in behind.items()
-    }
-    zeta = RationalFunction.interpolated(value, powers)
+    orders = {at: min(len(some) + (at == -1), size) for at, some in behind.items()}
+    zeta = RationalFunction.interpolated(value, orders)
     poles = sorted(behind.items(), reverse=True)
     return Invariants(
         points,
@@ -299,6 +310,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
         min(threshold, Fraction(1)),
         facets,
         faces,
+        tuple(rays),
     )
 
 
@@ -307,18 +319,6 @@ def _check_face(cell: Cell, terms: Mapping[Point, Any], variables: Sequence[str]
     if is_degenerate(dict(zip(cell.local, values, strict=True))):
         face = " + ".join(monomial_text(point, variables) for point in cell.face)
         raise ValueError(f"polynomial must be nondegenerate, got one degenerate on the face {face}")
-
-
-def facet_size(ray: Ray, points: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Return N and the volume of the facet with a normal, or zeros where it has smaller dimension.
-
-    The facet is projected along the axes on which the normal is 0.
-    """
-    axes = [axis for axis, entry in enumerate(ray) if entry]
-    order = least(ray, points)
-    face = [[point[axis] for axis in axes] for point in points if dot(ray, point) == order]
-    size = volume([[0] * len(axes), *face]) if order else 0
-    return (order, size // order) if size else (0, 0)
 
 
 def _monodromy(rays: Sequence[Ray], points: Sequence[Ray]) -> MonodromyZeta:
@@ -353,15 +353,13 @@ def isolated_fault(points: Sequence[Ray], variables: Sequence[str]) -> str:
 
 
 def _quasihomogeneous(weights: Ray, order: int) -> dict[Fraction, int]:
-    """Return the spectrum: the coefficients of the product of (T^w - T) / (1 - T^w)."""
-    numbers, zeros = [1], [0] * _check_number(order)
+    """Return the spectrum: the coefficients of the product of (T^w - T^N) / (1 - T^w)."""
+    numbers = [0] * _check_number(order) + [1] + [0] * order * len(weights)  # from T^-N on
     for weight in weights:
-        pairs = zip_longest(zeros[:weight] + numbers, zeros + numbers, fillvalue=0)
-        numbers = [one - other for one, other in pairs]
-    for weight in weights:
-        for k in range(weight, len(numbers)):
-            numbers[k] += numbers[k - weight]
-    return _sorted({Fraction(k, order): number for k, number in enumerate(numbers)})
+        before, numbers = numbers, [0] * order
+        for k in range(order, len(before)):
+            numbers.append(before[k - weight] + numbers[k - weight] - before[k - order])
+    return _sorted({Fraction(k, order) - 1: number for k, number in enumerate(numbers)})
 
 
 def _sorted(found: Mapping[Fraction, int]) -> dict[Fraction, int]:

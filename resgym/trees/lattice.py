@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import combinations
 
 Vector = tuple[int, ...]
@@ -31,24 +32,31 @@ def volume(points: Iterable[Sequence[int]]) -> int:
         return 0
     centre = tuple(map(sum, zip(*start, strict=True)))
 
+    @cache
     def side(facet: Sequence[Vector], vector: Vector) -> int:
         found, size = eliminate([*facet, vector])
         return size if len(found) > n else 0
 
-    facets = {facet: side(facet, centre) for facet in combinations(start, n)}
-    total = abs(total)
+    facets, total = {*combinations(start, n)}, abs(total)
     for vector in vectors:
-        sizes = {facet: side(facet, vector) for facet in facets}
-        seen = [facet for facet, inner in facets.items() if sizes[facet] * inner < 0]
-        total += sum(abs(sizes[facet]) for facet in seen)
-        ridges = Counter(ridge for facet in seen for ridge in combinations(facet, n - 1))
-        for facet in seen:
-            del facets[facet]
-        for ridge, times in ridges.items():
-            if times == 1:
-                new = tuple(sorted((*ridge, vector)))
-                facets[new] = side(new, centre)
+        seen = {each for each in facets if side(each, vector) * side(each, centre) < 0}
+        total += sum(abs(side(each, vector)) for each in seen)
+        ridges = Counter(ridge for each in seen for ridge in combinations(each, n - 1))
+        outer = (ridge for ridge, times in ridges.items() if times == 1)
+        facets = facets - seen | {tuple(sorted((*ridge, vector))) for ridge in outer}
     return total
+
+
+def facet_size(ray: Sequence[int], points: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """Return N and the volume of the facet with a normal, or zeros where it has smaller dimension.
+
+    The facet is projected along the axes on which the normal is 0.
+    """
+    axes = [axis for axis, entry in enumerate(ray) if entry]
+    order = least(ray, points)
+    face = [[point[axis] for axis in axes] for point in points if dot(ray, point) == order]
+    size = volume([[0] * len(axes), *face]) if order else 0
+    return (order, size // order) if size else (0, 0)
 
 
 def eliminate(vectors: Iterable[Vector]) -> tuple[list[Vector], int]:
@@ -56,17 +64,16 @@ def eliminate(vectors: Iterable[Vector]) -> tuple[list[Vector], int]:
 
     This is Bareiss's elimination, which stays in the integers.
     """
-    kept, rows = list[Vector](), list[tuple[int, list[int]]]()
-    before = 1
+    kept, rows, before = list[Vector](), dict[int, list[int]](), 1
     for vector in vectors:
         rest, before = list(vector), 1
-        for column, row in rows:
+        for column, row in rows.items():
             by, pivot = rest[column], row[column]
             rest = [(a * pivot - by * b) // before for a, b in zip(rest, row, strict=True)]
             before = pivot
         if any(rest):
             kept.append(vector)
-            rows.append((next(i for i, entry in enumerate(rest) if entry), rest))
-            before = rest[rows[-1][0]]
-    swaps = sum(one > other for (one, _), (other, _) in combinations(rows, 2))
+            column = next(i for i, entry in enumerate(rest) if entry)
+            rows[column], before = rest, rest[column]
+    swaps = sum(one > other for one, other in combinations(rows, 2))
     return kept, (-1) ** swaps * before

@@ -1,16 +1,14 @@
-"""Rational functions of one variable s whose denominators are products of linear factors."""
+"""Rational functions of one variable s with rational poles."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
-
-Factor = tuple[int, int]
-"""The linear factor N s + nu as (N, nu), or a positive integer as (0, nu)."""
+from itertools import accumulate, dropwhile
+from operator import not_
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,47 +16,38 @@ class RationalFunction:
     """A rational function in lowest terms; equal functions compare equal.
 
     Attributes:
-        numerator: integer coefficients, the constant one first.
-        factors: each factor (N, nu) of the denominator, which stands for N s + nu, with its power.
+        numerator: the coefficients of the numerator, highest power first, where the denominator
+            is the product of (s - a)^n over the poles a of order n.
+        poles: the poles with their orders.
     """
 
-    numerator: tuple[int, ...]
-    factors: tuple[tuple[Factor, int], ...]
+    numerator: tuple[Fraction, ...]
+    poles: dict[Fraction, int]
 
     @classmethod
     def interpolated(
-        cls, value: Callable[[int], Fraction], factors: Mapping[Factor, int]
+        cls, value: Callable[[int], Fraction], poles: Mapping[Fraction, int]
     ) -> RationalFunction:
         """Return the function with given values at 0, 1, 2, ...
 
-        The product of ``factors``, without common divisors, must be a denominator of the function,
-        and no smaller in degree than the numerator.
+        Its poles must be among ``poles``, with at most these orders. The sum of the orders must be
+        no smaller than the degree of the numerator.
         """
-        size = sum(factors.values()) + 1
-        row = [value(s) * _product(factors.items(), s) for s in range(size)]
-        differences = list[Fraction]()
-        for k in range(1, size + 1):
-            differences.append(row[0])
-            row = [(after - before) / k for before, after in pairwise(row)]
-        polynomial: list[Fraction] = []  # highest power first
-        for s in reversed(range(size)):  # Newton's form, by Horner's rule
-            shifted = zip([*polynomial, differences[s]], [Fraction(0), *polynomial], strict=True)
-            polynomial = [a - s * b for a, b in shifted]
-        left = dict(factors)
-        for n, nu in factors:
-            while left[n, nu]:
-                *quotient, rest = _horner(polynomial, Fraction(-nu, n))
-                if rest:
-                    break
-                polynomial = [each / n for each in quotient]
-                left[n, nu] -= 1
-        scale = math.lcm(*(each.denominator for each in polynomial))
-        if scale > 1:
-            left[0, scale] = 1
-        numerator = [int(each * scale) for each in reversed(polynomial)]
-        while numerator[1:] and not numerator[-1]:
-            numerator.pop()
-        return cls(tuple(numerator), tuple(sorted(each for each in left.items() if each[1])))
+        zero = Fraction(0)
+        polynomial, basis = [zero], [Fraction(1)]  # highest power first
+        for s in range(sum(poles.values()) + 1):  # Newton's form
+            rest = value(s) * _product(poles, s) - _horner(polynomial, s)[-1]
+            step = rest / math.factorial(s)
+            added = (a + step * b for a, b in zip(polynomial, basis, strict=True))
+            polynomial = [zero, *added]
+            basis = [a - s * b for a, b in zip([*basis, zero], [zero, *basis], strict=True)]
+        left = dict(poles)
+        for at in poles:
+            while left[at] and not (divided := _horner(polynomial, at))[-1]:
+                polynomial = divided[:-1]
+                left[at] -= 1
+        numerator = tuple(dropwhile(not_, polynomial))
+        return cls(numerator, {at: order for at, order in left.items() if order})
 
     def __call__(self, s: Fraction | int) -> Fraction:
         """Return the exact value at s.
@@ -66,29 +55,27 @@ class RationalFunction:
         Raises:
             ZeroDivisionError: s is a pole.
         """
-        return _horner(self.numerator[::-1], Fraction(s))[-1] / _product(self.factors, s)
+        return _horner(self.numerator, s)[-1] / _product(self.poles, s)
 
-    @property
-    def poles(self) -> dict[Fraction, int]:
-        """The poles with their orders."""
-        return {Fraction(-nu, n): power for (n, nu), power in self.factors if n}
-
-    def _texts(self) -> tuple[str, list[str]]:
-        """Return the numerator, and the factors of the denominator."""
-        return _text(self.numerator), [
-            f"({_text((nu, n))})^{power}".removesuffix("^1") if n else str(nu)
-            for (n, nu), power in self.factors
+    def _texts(self, form: str) -> tuple[str, list[str]]:
+        """Return the numerator, and the factors of the denominator, all with integers."""
+        scale = math.prod(at.denominator**order for at, order in self.poles.items())
+        whole = math.lcm(*((each * scale).denominator for each in self.numerator))
+        factors = [
+            power_text(f"({_polynomial_text((at.denominator, -at.numerator), form)})", order, form)
+            for at, order in self.poles.items()
         ]
+        numerator = [int(each * scale * whole) for each in self.numerator]
+        return _polynomial_text(numerator, form), [str(whole)] * (whole > 1) + factors
 
     def __str__(self) -> str:
-        above, below = self._texts()
+        above, below = self._texts("{}^{}")
         return quotient_text(f"({above})" if below and " " in above else above, below)
 
     def latex(self) -> str:
         r"""Return LaTeX source without dollars: ``\frac{22s + 31}{(s + 1)(30s + 31)}``."""
-        above, below = self._texts()
-        text = rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
-        return re.sub(r"\^(\d+)", r"^{\1}", text)
+        above, below = self._texts("{}^{{{}}}")
+        return rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
@@ -100,19 +87,25 @@ def quotient_text(above: str, below: Sequence[str]) -> str:
     return f"{above}/{f'({product})' if below[1:] else product}" if below else above
 
 
-def _horner(polynomial: Sequence[Fraction | int], s: Fraction) -> list[Fraction]:
+def power_text(base: str, power: int, form: str = "{}^{}") -> str:
+    """Format a power; ``form`` is a template for exponents above 1."""
+    return form.format(base, power) if power > 1 else base * power
+
+
+def _horner(polynomial: Iterable[Any], s: Fraction | int) -> list[Any]:
     """The coefficients of the quotient by the factor of the root s, and the value at s."""
     return [*accumulate(polynomial, lambda total, each: total * s + each)]
 
 
-def _product(factors: Iterable[tuple[Factor, int]], s: Fraction | int) -> Fraction:
-    return math.prod(((n * s + nu) ** power for (n, nu), power in factors), start=Fraction(1))
+def _product(poles: Mapping[Fraction, int], s: Fraction | int) -> Fraction:
+    return math.prod(((s - at) ** order for at, order in poles.items()), start=Fraction(1))
 
 
-def _text(polynomial: Sequence[int]) -> str:
-    """Format a polynomial, given from its constant coefficient up, such as ``30s^2 - s + 31``."""
-    terms = [f"{number:+}s^{power}" for power, number in enumerate(polynomial) if number]
-    text = "".join(reversed(terms))
-    for part, better in ((r"s\^0", ""), (r"\^1\b", ""), (r"\b1s", "s"), (r"(?<=.)([+-])", r" \1 ")):
-        text = re.sub(part, better, text)
-    return text.lstrip("+")
+def _polynomial_text(coefficients: Sequence[int], form: str) -> str:
+    """Format a polynomial, given from its highest power down, such as ``30s^2 - s + 31``."""
+    text = ""
+    for power, number in enumerate(reversed(coefficients)):
+        digits = "" if power and abs(number) == 1 else abs(number)
+        if number:
+            text = f" {'+-'[number < 0]} {digits}{power_text('s', power, form)}{text}"
+    return text[1:3].strip("+ ") + text[3:]

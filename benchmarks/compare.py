@@ -6,9 +6,9 @@
 
 Both trees run with this Python and its packages, one thread each: base, this, this, base, base and
 so on. The ratio of a rate is this tree's over the base's, the median over the pairs. Its interval
-reaches from the least to the greatest pair (with many pairs the outermost are left out): pairs fall
-on either side of the true median like a coin, whatever the noise, so that it misses with the chance
-that is printed. Slower or faster is said only where the interval does not hold 1.
+reaches from the least to the greatest pair (with many pairs the outermost are left out): each
+pair is as likely above the true median as below it, whatever the noise, so the interval misses the
+median with the printed probability. A rate counts as slower or faster if the interval excludes 1.
 
 Exit code 1 when a rate is slower by more than --allowed, 2 for wrong input.
 """
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", choices=[*RATES], default=[*RATES], help="some of the rates")
     add("--pairs", type=number(LEAST_PAIRS, 1000), default=8, help="at least 6 (default 8)")
     add("--seconds", type=positive, default=2.0, help="of each process, timed (default 2)")
-    add("--allowed", type=float, default=0.0, help="a loss that is no failure, 0.02 for 2 %%")
+    add("--allowed", type=float, default=0.0, help="greatest loss that is allowed: 0.02 is 2 %%")
     return result
 
 

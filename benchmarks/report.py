@@ -1,7 +1,7 @@
 """The page docs/benchmarks.md and its picture, made from a file of results.
 
   python -m benchmarks.report docs/benchmarks.json            writes both
-  python -m benchmarks.report docs/benchmarks.json --check    exit code 1 if the page says otherwise
+  python -m benchmarks.report docs/benchmarks.json --check    exit code 1 if the page differs
   python -m benchmarks.report runs/bench/mine.json --print    only prints the tables
 
 On the page everything between the two marks is replaced, the text around them is kept.

@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="few sizes, short repeats: about a minute")
     add("--list", action="store_true", help="print what would be measured, and stop")
     add("--json", type=Path, metavar="FILE", help="results (default runs/bench/COMMIT.json)")
-    group = result.add_argument_group("less, or other sizes")
+    group = result.add_argument_group("fewer or other sizes")
     add = group.add_argument
     add("--rates", nargs="+", choices=[*RATES], default=[*RATES], help="which of the three")
     add("--dimensions", nargs="+", type=number(2, 10), metavar="D", help="axes, 2 to 10")
@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--cpu-time",
         action="store_true",
-        help="per second that the threads of this process worked in all: for a busy machine",
+        help="rates per CPU second of this process and its threads, for a busy machine",
     )
     add(
         "--noise",

@@ -359,7 +359,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
             _add_options(command, about)
     add_serve(commands)
     for entry in entry_points(group="resgym.commands"):
-        commands.add_parser(entry.name, help=f"{entry.name} --help describes it", add_help=False)
+        commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
     return parser
 
 

@@ -41,9 +41,9 @@ class Starts(Section):
     """The starts of a measurement."""
 
     games: Size
-    """how many"""
+    """number of games"""
     seed: Count
-    """fixes them"""
+    """seed of the games"""
 
 
 class Exact(Section):

@@ -70,7 +70,7 @@ class LeagueConfig(ConfigFile):
     two_player: Any
     """each member's configuration of the two-player trainer"""
     settings: list[str]
-    """changes of it, such as roles.host.gamma=0.9"""
+    """changes of that configuration, such as roles.host.gamma=0.9"""
     games: Size
     """games of each pairing of a host and an agent"""
     keep: PositiveCount

@@ -90,7 +90,7 @@ def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkey
     assert (tmp_path / "card" / "README.md").is_file()
     with pytest.raises(SystemExit):
         cli.main(["--help"])
-    assert "card --help describes it" in capsys.readouterr().out
+    assert "see resgym card --help" in capsys.readouterr().out
 
     def not_installed():
         raise ImportError("No module named 'safetensors'")

@@ -119,5 +119,8 @@ class Keys(SphinxDirective):
 
 
 def setup(app: Any) -> None:
-    """Add the directive ```{keys} MODULE:CLASS```."""
+    """Add the directive ```{keys} MODULE:CLASS```, and list fields of named tuples only once."""
     app.add_directive("keys", Keys)
+    app.connect(
+        "autodoc-skip-member", lambda *given: type(given[3]).__name__ == "_tuplegetter" or None
+    )

@@ -66,4 +66,7 @@ def table(file: Path) -> list[tuple[str, ...]]:
 if __name__ == "__main__":
     parser = Parser(prog="benchmarks.seeds", description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path, help="results, as scoreboard.json")
-    print(markdown_table(table(parser.parse_args().file)))
+    try:
+        print(markdown_table(table(parser.parse_args().file)))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))

@@ -32,7 +32,7 @@ def hint(
     solution = solve(list(points), time_limit=seconds, max_positions=MAX_POSITIONS)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes, most = solution.tree.root.axes, counted(solution.value, "move")
-        return f"{format_axes(axes, names)} is best, the game then lasts at most {most}"
+        return f"{format_axes(axes, names)} is best: the game then lasts at most {most}"
     axes = PLAIN_HOSTS["zeillinger"](points)
     return (
         f"{format_axes(axes, names)}, which is Zeillinger's choice; in {seconds:g} s the solver "
@@ -52,7 +52,7 @@ def _hint_for_agent(
     best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
     count = counted(found[best].lower_bound, "move")
     if all(solution.proved for solution in found.values()):
-        return f"{names[best]} is best, the game can then last {count} more"
+        return f"{names[best]} is best: the game can then last {count} more"
     return (
         f"{names[best]}, after which the game can last at least {count} more; there was not "
         "enough time to compare all axes"

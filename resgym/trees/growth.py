@@ -57,7 +57,7 @@ class ResolutionTree(ChartTree):
         return tree_part(self, mark=f"{id(self)}-")
 
     def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
-        """Return `invariants().surface_graph(minimal) <Invariants.surface_graph>`."""
+        """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
         return self.invariants().surface_graph(minimal)
 
     def compare(self, *hosts: Any) -> ResolutionTree:

@@ -6,6 +6,7 @@ Positions are compared in all orders of their axes, and two axes are played move
 import json
 from functools import cache
 from itertools import combinations, permutations
+from math import gcd
 
 from tests.reference.rule import host_actions, minimal_points, shifted
 
@@ -19,14 +20,10 @@ def normal(points):
     columns = [column for column in columns if max(column) > 0]
     if not columns:
         return ((),)
-    factor = max(k for k in range(1, max(columns[0]) + 1) if divides(k, columns))
+    factor = gcd(*(x for column in columns for x in column))
     columns = [[x // factor for x in column] for column in columns]
     orders = (sorted(zip(*order, strict=True)) for order in permutations(columns))
     return tuple(min(orders))
-
-
-def divides(k, columns):
-    return all(x % k == 0 for column in columns for x in column)
 
 
 def after(points, axes, axis):

@@ -7,40 +7,24 @@ one set. It shares no code with the package.
 
 import sys
 from functools import cache
-from itertools import combinations, permutations
-from math import gcd
 
-from tests.reference.rule import host_actions, minimal_points, move, repositioned
+from tests.reference.certificates import after, in_two_axes, normal, projections
+from tests.reference.rule import host_actions
 
 sys.setrecursionlimit(10_000)  # calls are nested as deeply as a game is long
 
 
 @cache
-def form(points):
-    """The least of all positions that differ by a shift, a factor or an order of axes."""
-    moved = repositioned([*points])
-    factor = max(1, gcd(*(x for point in moved for x in point)))
-    return min(
-        tuple(sorted(tuple(point[axis] // factor for axis in axes) for point in moved))
-        for axes in permutations(range(len(points[0])))
-    )
-
-
-@cache
 def answers(points, axes):
-    return tuple(form(tuple(move([*points], axes, axis))) for axis in axes)
+    return [after(points, axes, axis) for axis in axes]
 
 
 @cache
 def at_least(points):
-    """The most moves of a projection to two axes; for two axes all moves."""
+    """The most moves of a projection to two axes."""
     if len(points) == 1:
         return 0
-    if len(points[0]) == 2:
-        return 1 + max(map(at_least, answers(points, (0, 1))))
-    pairs = combinations(range(len(points[0])), 2)
-    shadows = (minimal_points([tuple(p[axis] for axis in pair) for p in points]) for pair in pairs)
-    return max(1, *(at_least(form(tuple(each))) for each in shadows))
+    return max(1, *(in_two_axes(each, "depth") for each in projections(points, 2)))
 
 
 class Depth:
@@ -52,7 +36,7 @@ class Depth:
 
     def value(self, points):
         """The least depth of a position."""
-        place = form(tuple(minimal_points(points)))
+        place = normal(tuple(points))
         limit = self.low.get(place, at_least(place))
         while not self.within(place, limit):
             limit += 1

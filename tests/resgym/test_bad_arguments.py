@@ -65,8 +65,6 @@ CASES = [
     ),
     (lambda: resolve_player("optimum(budget=1)", "host"), "did you mean 'optimal'"),
     (lambda: register_host("random"), "'random' is already taken by another host"),
-    (lambda: resolve_player(make_host("random"), "agent"), "must play the agent"),
-    (lambda: resolve_player(3, "host"), "opponent must be a name, a Player, a fun"),
     (lambda: resolve_player("random", "both"), "role must be 'host' or 'agent'"),
     (lambda: singularity_names("unimodal"), "kind must be one of "),
     (lambda: singularity(8), "name must be text"),

@@ -65,7 +65,6 @@ RHO = ["rho", "random", "random"]
 BAD = [
     (["rho", "nobody", "random"], "resgym rho: host must be one of [", "got 'nobody'"),
     (["rho", "./no/host.zip", "random"], "resgym rho: host: there is no", "no/host.zip"),
-    (["rho", "random", "./no/such/model.zip"], "no/such/model.zip", "saved model"),
     ([], "command", "required"),
     (["fly"], "'fly'", "rho"),
     ([*RHO, "--games", "0"], "games", "got 0"),

@@ -106,5 +106,3 @@ def test_handlers_of_the_program_are_put_back_and_asked_again():
 def test_an_error_in_training_puts_the_handlers_back():
     with pytest.raises(ZeroDivisionError):
         make_model().learn(80, [Signals(), StepHook(lambda _: 1 / 0)])
-    with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)

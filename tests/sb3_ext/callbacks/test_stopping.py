@@ -134,14 +134,6 @@ def test_budgets_go_on_after_a_resume(tmp_path, monkeypatch):
     assert model.num_timesteps == 12 * 8
 
 
-def by_updates(*starts):
-    """Stages of 2, 3, ... points that begin after so many updates, the last one full-sized."""
-    stages = [
-        {"num_points": n, "until": bound("updates", lower=at)} for n, at in enumerate(starts, 2)
-    ]
-    return [*stages, {}]
-
-
 def test_stages_follow_each_other_and_rows_change_over():
     seen = []
 
@@ -152,8 +144,9 @@ def test_stages_follow_each_other_and_rows_change_over():
         seen.append((callback.model._n_updates, (spec.max_num_points, spec.max_value), largest))
 
     model = game_model()
-    logs, curriculum = keep_logs(model), Curriculum(by_updates(10, 20))
-    model.learn(400, [curriculum, StepHook(look)])
+    logs, ends = keep_logs(model), ((2, 10), (3, 20))
+    stages = [{"num_points": n, "until": bound("updates", lower=end)} for n, end in ends]
+    model.learn(400, [Curriculum([*stages, {}]), StepHook(look)])
     assert list(dict.fromkeys(size for _, size, _ in seen)) == [(2, 6), (3, 6), (5, 6)]
     for updates, (points, _), largest in seen:
         assert points == (2 if updates < 10 else 3 if updates < 20 else 5)

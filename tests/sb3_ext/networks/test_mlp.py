@@ -16,9 +16,7 @@ def layer_names(network):
     [
         ([], []),
         ([8, "b"], ["Linear", "BatchNorm1d", "ReLU"]),
-        ([8, "ln", 4], ["Linear", "LayerNorm", "ReLU", "Linear", "ReLU"]),
         (["r8", 4], ["ResidualBlock", "Linear", "ReLU"]),
-        ([{"repeat": 2, "net_arch": [8, "b"]}], 2 * ["Linear", "BatchNorm1d", "ReLU"]),
         (
             [{"repeat": 2, "net_arch": [{"repeat": 2, "net_arch": [8]}, "ln"]}, 4],
             [*(2 * ["Linear", "ReLU", "Linear", "LayerNorm", "ReLU"]), "Linear", "ReLU"],

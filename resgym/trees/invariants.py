@@ -207,6 +207,10 @@ class Invariants(Table):
         self.milnor_number  # noqa: B018  # refuses what is not isolated
         return surface_graph(self.points, self.faces, self.rays, minimal)
 
+    def _repr_html_(self) -> str:
+        surface = len(self.variables) == 3 and self.isolated
+        return super()._repr_html_() + (self.surface_graph().to_svg() if surface else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the reason as text where an invariant does not exist."""
         found: dict[str, Any] = {"coefficients": "generic" if self.generic else "given"}

@@ -14,10 +14,17 @@ from itertools import chain, pairwise
 from math import gcd
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from resgym.render.diagram import AREA, BORDER, INK
+from resgym.render.shapes import Circle, Line, Picture, Point, Shape, Text, picture_to_svg
 from resgym.tables import Rows, Table
 from resgym.trees.cells import Face
 from resgym.trees.fan import Ray
 from resgym.trees.lattice import dot, eliminate, facet_size, least
+
+STEP = 60.0
+"""Pixels between neighbours."""
 
 
 class Curve(NamedTuple):
@@ -102,13 +109,58 @@ class SurfaceGraph(Table):
         _, number, genus = self.curves[centre]
         return Seifert(genus, number, tuple(sorted(arms)))
 
+    def _spots(self) -> list[Point]:
+        """Places with distances close to those in the graph (stress majorization)."""
+        size = len(self.curves)
+        meets = np.reshape(self.matrix(), (size, size)) > 0
+        far = np.where(meets, 1, size) * (1 - np.eye(size))
+        for place in range(size):
+            far = np.minimum(far, far[:, place, None] + far[place])
+        spots = np.linalg.eigh(far)[1] @ 0.5j ** np.arange(size)
+        for _ in range(200):
+            gaps = spots[:, None] - spots
+            spots = (far * gaps / (abs(gaps) + np.eye(size))).sum(1) / size
+        x, y = (STEP * (each - each.min(initial=0)) + 40 for each in (spots.real, spots.imag))
+        return [*zip(x, y, strict=True)]
+
+    def _lines(self, curve: str, edge: str) -> list[str]:
+        """Format each curve by place, label, x and y, and each edge by its ends and a bend."""
+        rows = zip(self._labels(), self._spots(), strict=True)
+        found = [curve.format(place, label, *spot) for place, (label, spot) in enumerate(rows)]
+        for place, ends in enumerate(self.edges):
+            found.append(edge.format(*ends, 30 * self.edges[:place].count(ends)))
+        return found
+
+    def _labels(self) -> list[str]:
+        return [f"{n} [{genus}]" if genus else str(n) for _, n, genus in self.curves]
+
     def to_dot(self) -> str:
         """Return Graphviz source; curves show their self-intersection, and ``[genus]`` above 0."""
-        lines = ["graph resolution {", "  node [shape=circle];"]
-        for place, (_, number, genus) in enumerate(self.curves):
-            lines.append(f'  c{place} [label="{number}{f" [{genus}]" * (genus > 0)}"];')
-        lines += [f"  c{one} -- c{other};" for one, other in self.edges]
-        return "\n".join([*lines, "}", ""])
+        lines = self._lines('  c{} [label="{}"];', "  c{} -- c{};")
+        return "\n".join(["graph resolution {", "  node [shape=circle];", *lines, "}", ""])
+
+    def to_tikz(self) -> str:
+        r"""Return LaTeX source that needs ``\usepackage{tikz}``; labels are those of `to_dot`."""
+        curve = r"  \node (c{0}) at ({2:.0f}pt, {3:.0f}pt) {{${1}$}};"
+        lines = self._lines(curve, r"  \draw (c{0}) to[bend left={2}] (c{1});")
+        first, last = r"\begin{tikzpicture}[nodes={circle, draw}]", r"\end{tikzpicture}"
+        return "\n".join([first, *lines, last, ""])
+
+    def to_svg(self) -> str:
+        """Return a picture; labels are those of `to_dot`."""
+        spots, shapes = self._spots(), list[Shape]()
+        for one, other in dict.fromkeys(self.edges):
+            for wide in range(self.edges.count((one, other)) - 1, -1, -2):  # equal ones: parallels
+                for colour, width in ((INK, 6 * wide + 1.5), ("#ffffff", max(6 * wide - 1.5, 0))):
+                    shapes.append(Line(spots[one], spots[other], colour, width))
+        for spot, label in zip(spots, self._labels(), strict=True):
+            text = Text((spot[0], spot[1] + 4), label, INK, anchor="middle")
+            shapes += [Circle(spot, 20, AREA, BORDER), text]
+        width, height = (int(max(each)) + 40 for each in zip((0, 0), *spots, strict=True))
+        return picture_to_svg(Picture(width, height, tuple(shapes), "Resolution graph"))
+
+    def _repr_html_(self) -> str:
+        return self.to_svg() + super()._repr_html_()
 
     def table_rows(self) -> Rows:
         """See `Table`."""

@@ -260,5 +260,6 @@ def test_the_command_shows_invariants(capsys, tmp_path):
     page = tmp_path / "e8.html"
     assert run(capsys, "tree", "E8", "--invariants", "--out", str(page))[0] == 0
     assert f"</h1>{found._repr_html_()}<form>" in page.read_text(encoding="utf-8")
+    assert found.surface_graph().to_svg() in found._repr_html_()
     code, _, err = run(capsys, "tree", "E8", "--invariants", "--max-depth", "2")
     assert (code, err.count("\n")) == (2, 1)

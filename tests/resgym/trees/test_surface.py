@@ -1,5 +1,6 @@
 """Resolution graphs of surfaces: lists of the literature, and Laufer's formula."""
 
+import re
 from fractions import Fraction
 from itertools import combinations, islice
 from math import gcd, lcm, prod
@@ -127,10 +128,28 @@ def test_laufers_formula_on_many_surfaces():
         assert_laufer(points)
 
 
+def side(a, b, c):
+    return ((b - a).conjugate() * (c - a)).imag
+
+
+@pytest.mark.parametrize("start", ["x+y^2+z^3", "A1", "E8", "T2,3,7", "T4,4,5", "bp(4,6,9)"])
+def test_pictures_have_curves_apart_and_edges_without_crossings(start):
+    graph = grown(start).surface_graph()
+    text = graph.to_svg()
+    assert text in graph._repr_html_()
+    spots = [complex(*map(float, at)) for at in re.findall('cx="(.+?)" cy="(.+?)"', text)]
+    assert len(spots) == len(graph.curves)
+    assert all(abs(one - other) > 40 for one, other in combinations(spots, 2))
+    for pair in combinations({*graph.edges}, 2):
+        a, b, c, d = (spots[place] for edge in pair for place in edge)
+        assert side(a, b, c) * side(a, b, d) >= 0 or side(c, d, a) * side(c, d, b) >= -1e-6
+
+
 def test_graphs_are_written():
     graph = grown("T2,3,7").surface_graph()
     assert graph.matrix() == [[-5, 2], [2, -1]]
-    assert graph.to_dot().count("c0 -- c1;") == 2
+    assert graph.to_dot().count("c0 -- c1;") == graph.to_svg().count('stroke-width="7.5"') + 1 == 2
+    assert r"\draw (c0) to[bend left=30] (c1);" in graph.to_tikz()
     assert '[label="-3 [1]"]' in grown("T3,3,3").surface_graph().to_dot()
     with pytest.raises(ValueError, match=r"^graph must be a star with a centre"):
         graph.seifert()

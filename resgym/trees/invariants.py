@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from resgym.game.formulas import monomial_text
@@ -163,6 +164,29 @@ class Invariants(Table):
             ValueError: they need over a million lattice points.
         """
         return tuple(sorted(self._below_one))
+
+    def multiplier_ideal(self, c: Fraction | int) -> tuple[Point, ...]:
+        """Return the exponents of the generators of the multiplier ideal of f^c (Howald).
+
+        Raises:
+            ValueError: c is below 0 or at least 1, or the box to search has over a million points.
+        """
+        if not 0 <= c < 1:
+            raise ValueError(f"c must be at least 0 and below 1, got {c}")
+        orders = [(ray, Fraction(c) * n) for ray, n in self.facets.items()]
+
+        def inside(point: Point) -> bool:
+            return all(dot(ray, point) + sum(ray) > order for ray, order in orders)
+
+        axes = zip(*((order // x if x else 0 for x in ray) for ray, order in orders), strict=True)
+        tops = [max(each) + 1 for each in axes]
+        _check_number(math.prod(tops))
+        found = filter(inside, product(*map(range, tops)))
+        return tuple(
+            p
+            for p in found
+            if not any(x and inside((*p[:i], x - 1, *p[i + 1 :])) for i, x in enumerate(p))
+        )
 
     @cached_property
     def spectrum(self) -> dict[Fraction, int]:

@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 
 import resgym
+from resgym.game.plain import prune
 from resgym.polynomials.parse import ConstantWarning
 from resgym.trees.lattice import volume
 from resgym.trees.rational import RationalFunction
@@ -144,14 +145,20 @@ def test_spectra_of_sums_of_powers(powers):
     assert found.jumping_numbers == tuple(sorted(a for a in spectrum if a < 1))
 
 
-def test_jumping_numbers_of_a_monomial_times_a_curve():
+def test_multiplier_ideals_of_a_monomial_times_a_curve():
     # The ideal (x^4 y^2, x^2 y^5), whose heights are 0 < (k/4 or l/2 or a third of the facet).
     found = invariants("x^4*y^2+x^2*y^5")
-    heights = [
-        min(Fraction(i, 2), Fraction(j, 2), Fraction(3 * i + 2 * j, 16))
+    heights = {
+        (i - 1, j - 1): min(Fraction(i, 2), Fraction(j, 2), Fraction(3 * i + 2 * j, 16))
         for i, j in product(range(1, 9), repeat=2)
-    ]
-    assert found.jumping_numbers == tuple(sorted({a for a in heights if a < 1}))
+    }
+    jumps = sorted({a for a in heights.values() if a < 1})
+    assert found.jumping_numbers == tuple(jumps)
+    for c in (0, *jumps, Fraction(99, 100)):
+        ideal = [p for p, height in heights.items() if height > c]
+        assert found.multiplier_ideal(c) == tuple(sorted(prune(ideal)))
+    with pytest.raises(ValueError, match=r"^c must be at least 0 and below 1, got 1$"):
+        found.multiplier_ideal(1)
 
 
 @pytest.mark.parametrize(

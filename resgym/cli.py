@@ -264,6 +264,7 @@ _COMMANDS = {
         {
             "action": {"nargs": "*"},
             "--task": {"action": "append"},
+            "--track": {"choices": ("play", "labels", "search", "script")},
             "--steps": {"type": int, "help": "environment steps of the training"},
             "--file": {"type": Path, "default": Path("scoreboard.json")},
         },
@@ -309,7 +310,6 @@ _HELP = {
     "seconds": "seconds per repeat",
     "name": "name in the table (default: the model's own)",
     "task": "a task (default worst-20); may be repeated",
-    "track": "play, labels, search or script; see docs/scoreboard.md",
     "file": "show the results of this file too; add writes to it",
 }
 

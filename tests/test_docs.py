@@ -142,9 +142,9 @@ def test_training_gives_what_the_table_shows(tmp_path, monkeypatch, capsys):
 
 
 def test_pictures_are_those_of_the_commands():
-    picture = re.compile(r"\]\((?:docs/)?images/(\w+)\.svg\)")
+    picture = re.compile(r"\]\((?:docs/|\.\./)?images/(\w+)\.svg\)")
     names = picture.findall(PAGE)
-    pages = (README, *(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")))
+    pages = (README, *(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")))
     shown = {each for page in pages for each in picture.findall(page)}
     one_move = runpy.run_path(str(DOCS / "images" / "one_move.py"))["picture"]()
     made = {

@@ -22,7 +22,7 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
 
     They are in descending lexicographic order of 1 + k (k - 1) / 2 variables for order k: t, then
     b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
-    ten axes, enough for orders up to 4.
+    ten axes, enough for orders up to 4. Needs SymPy (extra ``math``).
     """
     from sympy import ZZ, ring, symbols
     from sympy.polys.matrices import DomainMatrix

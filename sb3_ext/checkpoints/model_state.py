@@ -64,7 +64,7 @@ def check_finite(model: Any) -> None:
     """Raise FloatingPointError if a loss or weight is NaN or infinite. Waits for the device."""
     getattr(model, "check_finite", lambda: None)()
     for name, value in model.policy.state_dict().items():
-        if value.is_floating_point() and not bool(value.isfinite().all()):
+        if value.is_floating_point() and not value.isfinite().all():
             raise FloatingPointError(
                 f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
                 " learning rate or max_grad_norm"

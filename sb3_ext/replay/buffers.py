@@ -324,7 +324,7 @@ class TensorReplayBuffer(ReplayBuffer):
         """Raises FloatingPointError if what the environment gave, or a field, is not finite."""
         for name, values in self._used().items():
             for value in entries_of(values).values() if name.startswith(field) else ():
-                if value.is_floating_point() and not bool(value.isfinite().all()):
+                if value.is_floating_point() and not value.isfinite().all():
                     raise FloatingPointError(
                         f"{name}: the environment returned NaN or an infinity, which is now in"
                         " the replay buffer; fix it and resume from the last checkpoint"

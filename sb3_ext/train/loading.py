@@ -93,7 +93,7 @@ def load_policy(
         )
     # With a NaN it would play its first legal action whatever it sees.
     for name, values in policy.state_dict().items():
-        if values.is_floating_point() and not bool(values.isfinite().all()):
+        if values.is_floating_point() and not values.isfinite().all():
             raise ValueError(f"{path}: its network holds NaN or infinite weights, in {name}")
     return policy
 

@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 
 
 def _resgym(*arguments: str) -> list[str]:
-    return ["-m", "resgym.cli", *arguments]
+    return ["-m", "resgym", *arguments]
 
 
 SUBJECTS = {

@@ -25,25 +25,7 @@ if TYPE_CHECKING:
     from resgym.solver.solve import solve
     from resgym.trees.growth import ResolutionTree, resolution_tree
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "envs.vector_env": "AlternatingPlayers HironakaVectorEnv",
-            "game.rewards": "Transition register_reward",
-            "game.rng": "RowRandom Stream",
-            "game.spec": "GameSpec",
-            "game.state": "GameState state_from_points",
-            "measure.rho": "CrossPlay RhoResult cross_play rho",
-            "players.base": "Player",
-            "players.registry": "make_agent make_host register_agent register_host",
-            "polynomials.monomials": "Exponents",
-            "polynomials.parse": "ParseError parse",
-            "polynomials.singularities": "random_family singularity singularity_names",
-            "solver.solution": "Solution",
-            "solver.solve": "solve",
-            "trees.growth": "ResolutionTree resolution_tree",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from resgym.files import output_file, write_file
-from resgym.terminal.parser import OneLineParser, one_line
+from resgym.terminal.parser import OneLineParser, one_line, told
 from resgym.terminal.progress import progress_lines
 from resgym.trust import add_trust, command_line
 from resgym.web.command import add_serve
@@ -159,14 +159,8 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
 
 
 def _file(*endings: str) -> dict[str, Any]:
-    """An option that names a file to write; argparse tells its error in one line."""
-
-    def file(name: str) -> Path:
-        try:
-            return output_file(name, endings, "the file")
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
+    """An option that names a file to write."""
+    file = told(lambda name: output_file(name, endings, "the file"))
     return {"type": file, "metavar": "FILE", "help": f"write to this file: {', '.join(endings)}"}
 
 
@@ -394,7 +388,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return 130
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

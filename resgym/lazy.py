@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
+import functools
 import importlib.util
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 
-def lazy_names(
-    package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
-    Modules of the package are attributes too. ``dir`` lists the public names only.
+    The package imports its names under ``TYPE_CHECKING`` alone: its source, which is read when the
+    first name is asked for, tells from which module each one comes. Modules of the package are
+    attributes too. ``dir`` lists the public names only.
 
     Args:
         package: name of the package.
-        homes: for each module, the names that it provides, separated by spaces.
     """
-    modules = {
-        name: f"{package}.{module}" for module, names in homes.items() for name in names.split()
-    }
+
+    @functools.cache
+    def homes() -> dict[str, str | None]:
+        source = pkgutil.get_data(package, "__init__.py") or b""
+        return {
+            alias.name: node.module
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
 
     def get(name: str) -> Any:
-        if name in modules:
-            found = getattr(importlib.import_module(modules[name]), name)
+        if home := homes().get(name):
+            found = getattr(importlib.import_module(home), name)
         elif name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         else:

@@ -1,8 +1,8 @@
 """Code from files: modules named on a command line, and pickles after ``--trust``.
 
 A file may choose registered names and set numbers, strings and shapes. `sb3_ext.config.effects`
-checks configurations by that rule, and docs/security.md explains it. This module implements the
-options ``--import`` and ``--trust``. A program's own code is not checked.
+checks configurations by that rule, and docs/security.md explains it. This module does what the
+options ``--import`` and ``--trust`` ask for. A program's own code is not checked.
 """
 
 from __future__ import annotations
@@ -78,27 +78,6 @@ def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
         action="store_true",
         help="trust the file or model named on this command line as much as your own program: it "
         "may import modules, connect and contain pickles; files that it names stay untrusted",
-    )
-
-
-def add_import(parser: argparse.ArgumentParser) -> None:
-    """Add ``--import``, which imports as soon as it is read, before any name is looked up."""
-
-    def imported(name: str) -> str:
-        try:
-            import_modules([name])
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return name
-
-    parser.add_argument(
-        "--import",
-        action="append",
-        type=imported,
-        dest="modules",
-        metavar="MODULE",
-        help="import this Python module first; the players, rewards and algorithms that it "
-        "registers can then be named; may be repeated",
     )
 
 

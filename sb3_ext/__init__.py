@@ -13,7 +13,7 @@ from resgym.lazy import lazy_names
 if TYPE_CHECKING:
     from sb3_ext.attack.attack import exploit
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"attack.attack": "exploit"})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["__version__", "exploit"]
 

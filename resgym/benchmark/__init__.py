@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from resgym.benchmark.solved import SPLITS, Solved
     from resgym.benchmark.tasks import TASKS, Result, evaluate, make
 else:
-    homes = {"data": "load", "solved": "SPLITS Solved", "tasks": "Result TASKS evaluate make"}
-    __getattr__, __dir__ = lazy_names(__name__, homes)
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["SPLITS", "TASKS", "Result", "Solved", "evaluate", "load", "make"]

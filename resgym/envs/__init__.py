@@ -5,17 +5,9 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.envs.registration import ENV_IDS, register_envs
     from resgym.envs.single import HironakaEnv
     from resgym.envs.vector_env import AlternatingPlayers, HironakaVectorEnv
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "registration": "ENV_IDS register_envs",
-            "single": "HironakaEnv",
-            "vector_env": "AlternatingPlayers HironakaVectorEnv",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["ENV_IDS", "AlternatingPlayers", "HironakaEnv", "HironakaVectorEnv", "register_envs"]
+__all__ = ["AlternatingPlayers", "HironakaEnv", "HironakaVectorEnv"]

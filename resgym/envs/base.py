@@ -31,13 +31,7 @@ from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
-from resgym.game.stepping import (
-    EpisodeState,
-    Games,
-    RefusedStep,
-    StepPlan,
-    StepResult,
-)
+from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan, StepResult
 from resgym.kernels import Backend
 from resgym.players import Player, player_name
 from resgym.players.base import check_role

@@ -7,7 +7,6 @@ from typing import Any
 import gymnasium
 
 DEFAULT_MAX_EPISODE_STEPS = 200
-ENV_IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "resgym/Hironaka-v0": {},

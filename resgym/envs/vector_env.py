@@ -15,12 +15,7 @@ from resgym.game import devices
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec, Polytope, Role, RuleName, check_choice, check_integer
-from resgym.game.stepping import (
-    INVALID_ACTIONS,
-    SEATS,
-    Seat,
-    StepPlan,
-)
+from resgym.game.stepping import INVALID_ACTIONS, SEATS, Seat, StepPlan
 from resgym.kernels import resolve_backend
 from resgym.players.base import check_role
 from resgym.polynomials.starts import resolve_starts

@@ -213,7 +213,6 @@ def state_from_points(
     if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
         kind = f"{tensor_kind(points)} on {points.device}"
         raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
-    is_array = isinstance(points, (Tensor, np.ndarray))
     given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
     if _is_scalar(given):
         raise TypeError(f"points must be lists of integers, got {points!r}")
@@ -223,7 +222,7 @@ def state_from_points(
         games = [games]
     if not games:
         raise ValueError("points must have at least one game, got an empty list")
-    if is_array:
+    if given is not points:
         games = [[row for row in game if row != [-1] * spec.dimension] for game in games]
     columns = torch.full((spec.dimension, spec.max_num_points, len(games)), -1)
     for index, game in enumerate(games):

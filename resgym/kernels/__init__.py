@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from resgym.kernels.dispatch import BACKENDS, resolve_backend
 else:
     # The solver's kernels need no torch.
-    __getattr__, __dir__ = lazy_names(__name__, {"dispatch": "BACKENDS Backend resolve_backend"})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["BACKENDS", "Backend", "resolve_backend"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.players.asking import ask_player, ask_players, player_name
+    from resgym.players.asking import ask_player, player_name
     from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
     from resgym.players.checking import check_player
     from resgym.players.mixture import Mixture, make_mixture
@@ -26,20 +26,7 @@ if TYPE_CHECKING:
     )
     from resgym.players.zeillinger import ZeillingerHost
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "asking": "ask_player ask_players player_name",
-            "base": "CallablePlayer Player own_attribute rows_of",
-            "checking": "check_player",
-            "mixture": "Mixture make_mixture",
-            "recurrent": "RecurrentPlayer",
-            "registry": "agent_names host_names make_agent make_host resolve_player",
-            "scoring": "ScoringPlayer",
-            "scripted": "ChooseFirstAgent ChooseLastAgent GreedyPointsAgent RandomAgent",
-            "zeillinger": "ZeillingerHost",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CallablePlayer",
@@ -54,7 +41,6 @@ __all__ = [
     "ZeillingerHost",
     "agent_names",
     "ask_player",
-    "ask_players",
     "check_player",
     "host_names",
     "make_agent",

@@ -7,12 +7,7 @@ from html import escape
 from reprlib import repr as brief
 from typing import Any
 
-from resgym.game.formulas import (
-    latex,
-    monomial_text,
-    position_pretty,
-    variable_pretty,
-)
+from resgym.game.formulas import latex, monomial_text, position_pretty, variable_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
 
 Point = tuple[int, ...]

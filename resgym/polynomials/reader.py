@@ -90,13 +90,14 @@ def read_monomials(text: str) -> tuple[list[Monomial], bool]:
         ParseError: the text does not follow the grammar, or would take too long.
     """
     reader = _Reader(text)
-    terms = reader.read_equation()
-    unusual = any(value != 1 for value in terms.values())
-    while reader.take(","):
-        more = reader.read_equation()
-        unusual |= any(value != 1 for value in more.values())
-        terms |= more
+    terms: Terms = {}
+    unusual, more = False, ","
+    while more:
+        polynomial = reader.read_equation()
+        unusual |= any(value != 1 for value in polynomial.values())
+        terms |= polynomial
         reader.check_terms(terms)
+        more = reader.take(",")
     if reader.peek():
         reader.unexpected()
     return [reader.exponents(monomial) for monomial in terms], unusual
@@ -118,9 +119,8 @@ class _Reader:
 
     def unexpected(self) -> NoReturn:
         character = self.peek()
-        if not character:
-            self.fail("the polynomial ends too early")
-        self.fail(f"unexpected {character!r} in the polynomial")
+        early = "the polynomial ends too early"
+        self.fail(f"unexpected {character!r} in the polynomial" if character else early)
 
     def peek(self) -> str:
         """Return the next character that is not blank; empty at the end."""

@@ -131,7 +131,7 @@ class _Graph:
         while ready := sorter.get_ready():
             for place in ready:
                 if below := [costs[child] for child in self.after[place].values()]:
-                    costs[place] = goal.move + (sum if goal.by_sum else max)(below)
+                    costs[place] = goal.total(below)
                 else:
                     costs[place] = goal.at_least(int(len(place) > 1))
             sorter.done(*ready)

@@ -17,12 +17,7 @@ from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate
 from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective
-from resgym.solver.solution import (
-    Limits,
-    Progress,
-    Solution,
-    grown_tree,
-)
+from resgym.solver.solution import Limits, Progress, Solution, grown_tree
 from resgym.solver.variants import solve_variant
 from resgym.trees.data import Chart
 

@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from sb3_ext.teach.teacher import Margins, Teacher
 else:
     # The players that come with the package need none of them.
-    __getattr__, __dir__ = lazy_names(__name__, {"teacher": "Margins Teacher"})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["Margins", "Teacher"]

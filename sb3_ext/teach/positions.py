@@ -36,7 +36,7 @@ from resgym.game.rng import derive_seed
 from resgym.game.state import canonical_state
 from resgym.kernels import resolve_backend
 from resgym.measure.worst_case import worst_case_moves
-from resgym.players import ask_players
+from resgym.players.asking import ask_players
 from resgym.solver.labels import MAX_LABEL_DIMENSION, digests
 from resgym.solver.search import Objective
 from sb3_ext.config.checks import check_count, shown

@@ -10,15 +10,14 @@ import argparse
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import rl_zoo3
 import rl_zoo3.hyperparams_opt
 
-from resgym.cli import OneLineParser
 from resgym.game.devices import resolve_device
+from resgym.terminal.parser import OneLineParser, told
 from resgym.trust import add_trust, import_modules
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, unknown_word
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
@@ -57,20 +56,8 @@ def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str],
     return read
 
 
-def told(read: Callable[[str], Any]) -> Callable[[str], str]:
-    """A type of argparse that says of a ValueError what it says."""
-
-    def tell(text: str) -> str:
-        try:
-            return str(read(text))
-        except ValueError as error:
-            raise ArgumentTypeError(str(error)) from None
-
-    return tell
-
-
-device_name = told(lambda text: text if text == "auto" else resolve_device(text))
-_config = told(partial(find_config, field="conf-file"))
+device_name = told(lambda text: text if text == "auto" else str(resolve_device(text)))
+_config = told(lambda text: str(find_config(text, field="conf-file")))
 
 
 def _truth(text: str) -> bool:

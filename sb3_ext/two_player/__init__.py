@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sb3_ext.two_player.config import *  # noqa: F403
-    from sb3_ext.two_player.kinds import *  # noqa: F403
-    from sb3_ext.two_player.learner import *  # noqa: F403
-    from sb3_ext.two_player.trainer import *  # noqa: F403
+    from sb3_ext.two_player.config import ConfigError, TrainerConfig, read_config, shipped_configs
+    from sb3_ext.two_player.kinds import BUFFERS, LEARNERS
+    from sb3_ext.two_player.learner import ALGORITHMS, CALLBACKS, OPTIMIZERS, SCHEDULES
+    from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
 else:
-    _HOMES = {
-        "config": "ConfigError TrainerConfig read_config shipped_configs",
-        "kinds": "BUFFERS LEARNERS",
-        "learner": "ALGORITHMS CALLBACKS OPTIMIZERS SCHEDULES",
-        "trainer": "Evaluation HostAgentTrainer",
-    }
-    __getattr__, _ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "ALGORITHMS",
+    "BUFFERS",
+    "CALLBACKS",
+    "LEARNERS",
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "ConfigError",
+    "Evaluation",
+    "HostAgentTrainer",
+    "TrainerConfig",
+    "read_config",
+    "shipped_configs",
+]

@@ -136,7 +136,7 @@ def test_an_interrupted_solver_says_what_it_has_proved(capsys, tmp_path, monkeyp
 
 
 def test_a_reader_that_leaves_is_no_error():
-    command = f"{sys.executable} -m resgym.cli tree E8 | head -n 1; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m resgym tree E8 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("depth 13, 91 nodes")

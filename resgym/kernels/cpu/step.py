@@ -8,12 +8,7 @@ import numpy as np
 
 from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import Stream
-from resgym.game.stepping import (
-    AUTORESET_MODES,
-    INVALID_ACTION_REWARD,
-    INVALID_ACTIONS,
-    SEATS,
-)
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.kernels.backend import ASKED, STARTING
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set

@@ -124,7 +124,9 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}")
+    raise ValueError(
+        f"{field} must be one of {names} or of a module imported before, got {name!r}{hint}"
+    )
 
 
 def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
@@ -204,7 +206,7 @@ def _load_model(given: str | os.PathLike[str], role: Role, field: str) -> Player
 
 def _checked_player(player: Any, role: Role, source: str) -> Player:
     if not isinstance(player, Player):
-        raise TypeError(f"{source} must give a Player, got {player!r}")
+        raise TypeError(f"{source} must give a Player, with role and act, got {player!r}")
     if player.role != role:
         raise ValueError(f"{source} must play the {role}, got a player of the {player.role}")
     return player

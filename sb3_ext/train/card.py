@@ -7,6 +7,7 @@ The card shows figures of the scoreboard, measured from the written folder.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -133,6 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
     with command_line(args.trust):
         name = args.name or player_name(args.model)
+        print("measuring the tasks of this size: some minutes", file=sys.stderr)
         write_card(Path(args.model), args.out, name, args.license, args.half)
     print(args.out / CARD)
     return 0

@@ -82,20 +82,20 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         if proof := vars(args).get("certificate"):
             note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
         write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), args.layout, note))
-        print(f"{heading}, written to {args.out}", file=sys.stderr if args.json else sys.stdout)
+        print(f"{heading}\nwritten to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or args.out is None or tree is None:
-        text = heading if tree is None else f"{heading}\n{tree.to_text()}"
+        text = heading if tree is None else f"{heading if result else ''}\n{tree.to_text()}".strip()
         _print(result or tree, args.json, text)
     if args.out is not None and tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
 def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
+    from resgym.trees.text import totals_text
+
     tree = grow(_parse_start(args), **_options(args, grow))
-    cut = "" if tree.complete else f", {tree.num_cut} branches cut"
-    heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
     found = tree.invariants() if args.invariants else None
-    _show(args, found, tree, f"{found}\n\n{heading}" if found else heading)
+    _show(args, found, tree, f"{found}\n" if found else totals_text(tree))
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:

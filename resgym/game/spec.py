@@ -63,7 +63,8 @@ def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
             given = f"{brief(value)} ({type(value).__name__})"
             raise TypeError(f"{name} must hold integers, got {given}")
         if not 0 <= value <= MAX_COORDINATE:
-            raise ValueError(f"{name} must hold integers in 0..2^59, got {value}")
+            given = value if abs(value) < 10**99 else "a number of over 99 digits"
+            raise ValueError(f"{name} must hold integers in 0..2^59, got {given}")
     return tuple(int(value) for value in values)
 
 

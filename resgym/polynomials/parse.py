@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any, TextIO
 
+from resgym.game.formulas import PLAIN_DIGITS
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
@@ -156,6 +158,10 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     """Parse a text that is never the name of a file."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
+    if long := re.search("[0-9]{101}", text.translate(PLAIN_DIGITS)):
+        raise ParseError(
+            "points must have numbers of at most 100 digits, got more", text, long.start()
+        )
     if not text.strip():
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
     if is_singularity_name(text):
@@ -206,7 +212,7 @@ def _from_monomials(
         )
     if unknown := sorted(used - set(names)):
         what = f"{unknown[0]} is not one of the variables {', '.join(names)}"
-        raise ParseError(what, text, text.index(unknown[0][0]))
+        raise ParseError(what, text, text.find(unknown[0][0]))
     points = _from_rows([[each.get(name, 0) for name in names] for each in monomials], names)
     points.exponents_only = unusual
     if unusual:
@@ -254,12 +260,12 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         try:
             terms = sympy.Poly(plain, *symbols).terms()
         except sympy.PolynomialError:
-            raise ValueError(f"points must be a polynomial, got {expression}") from None
+            raise ValueError(f"points must be a polynomial, got {brief(expression)}") from None
         unusual = any(value != 1 for _, value in terms)
         monomials = [
             {str(symbol): power for symbol, power in zip(symbols, powers, strict=True) if power}
             for powers, _ in terms
         ]
-    points = _from_monomials(monomials, unusual, names, str(expression))
+    points = _from_monomials(monomials, unusual, names, brief(expression))
     points.sort(reverse=True)
     return points

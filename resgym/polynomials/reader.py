@@ -34,7 +34,6 @@ packed into one integer, `_BITS` for each variable, so a product adds the intege
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 100_000
 MAX_NESTING = 50
-MAX_DIGITS = 100
 MAX_POWER = 100
 MAX_VARIABLES = 52
 
@@ -45,7 +44,7 @@ _PRIME = 2**521 - 1
 _BITS = 96
 
 _PLAIN = str.maketrans("·⋅×−", "***-")
-_NUMBER = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
+_NUMBER = re.compile(r"[0-9]+(?:\.([0-9]+))?")
 LETTER = "[A-Za-z]"
 _VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|(_))?([0-9]*)")
 _INDEXED = re.compile(rf"{LETTER}\d+\s*(?:\^|\*\*)")
@@ -144,13 +143,6 @@ class _Reader:
             self.at = found.end()
         return found
 
-    def number(self, found: re.Match[str], *groups: int) -> str:
-        """Return the digits of the first group that matched; empty if none did."""
-        digits = next((found[each] for each in groups if found[each]), "")
-        if len(digits) > MAX_DIGITS:
-            self.fail(f"a number of more than {MAX_DIGITS} digits", found.start())
-        return digits
-
     def read_equation(self) -> Terms:
         """Return the left side minus the right side, if there is one."""
         terms = self.read_sum()
@@ -190,8 +182,8 @@ class _Reader:
         start = self.at
         base: Terms = {}
         if found := self.match(_NUMBER):
-            value = int(self.number(found, 1) + self.number(found, 2))
-            self.add(base, {0: value * pow(10, -len(found[2] or ""), _PRIME)})
+            value = int(found[0].replace(".", ""))
+            self.add(base, {0: value * pow(10, -len(found[1] or ""), _PRIME)})
         elif found := self.match(_WORD):
             letters = "*".join(found[0])
             self.fail(
@@ -206,7 +198,7 @@ class _Reader:
         else:
             self.unexpected()
         if found := self.match(_POWER):
-            return self.power(base, int(self.number(found, 1, 2, 3)), start)
+            return self.power(base, int(found[found.lastindex or 0]), start)
         if self.match(_NO_POWER):
             self.peek()
             self.fail("an exponent must be one whole number, at least 0")
@@ -216,7 +208,7 @@ class _Reader:
         """Read a variable, and the digits after it that are not its index."""
         if found[4]:
             self.fail("an index must be a whole number, as in x_1", found.end(4))
-        index, touching = self.number(found, 2, 3), self.number(found, 5)
+        index, touching = found[2] or found[3], found[5]
         if self.indexed and not index:
             index, touching = touching, ""
         name = f"{found[1]}_{index}" if index else found[1]

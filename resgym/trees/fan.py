@@ -51,7 +51,7 @@ class Divisors(Table, tuple[Divisor, ...]):
 
     def table_rows(self) -> Rows:
         """See `Table`."""
-        rows = [[*map(str, each[:4])] for each in self]
+        rows = [[*map(str, each[:3]), str(each.pole or "none")] for each in self]
         return [("ray", "multiplicity", "log discrepancy", "candidate pole"), *rows]
 
 
@@ -112,10 +112,9 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
     Raises:
         ValueError: a branch was cut, or ended before one monomial was left.
     """
-    _check_all_answers(tree)
+    rays = tree_fan(tree).rays
     if any(chart.ending not in (None, "resolved") for chart in tree):
         raise ValueError("tree must be resolved in every chart, got one with other endings")
-    rays = {ray for cone in chart_rays(tree) for ray in cone}
     orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
     return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
 
@@ -167,7 +166,8 @@ def tree_fan(tree: ChartTree) -> Fan:
     Raises:
         ValueError: the tree follows one agent only, so the cones do not fill the orthant.
     """
-    _check_all_answers(tree)
+    if any(chart.children and len(chart.children) != len(chart.axes or ()) for chart in tree):
+        raise ValueError("tree must follow all answers of the agent, got the record of one game")
     places: dict[Ray, int] = {}
     cones, charts = [], []
     for chart, rays in zip(tree.charts, chart_rays(tree), strict=True):
@@ -175,8 +175,3 @@ def tree_fan(tree: ChartTree) -> Fan:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
     return Fan(tuple(places), tuple(cones), tuple(charts))
-
-
-def _check_all_answers(tree: ChartTree) -> None:
-    if any(chart.children and len(chart.children) != len(chart.axes or ()) for chart in tree):
-        raise ValueError("tree must follow all answers of the agent, got the record of one game")

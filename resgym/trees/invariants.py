@@ -21,9 +21,9 @@ from resgym.polynomials.coefficients import is_degenerate, rational_terms
 from resgym.polynomials.monomials import Point
 from resgym.tables import Rows, Table
 from resgym.trees.cells import Cell, Face, positive_cells, subsets
-from resgym.trees.fan import Ray, chart_rays, log_canonical_threshold
+from resgym.trees.fan import Ray, log_canonical_threshold
 from resgym.trees.lattice import dot, facet_size, volume
-from resgym.trees.rational import RationalFunction, power_text, quotient_text
+from resgym.trees.rational import MonodromyZeta, RationalFunction
 from resgym.trees.surface import SurfaceGraph, surface_graph
 
 MOST = 1_000_000
@@ -43,17 +43,6 @@ class Pole(NamedTuple):
     value: Fraction
     order: int
     rays: tuple[Ray, ...]
-
-
-class MonodromyZeta(tuple[tuple[int, int], ...]):
-    """The product of (1 - t^N)^e over pairs (N, e)."""
-
-    def __str__(self) -> str:
-        above, below = (
-            [power_text(f"(1 - {power_text('t', n)})", e * sign) for n, e in self if e * sign > 0]
-            for sign in (1, -1)
-        )
-        return quotient_text("".join(above) or "1", below)
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,12 +128,12 @@ class Invariants(Table):
         axis, one counts.
         """
         scale = math.lcm(*self.facets.values())
-        found: Counter[Fraction] = Counter()
+        found = list[int]()
 
         def walk(axis: int, levels: list[tuple[int, list[int]]]) -> None:
             if axis == len(self.variables):
-                found[Fraction(min(levels)[0], scale)] += 1
-                _check_number(found.total())
+                found.append(min(levels)[0])
+                _check_number(len(found))
                 return
             while levels := [(level, row) for level, row in levels if level < scale]:
                 walk(axis + 1, levels)
@@ -154,7 +143,7 @@ class Invariants(Table):
 
         rows = [[entry * scale // n for entry in ray] for ray, n in self.facets.items()]
         walk(0, [(sum(row), row) for row in rows])
-        return found
+        return Counter({Fraction(level, scale): n for level, n in Counter(found).items()})
 
     @property
     def jumping_numbers(self) -> tuple[Fraction, ...]:
@@ -258,24 +247,27 @@ class Invariants(Table):
         found = [("", f"for {coefficients[1]} coefficients")]
         for name, value in rows:
             if isinstance(value, dict):
-                value = [f"{k} ({n} times)" if n in range(2, MOST) else k for k, n in value.items()]
+                orders = ((k, n["order"] if isinstance(n, dict) else n) for k, n in value.items())
+                value = [f"{k} ({n} times)" if n > 1 else k for k, n in orders]
             text = ", ".join(value) if isinstance(value, list) else str(value)
-            found.append((_NAMES.get(name, name.replace("_", " ")), text or "none"))
+            found.append((_SHOWN[name], text or "none"))
         return found
 
     def __str__(self) -> str:
         return "\n".join(": ".join(filter(None, row)) for row in self.table_rows())
 
 
-_SHOWN = (
-    *("log_canonical_threshold", "zeta", "poles", "candidates", "monodromy", "euler_number"),
-    *("isolated", "milnor_number", "eigenvalues", "spectrum", "jumping_numbers"),
-)
-_NAMES = {
+_SHOWN = {
+    "log_canonical_threshold": "log canonical threshold",
     "zeta": "topological zeta function at 0",
+    "poles": "poles",
+    "candidates": "candidate poles",
     "monodromy": "zeta function of the monodromy",
     "euler_number": "Euler number of the Milnor fibre",
+    "isolated": "isolated",
+    "milnor_number": "Milnor number",
     "eigenvalues": "a of the eigenvalues exp(2 pi i a)",
+    "spectrum": "spectrum",
     "jumping_numbers": "jumping numbers below 1",
 }
 
@@ -302,7 +294,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants:
     given = None if polynomial is None else rational_terms(polynomial, tree.variables)
     if given and {*prune(given)} != {*points}:
         raise ValueError(f"polynomial must have the monomials of the tree, got {polynomial}")
-    rays = sorted({ray for cone in chart_rays(tree) for ray in cone})
+    rays = sorted(tree.fan().rays)
     facets = {ray: order for ray in rays if (order := facet_size(ray, points)[0])}
     behind: dict[Fraction, list[Ray]] = {Fraction(-1): []}
     for ray, order in facets.items():

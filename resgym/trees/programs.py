@@ -6,7 +6,7 @@ import json
 import math
 import re
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from textwrap import indent
 from typing import Any
 
@@ -128,7 +128,7 @@ def tree_to_script(tree: Any, ending: str) -> str:
     fan, points = tree_fan(tree), tree.root.points
     # 1 and primes: no two products of two are equal, as on a degenerate square.
     primes = (n for n in count(1) if all(n % k for k in range(2, math.isqrt(n) + 1)))
-    numbers = [n for n, _ in zip(primes, points, strict=False)]
+    numbers = [*islice(primes, len(points))]
     terms = zip(numbers, points, strict=True)
     lists = {
         "coefficients": numbers,

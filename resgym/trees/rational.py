@@ -1,4 +1,4 @@
-"""Rational functions of one variable s with rational poles."""
+"""Rational functions of one variable: with rational poles in s, or products in t."""
 
 from __future__ import annotations
 
@@ -79,6 +79,17 @@ class RationalFunction:
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
+
+
+class MonodromyZeta(tuple[tuple[int, int], ...]):
+    """The product of (1 - t^N)^e over pairs (N, e)."""
+
+    def __str__(self) -> str:
+        above, below = (
+            [power_text(f"(1 - {power_text('t', n)})", e * sign) for n, e in self if e * sign > 0]
+            for sign in (1, -1)
+        )
+        return quotient_text("".join(above) or "1", below)
 
 
 def quotient_text(above: str, below: Sequence[str]) -> str:

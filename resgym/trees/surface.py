@@ -77,7 +77,7 @@ class SurfaceGraph(Table):
     """
 
     curves: tuple[Curve, ...]
-    edges: tuple[tuple[int, int], ...]
+    edges: tuple[tuple[int, ...], ...]
 
     def matrix(self) -> list[list[int]]:
         """Return the intersection matrix, which is negative definite."""
@@ -171,7 +171,7 @@ class SurfaceGraph(Table):
         return rows
 
 
-def _ends(links: Iterable[tuple[Any, Any]], node: Any) -> list[Any]:
+def _ends(links: Iterable[tuple[Any, ...]], node: Any) -> list[Any]:
     """The other ends of the links of a node."""
     return [pair[pair[0] == node] for pair in links if node in pair]
 
@@ -212,28 +212,25 @@ def surface_graph(
     links = [pair for pair in links if curves.keys() >= {*pair}]
     if minimal:
         links = _contracted(curves, links)
-    places = {node: place for place, node in enumerate(curves)}
-    ends = (sorted(places[node] for node in pair) for pair in links)
-    return SurfaceGraph(tuple(curves.values()), tuple(sorted((one, other) for one, other in ends)))
+    nodes = [*curves]
+    edges = sorted(tuple(sorted(map(nodes.index, pair))) for pair in links)
+    return SurfaceGraph(tuple(curves.values()), tuple(edges))
 
 
 def _contracted(
     curves: dict[Node, Curve], links: list[tuple[Node, Node]]
 ) -> list[tuple[Node, Node]]:
     """Contract rational curves with self-intersection -1 that meet others in at most two points."""
-    while node := next(
-        (
-            node
-            for node, curve in curves.items()
-            if curve[1:] == (-1, 0) and len({*_ends(links, node)}) == len(_ends(links, node)) <= 2
-        ),
-        None,
-    ):
+    todo = [*curves]
+    while todo:
+        node = todo.pop(0)
         ends = _ends(links, node)
-        links = [pair for pair in links if node not in pair]
-        links += [(*ends,)] * (len(ends) == 2)
-        for end in ends:
-            ray, number, genus = curves[end]
-            curves[end] = Curve(ray, number + 1, genus)
-        del curves[node]
+        if curves[node][1:] == (-1, 0) and len({*ends}) == len(ends) <= 2:
+            links = [pair for pair in links if node not in pair]
+            links += [(*ends,)] * (len(ends) == 2)
+            for end in ends:
+                ray, number, genus = curves[end]
+                curves[end] = Curve(ray, number + 1, genus)
+            del curves[node]
+            todo = [*curves]
     return links

@@ -245,8 +245,8 @@ def _score(question: Question, models: Path | None) -> dict[str, Any]:
     return score(*_replayed(question, models))
 
 
-def _tree(question: Question, models: Path | None) -> str | dict[str, Any]:
-    """Return the tree of a host from the current position, as data or SVG text."""
+def _tree(question: Question, models: Path | None) -> Any:
+    """Return the tree of a host from the current position, as data or SVG, or its invariants."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
     position = Exponents(match.points, _read(question.start)[0].variables)
     tree = resolution_tree(
@@ -258,14 +258,15 @@ def _tree(question: Question, models: Path | None) -> str | dict[str, Any]:
     )
     if question.form == "growing":
         return tree.to_growing_svg(MAX_CHARTS)
-    if question.form != "json":
+    if question.form == "svg":
         return tree.to_svg(MAX_CHARTS)
+    if question.form == "invariants":
+        return tree.invariants().table_rows()
     found = tree.to_dict()
     names, first = _names(question), path_rays(position.dimension, match.moves)
     for chart, rays, facts in zip(tree, chart_rays(tree, first), found["charts"], strict=True):
         facts |= chart_facts(chart.points, rays, names)
-    threshold = str(tree.log_canonical_threshold()) if tree.complete else None
-    return {**found, "names": names, "log_canonical_threshold": threshold}
+    return {**found, "names": names}
 
 
 def _picture(question: Question, models: Path | None) -> str:

@@ -16,7 +16,7 @@ def test_tree_as_text_and_json(capsys):
     tree = resgym.resolution_tree("D4", "zeillinger")
     code, out, err = run(capsys, "tree", "D4")
     assert (code, err, tree.to_text() in out) == (0, "", True)
-    assert out.startswith("depth 8, 31 nodes, 16 leaves\n")
+    assert out.startswith("host zeillinger: x² + y²z + z³\n8 moves deep, 31 charts, 16 leaves\n")
     code, out, _ = run(capsys, "tree", "D4", "--json")
     assert (code, json.loads(out)) == (0, json.loads(tree.to_json()))
 
@@ -32,7 +32,7 @@ def test_tree_as_text_and_json(capsys):
 def test_tree_files(capsys, tmp_path, suffix, begins):
     path = tmp_path / f"tree.{suffix}"
     said = run(capsys, "tree", "A3", "--host", "all_coord", "--out", str(path))
-    assert said == (0, f"depth 2, 7 nodes, 5 leaves, written to {path}\n", "")
+    assert said == (0, f"2 moves deep, 7 charts, 5 leaves\nwritten to {path}\n", "")
     assert path.read_text().startswith(begins)
     assert os.listdir(tmp_path) == [path.name]
 
@@ -41,7 +41,7 @@ def test_a_written_tree_leaves_the_data_alone(capsys, tmp_path):
     path = tmp_path / "tree.tex"
     code, out, err = run(capsys, "solve", "A3", "--out", str(path), "--json")
     assert (code, json.loads(out)["value"]) == (0, 2)
-    assert re.fullmatch(f".*, written to {path}\n", err)
+    assert re.fullmatch(f".*\nwritten to {path}\n", err)
 
 
 @pytest.mark.parametrize("command", ["tree", "solve"])
@@ -139,4 +139,4 @@ def test_a_reader_that_leaves_is_no_error():
     command = f"{sys.executable} -m resgym tree E8 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("depth 13, 91 nodes")
+    assert done.stdout.startswith("host zeillinger: ")

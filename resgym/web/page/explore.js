@@ -26,21 +26,31 @@ export async function openTree(fields) {
     if (number !== asked) return;
     [tree, question] = [grown, wanted];
     showTree();
+    showInvariants(wanted);
   }
   await showChart(chartOf(Number(fields.chart)) ?? tree.charts[0], number);
 }
 
 function showTree() {
-  const threshold = tree.log_canonical_threshold ? `; log canonical threshold of this monomial ideal ${tree.log_canonical_threshold}` : "";
   const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
   const from = question.moves ? `After ${question.moves}: ` : "";
-  byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}${threshold}.`;
+  byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}.`;
   for (const [id, form] of [["tree-svg", "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
     byId(id).href = `api/tree?${linkTo({ ...question, form }).slice(1)}`;
   }
   byId("tree-growing").hidden = ![2, 3].includes(tree.variables.length);
   byId("tree").replaceChildren(branch(chartOf(1)));
   byId("forest").hidden = false;
+}
+
+// They come after the tree, as they can take longer. A tree that is cut has none.
+async function showInvariants(wanted) {
+  byId("invariants").replaceChildren();
+  if (!tree.complete) return;
+  const [[, about], ...rows] = await ask("tree", { ...wanted, form: "invariants" }).catch((error) => [["", `none: ${error.message}`]]);
+  if (wanted !== question) return;
+  const cells = rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)));
+  byId("invariants").replaceChildren(make("h2", {}, "Invariants at the origin, ", about), make("table", {}, make("tbody", {}, ...cells)));
 }
 
 // A chart and all below it, folded: a link to each.

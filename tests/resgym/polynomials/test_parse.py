@@ -184,6 +184,9 @@ def test_a_caret_points_at_the_character(text, place):
         ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
         ([[1, 2], [3, -4]], r"points\[1\] must hold integers in 0\.\.2\^59, got -4"),
         ([[2**59 + 1, 0]], "0..2"),
+        ([[10**5000, 0]], "got a number of over 99 digits"),
+        (f"[[{'1' * 5000}, 0]]", "points must have numbers of at most 100 digits, got more"),
+        (f"{'1' * 5000} 0; 0 1", "points must have numbers of at most 100 digits, got more"),
         # Whatever is typed is read or refused at once.
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),

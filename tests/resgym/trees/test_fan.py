@@ -68,6 +68,8 @@ def test_divisors_of_e8():
     assert first == ((1, 1, 1), 2, 3, Fraction(-3, 2), (1,))
     made = [number for divisor in divisors.values() for number in divisor.charts]
     assert sorted(made) == [chart.number for chart in tree if chart.children]
+    plain = resgym.resolution_tree("E8").divisors()
+    assert (plain[0].pole, plain.table_rows()[1][3]) == (None, "none")
 
 
 def test_local_choices_that_do_not_glue_are_found():

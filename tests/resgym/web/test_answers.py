@@ -108,6 +108,8 @@ def test_a_tree_shows_every_chart_over_the_start():
             assert int(divisor["multiplicity"]) == min(2 * a, 3 * b, 5 * c)
     for form in ("svg", "growing"):
         assert answer("tree", start="A2", form=form).startswith("<svg")
+    rows = answer("tree", start="A2", form="invariants")
+    assert ["Milnor number", "2"] in rows
 
 
 def test_a_perfect_game_costs_nothing():

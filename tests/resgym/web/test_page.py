@@ -126,6 +126,7 @@ def test_solved_puzzles_are_remembered(page):
 def test_a_walk_through_the_tree(page):
     take(page, "#home .door[href*=explore]")
     page.locator("#node-title", has_text="Chart 1 of").wait_for()
+    page.locator("#invariants", has_text="Milnor number").wait_for()
     page.locator("#children .choice").first.wait_for()
     for depth in range(1, 20):
         page.keyboard.press("1")

@@ -34,7 +34,7 @@ from sb3_ext.config.sections import (
     read_section,
 )
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
-from sb3_ext.networks.mlp import action_values
+from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule, set_learning_rate
@@ -168,6 +168,10 @@ class DDQNState(Settings, DQN):
     def _setup_model(self) -> None:
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
+        if layers := self.policy_kwargs.get("net_arch"):
+            # Written out, as SB3 loads a list that begins with a mapping as this mapping.
+            written = [layer for _, layer in expand_net_arch(layers)]
+            self.policy_kwargs = {**self.policy_kwargs, "net_arch": written}
         self._find_legal_actions()
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about
@@ -263,7 +267,7 @@ class DDQNState(Settings, DQN):
     def check_finite(self) -> None:
         """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
         self.replay_buffer.check_finite("rewards")
-        if not bool(self._sums["update"].isfinite().all()):
+        if not self._sums["update"].isfinite().all():
             raise FloatingPointError(
                 "train/loss or its gradient became NaN or infinite in updates"
                 f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"

@@ -103,5 +103,5 @@ class MinimaxDQN(DDQN):
         predicted = self._online(batch.observations)
         losses = LOSSES[self.loss](predicted, target, reduction="none").mean(1)
         weights = getattr(batch, "weights", None)
-        loss = losses.mean() if weights is None else (weights * losses).mean()
-        return LossTerms(loss, predicted.amax(1), target.amax(1))
+        losses = losses if weights is None else weights * losses
+        return LossTerms(losses.mean(), predicted.amax(1), target.amax(1))

@@ -75,8 +75,7 @@ class WorstCasePositions(PeriodicCallback):
         """Walks, and replaces the positions of the last walk."""
         model: Any = self.model
         generator = self._generator()
-        plan = self.training_env.get_attr("plan")[0]
-        spec: GameSpec = plan.start_spec
+        spec: GameSpec = self.training_env.get_attr("plan")[0].start_spec
         rows, dimension = model.observation_space.shape
         game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
         seed = int(torch.randint(2**31, (), generator=generator))

@@ -16,7 +16,6 @@ from itertools import islice, pairwise
 from typing import Annotated, Any
 
 import torch
-from pydantic import AfterValidator
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import Registry, check_count, shown
@@ -138,7 +137,7 @@ def check_net_arch(net_arch: Any) -> None:
 
 
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
-    if isinstance(net_arch, (str, Mapping)) or not isinstance(net_arch, Sequence):
+    if isinstance(net_arch, str) or not isinstance(net_arch, Sequence):
         raise TypeError(f"{where} must be a list of layers, got {shown(net_arch)}")
     for index, item in enumerate(net_arch):
         position = f"{where}[{index}]"
@@ -188,12 +187,8 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
         return network(observation).float()  # type: ignore[no-any-return]
 
 
-def _checked(net_arch: list[Any]) -> list[Any]:
-    expand_net_arch(net_arch, name="")
-    return net_arch
-
-
-NetArch = Annotated[list[Any], checked(_checked)]
+_IN_THE_LANGUAGE = checked(lambda layers: expand_net_arch(layers, "") and layers)
+NetArch = Annotated[list[Any], _IN_THE_LANGUAGE]
 """The ``net_arch`` language, as a field of a configuration."""
-Widths = Annotated[list[Size], AfterValidator(_checked)]
+Widths = Annotated[list[Size], _IN_THE_LANGUAGE]
 """Widths of layers alone, as SB3's own policies have them."""

@@ -21,6 +21,7 @@ def scheduled(env, **arguments):
         learning_rate=Exponential(1e-2, 1e-4, 0.95),
         exploration_rate=Linear(1.0, 0.05, steps=60),
         dueling=True,
+        policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [16]}, 8]},
         tau=0.5,
         target_update_interval=7,
         **arguments,

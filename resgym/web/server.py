@@ -20,8 +20,8 @@ from starlette.staticfiles import StaticFiles
 from resgym.players.registry import LAZY
 from resgym.trust import imported_modules
 from resgym.web import answers
-from resgym.web.questions import read_question
-from resgym.web.workers import RefusedError, Workers
+from resgym.web.questions import Question, read_question
+from resgym.web.workers import RefusedError, Workers, outcome
 
 PAGE = Path(__file__).with_name("page")
 
@@ -75,15 +75,10 @@ class Site:
 
     async def _respond(self, request: Request) -> Response:
         """Return a refusal as one line of JSON under ``error``."""
-        status = 200
         try:
             text = await self._answer(request)
-        except ValueError as error:
-            status, text = 400, " ".join(str(error).split())
         except RefusedError as error:
-            status, text = error.status, error.text
-        if status != 200:
-            return JSONResponse({"error": text}, status, headers=HEADERS)
+            return JSONResponse({"error": error.text}, error.status, headers=HEADERS)
         form = "image/svg+xml" if text.startswith("<") else "application/json"
         return Response(text, media_type=form, headers={**HEADERS, "Cache-Control": "no-store"})
 
@@ -96,7 +91,7 @@ class Site:
             return found
         if name not in answers.ANSWERS:
             raise RefusedError("there is no such page", 404)
-        question = read_question(request.query_params)
+        question: Question = outcome(read_question, request.query_params)
         # Players that search must not delay people who play against others.
         player = (LAZY[role].get(question.opponent, "") for role in LAZY)
         searching = name != "game" or any(each.startswith("resgym.solver") for each in player)

@@ -56,8 +56,8 @@ def _begin(prepare: Callable[[], None], modules: Sequence[str]) -> None:
     prepare()
 
 
-def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a process; every error becomes a `RefusedError`."""
+def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; every error becomes a `RefusedError`."""
     try:
         return function(*arguments)
     except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
@@ -149,9 +149,11 @@ class Workers:
             self._asked -= 1
 
     async def _ask(self, pool: ProcessPoolExecutor, process: int, *call: Any) -> Any:
+        alive = True
         try:
-            answer = await self._in(pool, self.seconds, _answer, *call)
+            return await self._in(pool, self.seconds, outcome, *call)
         except (BrokenExecutor, TimeoutError) as error:
+            alive = False
             with suppress(OSError):
                 os.kill(process, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
             pool.shutdown(wait=False)
@@ -160,8 +162,6 @@ class Workers:
             if isinstance(error, TimeoutError):
                 text = f"stopped after {self.seconds:g} s, the limit of a request"
             raise RefusedError(text, 504) from None
-        except RefusedError:
-            self._idle.put_nowait((pool, process))
-            raise
-        self._idle.put_nowait((pool, process))
-        return answer
+        finally:
+            if alive:
+                self._idle.put_nowait((pool, process))

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any
 
-from sb3_ext.runs.command_line import torch_threads
+from sb3_ext.runs.command import torch_threads
 from sb3_ext.two_player import HostAgentTrainer, read_config
 
 SETTINGS = (

@@ -10,8 +10,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.sections import PositiveCount
+from sb3_ext.config.sections import ConfigFile, PositiveCount
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive
 from sb3_ext.two_player import HostAgentTrainer
 

@@ -32,10 +32,9 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
-from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.config.checks import ConfigError, errors_named, errors_of
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.checkpoint import errors_named
-from sb3_ext.runs.command_line import add_options, starts_setting
+from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.train.config_files import transitions_for
@@ -314,7 +313,7 @@ def _trained(
     """
     game, section = config.game.to_dict(), dict(config.learner)
     seat = "Agent" if player.role == "host" else "Host"
-    with errors_named("learner", ConfigError):
+    with errors_named("learner"):
         games = gymnasium.make_vec(
             f"resgym/Hironaka{seat}-v0",
             num_envs=section.pop("n_envs", 1),

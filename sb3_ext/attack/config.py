@@ -8,17 +8,15 @@ from pydantic import model_validator
 
 from resgym import make_agent, make_host
 from resgym.polynomials.starts import resolve_starts
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.checks import check_arguments, check_policy, errors_of
 from sb3_ext.config.sections import (
+    ConfigFile,
     Count,
     Name,
     PositiveCount,
     Section,
     Size,
     accepted_by,
-    check_arguments,
-    check_policy,
-    errors_of,
 )
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player.hironaka import GameSizes

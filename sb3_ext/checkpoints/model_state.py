@@ -27,7 +27,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import COUNTERS, OBSERVATIONS, each_entry, entries_of, forget_observation
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.runs.checkpoint import CheckpointError, errors_named
+from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors
 from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.runs.ranks import ranks_of
 
@@ -80,7 +80,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         CheckpointError: a part is missing, or belongs to another algorithm, network, game or
             number of rows; names the field.
     """
-    with errors_named("parts"):
+    with checkpoint_errors("parts"):
         saved = state[f"{prefix}model"]
     for name, own in _identity(model).items():
         if (other := saved.get(name)) != own:
@@ -97,7 +97,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
     for name, load in loads.items():
         part = state.get(prefix + name)
         if part is not None:
-            with errors_named(prefix + name):
+            with checkpoint_errors(prefix + name):
                 load(part)
         elif name != "environment":
             raise CheckpointError(f"parts: {prefix}{name} is missing")
@@ -109,7 +109,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
     """Load weights into a policy; errors name ``field`` and the mismatch."""
-    with errors_named(field):
+    with checkpoint_errors(field):
         policy.load_state_dict(weights)
 
 

@@ -28,12 +28,10 @@ from stable_baselines3.common.policies import (
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
-from sb3_ext.config.checks import Registry
+from sb3_ext.config.checks import Registry, errors_named, errors_of
 from sb3_ext.config.effects import judge
-from sb3_ext.config.sections import errors_of
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
-from sb3_ext.runs.checkpoint import errors_named
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""

@@ -20,7 +20,7 @@ from stable_baselines3.common.policies import BasePolicy
 from resgym.trust import regular_file
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.runs.checkpoint import errors_named, save_checkpoint
+from sb3_ext.runs.checkpoint import checkpoint_errors, save_checkpoint
 from sb3_ext.runs.files import rename_durably
 
 MODEL = "model.safetensors"
@@ -52,11 +52,11 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
     Raises:
         CheckpointError: there is no such file, or it is damaged or of another kind.
     """
-    damaged = errors_named(f"{path}: is missing or damaged")
+    damaged = checkpoint_errors(f"{path}: is missing or damaged")
     with damaged, safe_open(regular_file(path, "model"), "pt") as file:
         description = json.loads((file.metadata() or {})["policy"])
         weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-    with errors_named(str(path)):
+    with checkpoint_errors(str(path)):
         policy = build_policy(description)
     load_policy_weights(_network(policy), weights, f"{path}")
     policy.set_training_mode(False)

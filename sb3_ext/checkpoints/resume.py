@@ -24,8 +24,8 @@ from sb3_ext.checkpoints.model_state import (
 )
 from sb3_ext.runs.checkpoint import (
     CheckpointError,
+    checkpoint_errors,
     checkpoint_name,
-    errors_named,
     read_checkpoint,
     save_checkpoint,
 )
@@ -89,7 +89,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
             f" --nproc-per-node {wrote}, or take its networks alone with --init-from"
         )
     path, state = read_checkpoint(run_dir, ranks=ranks)
-    with errors_named(str(path)):
+    with checkpoint_errors(str(path)):
         restore_model(model, state)
         if callbacks is not None:
             load_callback_states(callbacks, state.get("callbacks", {}))
@@ -142,7 +142,7 @@ def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
     present = _with_state(callback)
     for name in sorted(present.keys() | states.keys()):
         if name in present and name in states:
-            with errors_named(f"callbacks/{name}"):
+            with checkpoint_errors(f"callbacks/{name}"):
                 present[name].load_state_dict(states[name])
             continue
         lacking = "the checkpoint has no state of it" if name in present else "there is none now"

@@ -22,8 +22,7 @@ from typing import Any
 import yaml
 
 from resgym.trust import is_named, is_trusted
-from sb3_ext.config.checks import shown
-from sb3_ext.config.sections import REFUSALS
+from sb3_ext.config.checks import REFUSALS, shown
 
 
 class Effect(Enum):

@@ -1,13 +1,12 @@
-"""Parts of configurations: strict sections, checked numbers, one-line errors."""
+"""Configurations: strict sections, from files, dictionaries and the command line."""
 
 from __future__ import annotations
 
-import inspect
-import math
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar
+import copy
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -22,33 +21,17 @@ from pydantic_core import PydanticCustomError
 
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
-    Registry,
+    ConfigError,
     check_count,
     check_number,
+    errors_of,
     numeric_string_hint,
     shown,
     unknown_word,
 )
+from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
 
 S = TypeVar("S", bound="Section")
-
-
-class ConfigError(ValueError):
-    """A configuration is invalid; the message is one line that names the field."""
-
-
-@contextmanager
-def errors_of(field: str, kind: type[ValueError] = ConfigError) -> Iterator[None]:
-    """Puts a field's name before a ValueError or TypeError, which becomes one of the given kind.
-
-    A `ConfigError` that stays one has its field's name already.
-    """
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if kind is ConfigError and isinstance(error, ConfigError):
-            raise
-        raise kind(f"{field}: {error}") from error
 
 
 class Section(BaseModel):
@@ -184,100 +167,148 @@ def _one_line(error: ValidationError, where: str) -> str:
     return f"{path}{text}".lstrip(" .:") + more
 
 
-T = TypeVar("T")
-
-REFUSALS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
-    *(RuntimeError, TypeError, ValueError),
-)
-"""Errors by which constructors of torch and stable-baselines3 refuse arguments."""
-
-_WORDS = {
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number up to 2^62",
-    "str": "text",
-}
+_CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
+"""An installed package has its configurations beside its code, a checkout at the top."""
 
 
-def check_arguments(
-    function: Callable[..., Any], values: Mapping[str, Any], besides: Collection[str] = ()
-) -> None:
-    """Check the names of arguments, and the values that are plain numbers, words or flags.
+def shipped_configs(folder: str = "") -> list[str]:
+    """Return the names of the shipped files in a folder of ``configs``, sorted."""
+    roots = [root / folder for root in _CONFIGS]
+    found = [(root, path) for root in roots for path in root.rglob("*.yml")]
+    return sorted({path.relative_to(root).with_suffix("").as_posix() for root, path in found})
+
+
+def find_config(
+    name: str | Path, folder: str = "", field: str = "config", *, shipped: bool = False
+) -> Path:
+    """Return the file of a path, or of the name of a shipped file.
 
     Args:
-        function: a function, or a class for its constructor.
-        values: from a configuration.
-        besides: further allowed keys.
-
-    Raises:
-        ConfigError: an unknown key, or a value of another type than its annotation says.
+        name: with or without ``.yml`` if it comes with the package.
+        folder: where it lies then, below ``configs``.
+        field: what the error calls it.
+        shipped: only those that come with the package.
     """
-    parameters = inspect.signature(function).parameters
-    open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    names = {name for name in parameters if name != "env" and not name.startswith("_")}
-    for key, value in values.items():
-        if key not in names | set(besides) and not open_ended:
-            raise ConfigError(unknown_word("key", key, names | set(besides)))
-        if key in names:
-            _check(key, value, parameters[key])
+    own = [root / folder / f"{name}{end}" for root in _CONFIGS for end in ("", ".yml")]
+    for path in own if shipped else (Path(name), *own):
+        if os.path.isfile(path):
+            return path
+    if os.path.exists(name):
+        raise ConfigError(f"{field}: got {shown(str(name))}; expected a regular file")
+    raise ConfigError(
+        f"{field}: there is no file {shown(str(name))}, and none of this name among "
+        f"{', '.join(shipped_configs(folder))}"
+    )
 
 
-def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -> T:
-    """Build an object from the name of its class (key ``word``) and its arguments.
+class ConfigFile(Section):
+    """A section that is a whole file.
 
-    Raises:
-        TypeError, ValueError: no such name, an unknown or missing key, or a wrong value.
+    Attributes:
+        folder: where those of the package lie, below ``configs``.
     """
-    if not isinstance(data, Mapping) or word not in data:
-        raise ValueError(
-            f"must be a mapping with the key {word} ({', '.join(registry)}), got {shown(data)}"
-        )
-    kind = registry.resolve(data[word])
-    arguments = {key: value for key, value in data.items() if key != word}
-    check_arguments(kind, arguments)
-    with errors_of(data[word], ValueError):
-        inspect.signature(kind).bind(**arguments)
-    return kind(**arguments)
+
+    folder: ClassVar[str] = ""
+
+    @classmethod
+    def read(
+        cls, source: Self | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+    ) -> Self:
+        """Reads and checks a configuration.
+
+        Args:
+            source: the path of a YAML file, the name of one of this package, a dictionary (which
+                is not modified) or a configuration.
+            settings: changes in the form ``dotted.key=value``, see `apply_settings`.
+
+        Raises:
+            ConfigError: one line that names file and field, what was given and what is allowed.
+        """
+        if isinstance(source, cls):
+            return cls.read(source.to_dict(), settings) if settings else source
+        if isinstance(source, Mapping):
+            left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
+            return read_section(cls, apply_settings({**left_out, **source}, settings))
+        path = find_config(str(source), cls.folder)
+        data = read_mapping(path)
+        try:
+            return cls.read(data, settings)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    @classmethod
+    def saved(cls, data: Mapping[str, Any], file: str | Path) -> Self:
+        """Return the configuration in a checkpoint, checked as one from a file of this path."""
+        with errors_of(str(file)):
+            judge(data, file)
+            return cls.read(data)
+
+    @classmethod
+    def shipped(cls) -> list[str]:
+        """Names of the files that come with the package, sorted."""
+        return shipped_configs(cls.folder)
 
 
-def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None:
-    """Check the name of an algorithm's policy, and its argument names in all base classes.
+def read_mapping(path: Path) -> Mapping[str, Any]:
+    """The mapping that a file holds, judged by its effects; a ConfigError begins with the path."""
+    with errors_of(str(path)):
+        try:
+            if not os.path.isfile(path):  # a pipe or a device may never end
+                raise FileNotFoundError("there is no such file")
+            with open(path, encoding="utf-8") as file:
+                text = file.read(MAX_BYTES + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
+        data = parse_yaml(text)
+        if not isinstance(data, Mapping):
+            raise ValueError(f"must hold a mapping, got {type(data).__name__}")
+        judge(data, path)
+    return data
 
-    A name with a dot is a class, which is left to who imports it.
-    """
-    known = algorithm.policy_aliases
-    if "." not in policy and policy not in known:
-        raise ConfigError(unknown_word("policy", policy, known))
-    bases = known[policy].__mro__ if policy in known else ()
-    names = {name for base in bases for name in inspect.signature(base.__init__).parameters}
-    names -= {"args", "arguments", "kwargs", "self"}
-    names -= {"observation_space", "action_space", "lr_schedule"}
-    for key in values if names else ():
-        if key not in names | {"extractor"}:
-            raise ConfigError(unknown_word("key of the policy's arguments", key, names))
 
-
-def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
-    types, kind = _type_names(parameter.annotation), type(value).__name__
-    own = not types <= {*_WORDS, "None"}  # something of its own, which may have more forms
-    if value is None:
-        fits = "None" in types or parameter.default is None
-    elif kind == "str":
-        fits = "str" in types or (own and not numeric_string_hint(value))
-    elif own or kind == "bool":
-        fits = own or "bool" in types
-    else:
-        number = value if isinstance(value, (float, int)) else math.nan
-        whole = abs(number) <= LARGEST_COUNT and number == int(number)
-        fits = whole if types <= {"int", "None"} else "float" in types and number == number
-    if not fits:
-        wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
+def split_setting(text: str, separator: str = "=", option: str = "--set") -> tuple[str, Any]:
+    """The key and the value of an argument ``key=value``, the value in YAML."""
+    name, found, value = text.partition(separator)
+    if not found or not name:
         raise ConfigError(
-            f"{key} must be {wanted or 'a number'}, got {shown(value)}{numeric_string_hint(value)}"
+            f"{option} must have the form dotted.key{separator}value, got {shown(text)}"
         )
+    with errors_of(f"{option} {name}: {shown(value)} is not a YAML value"):
+        return name, parse_yaml(value)
 
 
-def _type_names(annotation: Any) -> set[str]:
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return set(re.findall(r"[\w.]+", text.replace("Optional", "None"))) - {"Union"}
+def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Return a copy of a configuration with changed keys.
+
+    Args:
+        data: the configuration as plain data.
+        settings: ``dotted.key=value`` each, the value in YAML; all but the last key have to be
+            there already, if only as null.
+
+    Raises:
+        ConfigError: a setting has another form, or names an unknown section.
+    """
+    changed: dict[str, Any] = _unshared(data)
+    for name, value in map(split_setting, settings):
+        *parents, last = name.split(".")
+        section: Any = changed
+        for depth, key in enumerate(parents):
+            if key not in section:
+                where = f"key of {'.'.join(parents[:depth])}" if depth else "key"
+                raise ConfigError(f"--set: {unknown_word(where, key, map(str, section))}")
+            if section[key] is None:
+                section[key] = {}
+            section = section[key]
+            if not isinstance(section, dict):
+                raise ConfigError(f"--set {name}: {'.'.join(parents[: depth + 1])} has no keys")
+        section[last] = value
+    return changed
+
+
+def _unshared(data: Any) -> Any:
+    """A copy without shared parts: what YAML's anchors repeat is set in one place only."""
+    if isinstance(data, Mapping):
+        return {key: _unshared(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_unshared(value) for value in data]
+    return copy.deepcopy(data)

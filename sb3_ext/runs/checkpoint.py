@@ -15,8 +15,8 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sb3_ext.config.checks import one_line
-from sb3_ext.config.sections import REFUSALS
+from sb3_ext.config.checks import errors_named, one_line
 from sb3_ext.runs.files import (
     CheckpointWarning,
     check_content,
@@ -236,12 +235,12 @@ def read_checkpoint(
 
 
 def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
-    with errors_named(f"{path / MANIFEST}"):
+    with checkpoint_errors(f"{path / MANIFEST}"):
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         if manifest["schema"] != SCHEMA:
             raise ValueError(f"schema: got {manifest['schema']!r}, this version reads {SCHEMA}")
         files = dict(manifest["files"])
-    with errors_named(f"{path / STATE}"):
+    with checkpoint_errors(f"{path / STATE}"):
         check_content(path / STATE, files[STATE])
         plain = json.loads((path / STATE).read_text(encoding="utf-8"))["parts"]
         names = [part for part in plain if _NAME.fullmatch(part)]
@@ -252,10 +251,10 @@ def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
     for part in wanted:
         file, tensors = path / (part + SUFFIX), {}
         if file.name in files:
-            with errors_named(f"{file}"):
+            with checkpoint_errors(f"{file}"):
                 check_content(file, files[file.name])
                 tensors = load_file(file)
-        with errors_named(f"{path / STATE}: {part}"):
+        with checkpoint_errors(f"{path / STATE}: {part}"):
             state[part] = join_state(plain[part], tensors)
     return state
 
@@ -264,15 +263,7 @@ class CheckpointError(ValueError):
     """A checkpoint is missing, damaged, or does not fit; one line naming file and field."""
 
 
-@contextmanager
-def errors_named(place: str, kind: type[ValueError] = CheckpointError) -> Iterator[None]:
-    """Turns whatever malformed data raises into one error that begins with its place."""
-    try:
-        yield
-    except KeyError as error:
-        raise kind(f"{place}: {error} is missing") from error
-    except (*REFUSALS, OSError, SafetensorError) as error:
-        raise kind(f"{place}: {one_line(error)}") from error
+checkpoint_errors = partial(errors_named, kind=CheckpointError)
 
 
 def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:

@@ -21,17 +21,15 @@ import yaml
 from resgym.cli import OneLineParser
 from resgym.files import remove_unfinished
 from resgym.trust import add_trust, command_line
-from sb3_ext.config.checks import shown
-from sb3_ext.config.reading import ConfigFile, read_mapping
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.checks import ConfigError, shown
+from sb3_ext.config.sections import ConfigFile, read_mapping
 from sb3_ext.runs.checkpoint import (
     checkpoint_name,
     list_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.runs.command import RunSignals, command
-from sb3_ext.runs.command_line import Report, add_options, reporter, torch_threads
+from sb3_ext.runs.command import Report, RunSignals, add_options, command, reporter, torch_threads
 from sb3_ext.runs.files import RunFolder, going_on_without, provenance
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
@@ -246,7 +244,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
         command_line(given.trust, file),
         ExitStack() as locked,
     ):
-        rules = read_stop_rules(given.stop, job.rules)
+        rules = read_stop_rules(given.stop, job.rules) if given.stop else None
         if resume is not None:
             locked.enter_context(RunFolder(resume, "--resume"))
             if not (resume / "config.yml").is_file():

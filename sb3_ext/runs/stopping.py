@@ -13,17 +13,22 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from sb3_ext.config.checks import Registry, check_count, check_number, unknown_word
-from sb3_ext.config.reading import split_setting
-from sb3_ext.config.sections import (
+from sb3_ext.config.checks import (
     ConfigError,
+    Registry,
+    check_count,
+    check_number,
+    errors_of,
+    from_data,
+    unknown_word,
+)
+from sb3_ext.config.sections import (
     PositiveCount,
     PositiveNumber,
     Section,
     checked,
-    errors_of,
-    from_data,
     read_section,
+    split_setting,
 )
 
 
@@ -232,18 +237,16 @@ class StopRules:
         return self.reason is not None
 
 
-def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> StopRules | None:
-    """The rules of a command line, whose seconds count from now on; None if there are none.
+def read_stop_rules(given: Sequence[str], known: Collection[str] = RULES) -> StopRules:
+    """The rules of a command line, whose seconds count from now on.
 
     Args:
-        given: ``rule=value`` each, the value in YAML; ``until`` may come several times.
+        given: at least one ``rule=value``, the value in YAML; ``until`` may come several times.
         known: the rules that the command can follow.
 
     Raises:
         ValueError: there is no such rule, it is not one of this command, or its value is wrong.
     """
-    if not given:
-        return None
     values: dict[str, Any] = {}
     for text in given:
         name, value = split_setting(text, option="--stop")

@@ -29,10 +29,11 @@ from sb3_ext.config.checks import (
     Registry,
     check_count,
     check_number,
+    from_data,
     numeric_string_hint,
     unknown_word,
 )
-from sb3_ext.config.sections import checked, from_data
+from sb3_ext.config.sections import checked
 
 Unit = Literal["updates", "transitions", "progress"]
 UNITS = get_args(Unit)

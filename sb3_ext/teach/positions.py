@@ -39,10 +39,9 @@ from resgym.measure.worst_case import worst_case_moves
 from resgym.players.asking import ask_players
 from resgym.solver.labels import MAX_LABEL_DIMENSION, digests
 from resgym.solver.search import Objective
-from sb3_ext.config.checks import check_count, shown
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.checks import ConfigError, check_count, shown
 from sb3_ext.config.sections import (
-    ConfigError,
+    ConfigFile,
     Count,
     Fraction,
     Number,

@@ -28,11 +28,11 @@ from sb3_ext.checkpoints.model_state import (
     network_description,
 )
 from sb3_ext.cluster.connection import spreading
-from sb3_ext.config.reading import find_config, read_mapping
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.checks import ConfigError, errors_named
+from sb3_ext.config.sections import find_config, read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
-from sb3_ext.runs.checkpoint import errors_named
+from sb3_ext.runs.checkpoint import checkpoint_errors
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.schedules.schedules import parse_schedule
@@ -91,7 +91,7 @@ examples:
     @state.setter
     def state(self, parts: Mapping[str, Any]) -> None:
         load_policy_weights(self.model.policy, parts["policy"], "policy")
-        with errors_named("optimizer"):
+        with checkpoint_errors("optimizer"):
             load_optimizer_state(self.optimizer, parts["optimizer"])
         own = parts["teach"]
         self.update, self._sums, self.history = own["update"], own["sums"], own["history"]
@@ -186,7 +186,7 @@ def _learner(config: TeachConfig) -> DDQN:
     """A DDQN with fresh networks, from a file in rl_zoo3's form."""
     env_id = f"resgym/Hironaka{config.seat.title()}-v0"
     sections = read_mapping(find_config(config.algorithm, field="algorithm"))
-    with errors_named("algorithm", ConfigError):
+    with errors_named("algorithm"):
         section = sections.get(env_id) or sections["default"]
         game = {**section["env_kwargs"], "dimension": config.dimension}
         given = {key: section[key] for key in ("gamma", "policy_kwargs")}

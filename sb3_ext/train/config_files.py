@@ -17,18 +17,21 @@ from stable_baselines3.common import buffers
 
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
-from sb3_ext.config.checks import unknown_word
-from sb3_ext.config.effects import known_class
-from sb3_ext.config.reading import read_mapping
-from sb3_ext.config.sections import (
+from sb3_ext.config.checks import (
     ConfigError,
+    check_arguments,
+    check_policy,
+    errors_named,
+    unknown_word,
+)
+from sb3_ext.config.effects import known_class
+from sb3_ext.config.sections import (
     PositiveCount,
     Section,
     Size,
     Transitions,
     accepted_by,
-    check_arguments,
-    check_policy,
+    read_mapping,
     read_section,
 )
 from sb3_ext.ddqn import DDQN
@@ -36,7 +39,6 @@ from sb3_ext.networks.extractors import extractor_class
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.runs.checkpoint import errors_named
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack"),
@@ -104,12 +106,12 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
     Raises:
         ConfigError: an unknown or missing key, or a value of another type; begins with ``where``.
     """
-    with errors_named(where, ConfigError):
+    with errors_named(where):
         check_arguments(algorithm, values, ZOO_KEYS)
         read_section(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
-            with errors_named(f"callback[{place}].{name}", ConfigError):
+            with errors_named(f"callback[{place}].{name}"):
                 _check_callback(name, arguments)
 
 

@@ -19,11 +19,10 @@ import rl_zoo3.hyperparams_opt
 from resgym.game.devices import resolve_device
 from resgym.terminal.parser import OneLineParser, told
 from resgym.trust import add_trust, import_modules
-from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, unknown_word
-from sb3_ext.config.reading import find_config, read_mapping, split_setting
-from sb3_ext.config.sections import errors_of
+from sb3_ext.config.checks import LARGEST_COUNT, errors_of, numeric_string_hint, unknown_word
+from sb3_ext.config.sections import find_config, read_mapping, split_setting
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
-from sb3_ext.runs.command_line import SWITCHES, add_options
+from sb3_ext.runs.command import SWITCHES, add_options
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""

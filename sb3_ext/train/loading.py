@@ -32,10 +32,10 @@ from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.checkpoints.policy_file import MODEL, read_policy
-from sb3_ext.config.checks import one_line
-from sb3_ext.config.reading import read_mapping
+from sb3_ext.config.checks import errors_named, one_line
+from sb3_ext.config.sections import read_mapping
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.checkpoint import CheckpointError, errors_named, read_checkpoint
+from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
 from sb3_ext.train.flags import arguments_of, check_algorithm, make_parser
 from sb3_ext.train.manager import Manager
 
@@ -109,7 +109,7 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
     if not isinstance(network, dict) or "policy" not in network:
         reason = network.get("not_described") if isinstance(network, dict) else None
         raise CheckpointError(f"{field}: the policy is not described: {reason or 'nothing there'}")
-    with errors_named(field):
+    with checkpoint_errors(field):
         policy = build_policy(network["policy"], device)
         load_policy_weights(policy, weights, "policy")
     return policy

@@ -37,9 +37,9 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
+from sb3_ext.config.checks import REFUSALS
 from sb3_ext.config.effects import placed
-from sb3_ext.config.reading import find_config, read_mapping
-from sb3_ext.config.sections import REFUSALS
+from sb3_ext.config.sections import find_config, read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector

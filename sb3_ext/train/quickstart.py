@@ -18,10 +18,9 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import add_options, torch_threads
+from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
 from sb3_ext.train.config_files import section_of, transitions_for
 from sb3_ext.train.curves import history_curves

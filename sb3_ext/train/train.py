@@ -25,11 +25,9 @@ from resgym.trust import check_pickle, command_line, import_modules
 from sb3_ext.adapter.seam import num_updates
 from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
-from sb3_ext.config.checks import unknown_word
-from sb3_ext.config.reading import ConfigFile, apply_settings, find_config
-from sb3_ext.config.sections import errors_of
-from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import SWITCHES, numerics
+from sb3_ext.config.checks import errors_of, unknown_word
+from sb3_ext.config.sections import ConfigFile, apply_settings, find_config
+from sb3_ext.runs.command import SWITCHES, command, numerics
 from sb3_ext.runs.driver import Job, Pulse, Used
 from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
@@ -67,10 +65,9 @@ def train(
         AssertionError, FileNotFoundError, TypeError, ValueError: it cannot be done.
     """
     args = _parsed(arguments)
-    rules = read_stop_rules(args.stop)
+    if args.stop:
+        watching = (*watching, StopBy(read_stop_rules(args.stop), verbose=ranks.rank == 0))
     del args.stop, args.modules  # a resumed run does not keep these
-    if rules is not None:
-        watching = (*watching, StopBy(rules, verbose=ranks.rank == 0))
     alone = args.resume is not None and ranks.rank == 0
     switches = {name: getattr(args, name) for name in SWITCHES}
     with (

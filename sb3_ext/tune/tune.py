@@ -33,19 +33,16 @@ from optuna.trial import FrozenTrial, TrialState
 from pydantic import model_validator
 
 from sb3_ext.__main__ import COMMANDS
-from sb3_ext.config.checks import Registry, one_line, unknown_word
-from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.sections import (
+from sb3_ext.config.checks import (
     REFUSALS,
     ConfigError,
-    Count,
-    Name,
-    PositiveCount,
-    Section,
-    accepted_by,
+    Registry,
     errors_of,
     from_data,
+    one_line,
+    unknown_word,
 )
+from sb3_ext.config.sections import ConfigFile, Count, Name, PositiveCount, Section, accepted_by
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, parser_of
 from sb3_ext.runs.files import write_text_durably
 from sb3_ext.runs.stopping import Ended

@@ -8,10 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Le, Len
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
-from sb3_ext.config.checks import shown
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.checks import ConfigError, errors_of, shown
 from sb3_ext.config.sections import (
-    ConfigError,
+    ConfigFile,
     Count,
     Fraction,
     Name,
@@ -20,7 +19,6 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     Whole,
-    errors_of,
     read_section,
 )
 from sb3_ext.two_player.hironaka import ROLES, GameSection

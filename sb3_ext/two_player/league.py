@@ -23,10 +23,9 @@ from pydantic import model_validator
 from resgym.tables import text_table
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
-from sb3_ext.config.checks import check_count
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.checks import ConfigError, check_count
 from sb3_ext.config.sections import (
-    ConfigError,
+    ConfigFile,
     Count,
     Fraction,
     Name,
@@ -43,7 +42,7 @@ from sb3_ext.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
-from sb3_ext.runs.command_line import starts_setting, torch_threads
+from sb3_ext.runs.command import starts_setting, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import LOCK, write_json
 from sb3_ext.two_player.config import TrainerConfig

@@ -37,23 +37,24 @@ from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
+from sb3_ext.config.checks import (
+    check_arguments,
+    check_policy,
+    errors_named,
+    errors_of,
+    from_data,
+)
 from sb3_ext.config.sections import (
-    ConfigError,
     Fraction,
     PositiveCount,
     PositiveNumber,
     Section,
     Size,
     accepted_by,
-    check_arguments,
-    check_policy,
-    errors_of,
-    from_data,
 )
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.policies import OPTIMIZERS
 from sb3_ext.networks.mlp import in_mode
-from sb3_ext.runs.checkpoint import errors_named
 from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
 from sb3_ext.schedules.schedules import LearningRate, Schedule, parse_schedule
 from sb3_ext.two_player.hironaka import Game
@@ -196,7 +197,7 @@ class Learner(ABC):
         self.env = TensorVecEnv(
             game.make_env(role, section.rollout.rollout_size, section.reward, device)
         )
-        with errors_named(f"roles.{role}", ConfigError):
+        with errors_named(f"roles.{role}"):
             self.model: Any = ALGORITHMS.resolve(section.algorithm)(
                 **section.arguments(env=self.env, seed=seed, device=device),
                 **copy.deepcopy(section.algorithm_arguments),

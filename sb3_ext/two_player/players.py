@@ -15,8 +15,7 @@ from torch import nn
 from resgym.game.devices import resolve_device
 from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
-from sb3_ext.config.checks import unknown_word
-from sb3_ext.config.sections import errors_of
+from sb3_ext.config.checks import errors_of, unknown_word
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
 from sb3_ext.two_player.kinds import share_encoder

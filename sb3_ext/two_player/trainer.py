@@ -14,7 +14,7 @@ from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.state import Stopwatch
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.runs.command_line import SWITCHES, numerics, torch_threads
+from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, pair_name
 from sb3_ext.two_player.players import TwoPlayers

@@ -9,7 +9,7 @@ import resgym
 from resgym.benchmark import Solved
 from resgym.scoreboard import read_rows
 from sb3_ext.checkpoints.policy_file import MODEL
-from sb3_ext.config.reading import read_mapping
+from sb3_ext.config.sections import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE
 from sb3_ext.train.loading import load_policy
 

@@ -22,7 +22,7 @@ from resgym.cli import main as resgym_main
 from resgym.trust import command_line, outside
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
-from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import find_config
 from sb3_ext.train.card import main as card_main
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy as enjoy_main

@@ -8,7 +8,7 @@ import pytest
 import rl_zoo3
 
 from sb3_ext.attack.config import AttackConfig
-from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
+from sb3_ext.config.sections import find_config, read_mapping, shipped_configs
 from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, section_of

@@ -18,10 +18,9 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from resgym.trust import command_line
-from sb3_ext.config.checks import Registry
+from sb3_ext.config.checks import ConfigError, Registry
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge
-from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
-from sb3_ext.config.sections import ConfigError, Section
+from sb3_ext.config.sections import Section, find_config, read_mapping, shipped_configs
 from tests.sb3_ext.config.test_damaged_files import reader_of
 
 PLAIN = set(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sb3_ext.config.reading import read_mapping
+from sb3_ext.config.sections import read_mapping
 from tests.fakes import BOMB
 
 

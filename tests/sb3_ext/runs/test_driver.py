@@ -6,8 +6,7 @@ import signal
 import pytest
 import yaml
 
-from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.sections import PositiveCount
+from sb3_ext.config.sections import ConfigFile, PositiveCount
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.driver import Job, Run, Used, drive, go
 

@@ -10,7 +10,7 @@ from resgym.game.plain import canonical, moved, prune
 from resgym.game.rng import RowRandom
 from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
-from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import find_config
 from sb3_ext.teach import positions
 from sb3_ext.teach.positions import TeachConfig, draw
 

@@ -9,7 +9,7 @@ from resgym.benchmark.solved import joined, solve
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
-from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.config.sections import find_config, read_mapping
 from sb3_ext.runs.checkpoint import read_checkpoint
 from sb3_ext.teach import Margins, Teacher, teacher
 from sb3_ext.teach.teacher import losses, observation

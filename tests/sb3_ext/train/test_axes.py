@@ -8,7 +8,7 @@ from gymnasium import make_vec
 import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import parse_schedule
 

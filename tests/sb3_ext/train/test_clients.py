@@ -15,7 +15,7 @@ from stable_baselines3 import PPO
 from resgym import cli
 from resgym.benchmark import load, tasks
 from resgym.scoreboard import read_rows
-from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.config.sections import find_config, shipped_configs
 from sb3_ext.networks.extractors import PointSetExtractor
 from sb3_ext.train.train import main as train_main
 

@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from sb3_ext.__main__ import COMMANDS
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.sections import ConfigFile
 from sb3_ext.runs.driver import Job, Used, beat, drive
 from sb3_ext.tune import tune
 

@@ -4,7 +4,7 @@ import torch
 import yaml
 from torch import nn
 
-from sb3_ext.config.reading import apply_settings, find_config
+from sb3_ext.config.sections import apply_settings, find_config
 from sb3_ext.runs.checkpoint import split_state
 from sb3_ext.two_player import HostAgentTrainer
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.checks import ConfigError
 from tests.sb3_ext.two_player.helpers import trainer
 
 POINT_SETS = [

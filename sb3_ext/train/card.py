@@ -69,6 +69,7 @@ def write_card(
     config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
     write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
     player, (most, axes) = load_player(out, role), points.shape
+    print("measuring the tasks of this size: some minutes", file=sys.stderr)
     rows = [
         evaluate(player, task, name=name)
         for task, (part, _, _, seat) in TASKS.items()
@@ -134,7 +135,6 @@ def main(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
     with command_line(args.trust):
         name = args.name or player_name(args.model)
-        print("measuring the tasks of this size: some minutes", file=sys.stderr)
         write_card(Path(args.model), args.out, name, args.license, args.half)
     print(args.out / CARD)
     return 0

@@ -8,14 +8,7 @@ import pytest
 import torch
 
 from resgym.game import GameSpec, RowRandom, random_starts
-from resgym.players import (
-    agent_names,
-    host_names,
-    make_agent,
-    make_host,
-    registry,
-    resolve_player,
-)
+from resgym.players import agent_names, host_names, make_agent, make_host, registry, resolve_player
 from resgym.players.registry import register_agent, register_host
 
 

@@ -33,5 +33,9 @@ SMALL_RUN = (
 """Arguments of a short run of `train`, without its folder."""
 
 
-def run_of(folder):
-    return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"
+def bytes_of(run):
+    return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def run_of(folder, algorithm="ddqn", env_id=GAME):
+    return folder / algorithm / f"{env_id.replace('/', '-')}_1"

@@ -16,7 +16,32 @@ from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
+from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
+
+
+def test_the_road_to_learn_is_short_and_makes_everything_once(tmp_path, monkeypatch):
+    """The road is what reads a command and its file and decides what is built.
+
+    That is the modules of train, runs and config, and the table of algorithms. What is built on it
+    does not count: environments, networks, buffers, schedules, callbacks.
+    """
+    calls = []
+
+    def note(frame, event, _):
+        if event == "call":
+            calls.append((frame.f_globals.get("__name__", ""), frame.f_code.co_name))
+
+    monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
+    sys.setprofile(note)
+    try:
+        assert train(["-f", str(tmp_path), *SMALL_RUN]) == 0
+    finally:
+        sys.setprofile(None)
+    road = tuple(f"sb3_ext.{room}" for room in ("config", "runs", "train", "ddqn.algorithms"))
+    assert len({module for module, _ in calls if module.startswith(road)}) <= 11
+    assert calls.count(("sb3_ext.config.sections", "read_mapping")) == 1
+    # One for training and one for evaluation, each after one game that tells its arguments.
+    assert calls.count(("resgym.envs.vector_env", "__init__")) == 4
 
 
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
@@ -26,14 +51,14 @@ def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     assert logged.count("train/loss") <= 1, "-2: nothing but the evaluations and the end"
     assert train(["--resume", str(run)]) == 0
     assert "is finished" in capsys.readouterr().out
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    before = bytes_of(run)
     capsys.readouterr()
     with held_by_another(run):
         assert train(["--resume", str(run)]) == 2
     assert capsys.readouterr().err == (
         f"train: resume: {run} is in use by another process; wait for it, or use another folder\n"
     )
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert bytes_of(run) == before
 
 
 def switched_on():
@@ -60,14 +85,11 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkey
     assert switched_on() == before
 
 
-def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path):
-    seen = None
-
-    def look(model, *arguments, **more):
-        nonlocal seen
-        seen = model
-        update(model, *arguments, **more)
-
+def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypatch):
+    seen, update = [], DDQN.train
+    monkeypatch.setattr(
+        DDQN, "train", lambda model, *a, **k: seen.append(model) or update(model, *a, **k)
+    )
     given = [
         "replay_buffer_class:PrioritizedReplayBuffer",
         "replay_buffer_kwargs:{alpha: 0.7, beta: lin_0.4_1.0_20}",
@@ -77,13 +99,11 @@ def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path):
         "evaluation_rows:1",
         "policy_kwargs:{net_arch: [8], learning_rate_factors: {q_net.0: 0.5}}",
     ]
-    update = DDQN.train
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DDQN, "train", look)
-        assert train(["-f", str(tmp_path), *SMALL_RUN, *given, "-n", "160"]) == 0
-    assert seen.replay_buffer.beta(20) == 1.0
-    assert (seen.loss, seen.autocast, seen.evaluation_rows) == ("mse", True, 1)
-    rates = [group["lr"] for group in seen.policy.optimizer.param_groups]
+    assert train(["-f", str(tmp_path), *SMALL_RUN, *given, "-n", "160"]) == 0
+    model = seen[-1]
+    assert model.replay_buffer.beta(20) == 1.0
+    assert (model.loss, model.autocast, model.evaluation_rows) == ("mse", True, 1)
+    rates = [group["lr"] for group in model.policy.optimizer.param_groups]
     assert rates[1] == 0.5 * rates[0]
     assert train(["--resume", str(run_of(tmp_path)), "-n", "240"]) == 0
     played = ["--algo", "ddqn", "--env", GAME, "-f", str(tmp_path), "--no-render", "-n", "20"]
@@ -128,11 +148,7 @@ def test_a_signal_while_modules_are_imported_is_one_line(name, code, tmp_path):
 @pytest.mark.parametrize("place", [(DDQN, "__init__"), (DDQN, "learn")], ids=["made", "learn"])
 def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, capsys):
     """While the model is made, and before its first step; nobody else handles the signal."""
-
-    def ended(*_, **__):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(*place, ended)
+    monkeypatch.setattr(*place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     assert train(["-f", str(tmp_path / "logs"), *SMALL_RUN, "-n", "160"]) == 143
     assert capsys.readouterr().err == "train: interrupted\n"
     assert list(tmp_path.iterdir()) == []

@@ -16,10 +16,10 @@ from sb3_ext.train.flags import make_parser
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from tests.sb3_ext.ddqn.helpers import same
+from tests.sb3_ext.train.helpers import bytes_of, run_of
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
-ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
 SMALL = {
@@ -41,10 +41,6 @@ def train(tmp_path, algorithm, env_id, *more):
     return train_main([*common, *few, "--verbose", "0", "-params", *SMALL[algorithm], *more])
 
 
-def run_folder(tmp_path, algorithm, env_id):
-    return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
-
-
 def same_networks(*runs):
     return same(
         *(DDQN.load(run / "resgym-HironakaHost-v0.zip").policy.state_dict() for run in runs)
@@ -53,11 +49,11 @@ def same_networks(*runs):
 
 @pytest.mark.parametrize(
     ("algorithm", "env_id"),
-    [*((each, AGENT) for each in ALGORITHMS), ("ddqn", HOST), ("ppo", HOST)],
+    [*((each, AGENT) for each in SMALL), ("ddqn", HOST), ("ppo", HOST)],
 )
 def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys):
     assert train(tmp_path, algorithm, env_id) == 0
-    folder = run_folder(tmp_path, algorithm, env_id)
+    folder = run_of(tmp_path, algorithm, env_id)
     name = env_id.replace("/", "-")
     if algorithm == "ppo_mask":
         model = ObservedMaskPPO.load(folder / f"{name}.zip")
@@ -84,10 +80,10 @@ def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch
     # Both look before either has made its folder.
     monkeypatch.setattr(rl_zoo3.exp_manager, "get_latest_run_id", lambda *_: 0)
     assert train(tmp_path, "ddqn", HOST) == 0
-    first = run_folder(tmp_path, "ddqn", HOST)
-    before = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
+    first = run_of(tmp_path)
+    before = bytes_of(first)
     assert train(tmp_path, "ddqn", HOST, "--seed", "5") == 0
-    assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == before
+    assert bytes_of(first) == before
     assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
 
 
@@ -132,15 +128,16 @@ def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
     """What rl_zoo3 makes of any such text is linear in the progress, whatever the word."""
     config = tmp_path / "dqn.yml"
+    rate = {"schedule": "exponential", "init": 1.0e-3, "final": 1.0e-4, "rate": 1.0e-6}
+    rate["unit"] = "progress"
     values = {"policy": "MlpPolicy", "n_timesteps": 400, "n_envs": 4, "learning_starts": 40}
-    values |= {"train_freq": 1, "learning_rate": {"schedule": "exponential", "unit": "progress"}}
-    values["learning_rate"] |= {"init": 1.0e-3, "final": 1.0e-4, "rate": 1.0e-6}
+    values |= {"train_freq": 1, "learning_rate": rate}
     arguments = ["--algo", "dqn", "--env", HOST, "-conf", str(config), "--eval-freq", "-1"]
     config.write_text(yaml.safe_dump({"default": values}))
     assert train_main([*arguments, "-f", str(tmp_path), "--verbose", "0"]) == 0
-    model = DQN.load(run_folder(tmp_path, "dqn", HOST) / "resgym-HironakaHost-v0.zip")
+    model = DQN.load(run_of(tmp_path, "dqn") / "resgym-HironakaHost-v0.zip")
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4, rel=0.01)
-    values["learning_rate"] |= {"unit": "updates"}
+    rate["unit"] = "updates"
     config.write_text(yaml.safe_dump({"default": values}))
     assert train_main([*arguments, "-f", str(tmp_path)]) == 2
     assert "must be a schedule of the progress" in capsys.readouterr().err
@@ -187,7 +184,7 @@ def test_bad_values_are_one_line_and_leave_nothing(tmp_path, more, message, monk
 
 
 def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
-    whole, run = (run_folder(tmp_path / name, "ddqn", HOST) for name in ("whole", "parts"))
+    whole, run = (run_of(tmp_path / name) for name in ("whole", "parts"))
     assert train(tmp_path / "whole", "ddqn", HOST, "-n", "640") == 0
     assert train(tmp_path / "parts", "ddqn", HOST, "-n", "320") == 0
     assert train_main(["--resume", str(run), "-n", "640"]) == 0
@@ -204,9 +201,9 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path):
     # Fewer transitions than the warm-up: no update changes what was taken over.
     first, second = tmp_path / "first", tmp_path / "second"
     assert train(first, "ddqn", HOST, "-n", "320") == 0
-    more = ("-n", "32", "--init-from", str(run_folder(first, "ddqn", HOST)))
+    more = ("-n", "32", "--init-from", str(run_of(first)))
     assert train(second, "ddqn", HOST, *more) == 0
-    assert same_networks(run_folder(first, "ddqn", HOST), run_folder(second, "ddqn", HOST))
+    assert same_networks(run_of(first), run_of(second))
 
 
 def test_of_two_names_for_an_extractor_the_class_counts():

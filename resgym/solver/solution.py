@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
+from resgym.render.positions import counted
 from resgym.solver.search import Objective
 from resgym.tables import Table
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
@@ -100,7 +101,7 @@ class Solution(Table):
 
     def __str__(self) -> str:
         unit = "moves" if self.objective == "depth" else self.objective
-        effort = f"{self.positions_searched} positions, {self.seconds:.2f} s"
+        effort = f"{counted(self.positions_searched, 'position')}, {self.seconds:.2f} s"
         if self.proved:
             return f"{self.objective} {self.value} (proved; {effort})"
         above = "" if self.upper_bound is None else f", at most {self.upper_bound}"

@@ -106,16 +106,9 @@ class ChartTree:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: totals, and every chart with exponents and monomials."""
-        return {
-            "title": self.title,
-            "variables": list(self.variables),
-            "depth": self.depth,
-            "num_nodes": self.num_nodes,
-            "num_leaves": self.num_leaves,
-            "num_cut": self.num_cut,
-            "complete": self.complete,
-            "charts": [self._chart_dict(chart) for chart in self.charts],
-        }
+        names = "title variables depth num_nodes num_leaves num_cut complete"
+        totals = {name: getattr(self, name) for name in names.split()}
+        return {**totals, "charts": [self._chart_dict(chart) for chart in self.charts]}
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
         more: dict[str, Any] = {}

@@ -368,7 +368,8 @@ def isolated_fault(points: Sequence[Ray], variables: Sequence[str]) -> str:
         )
         if found < len(axes):
             names = ", ".join(variables[axis] for axis in axes)
-            return f"along {names} {len(axes)} partial derivatives must not vanish, got {found}"
+            few = f"at least {len(axes)} of the partial derivatives must not vanish, got {found}"
+            return f"along {names} {few}"
     return ""
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from resgym.players.registry import LAZY
 from resgym.trust import imported_modules
 from resgym.web import answers
-from resgym.web.questions import Question, read_question
+from resgym.web.questions import read_question
 from resgym.web.workers import RefusedError, Workers, outcome
 
 PAGE = Path(__file__).with_name("page")
@@ -82,22 +83,20 @@ class Site:
         form = "image/svg+xml" if text.startswith("<") else "application/json"
         return Response(text, media_type=form, headers={**HEADERS, "Cache-Control": "no-store"})
 
-    async def _answer(self, request: Request) -> str:
+    async def _answer(self, request: Request) -> Any:
         name: str = request.path_params["name"]
         if len(request.url.query) > MAX_QUERY:
             raise RefusedError(f"the request must have at most {MAX_QUERY} characters", 414)
         if name == "options":
-            found: str = await self._moves.ask(answers.options, self._models)
-            return found
+            return await self._moves.ask(answers.options, self._models)
         if name not in answers.ANSWERS:
             raise RefusedError("there is no such page", 404)
-        question: Question = outcome(read_question, request.query_params)
+        question = outcome(read_question, request.query_params)
         # Players that search must not delay people who play against others.
         player = (LAZY[role].get(question.opponent, "") for role in LAZY)
         searching = name != "game" or any(each.startswith("resgym.solver") for each in player)
         workers = self._searches if searching else self._moves
-        found = await workers.ask(answers.answer, name, question, self._models)
-        return found
+        return await workers.ask(answers.answer, name, question, self._models)
 
 
 def serve(

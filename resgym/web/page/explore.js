@@ -32,7 +32,7 @@ export async function openTree(fields) {
 }
 
 function showTree() {
-  const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
+  const cut = tree.complete ? "" : `, ${tree.num_cut} ${tree.num_cut === 1 ? "branch" : "branches"} cut`;
   const from = question.moves ? `After ${question.moves}: ` : "";
   byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}.`;
   for (const [id, form] of [["tree-svg", "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {

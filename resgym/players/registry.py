@@ -29,6 +29,7 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
         "all_coord": "resgym.players.scripted:AllCoordHost",
         "optimal": "resgym.solver.players:OptimalHost",
+        "played": "sb3_ext.teach.shipped:PlayedHost",
         "random": "resgym.players.scripted:RandomHost",
         "random_pair": "resgym.players.scripted:RandomPairHost",
         "robust": "sb3_ext.teach.shipped:RobustHost",
@@ -44,14 +45,15 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "choose_last": "resgym.players.scripted:ChooseLastAgent",
         "greedy_points": "resgym.players.scripted:GreedyPointsAgent",
         "optimal": "resgym.solver.players:OptimalAgent",
+        "played": "sb3_ext.teach.shipped:PlayedAgent",
         "random": "resgym.players.scripted:RandomAgent",
         "taught": "sb3_ext.teach.shipped:TaughtAgent",
     },
 }
 """The players of this project as ``module:class``, imported when first used.
 
-``taught`` and ``robust`` belong to the learning package. They are not among the names without it,
-or without safetensors, which reads them."""
+``played``, ``robust`` and ``taught`` belong to the learning package. They are not among the names
+without it, or without safetensors, which reads them."""
 
 _FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 

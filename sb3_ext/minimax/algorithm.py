@@ -51,13 +51,13 @@ class ValueAgent:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         coords = given_sets(coords)
-        row, axis = coords.nonzero().unbind(1)
+        number, axes = coords.shape
+        row = torch.arange(number, device=coords.device).repeat_interleave(axes)
+        axis = torch.arange(axes, device=coords.device).repeat(number)
         after, _ = functional.move(state.select(row), coords[row], axis)
         with torch.no_grad():
-            values = position_values(self.network, after)
-        worth = values.new_full(coords.shape, torch.inf)
-        worth[row, axis] = values
-        return worth.argmin(1)
+            worth = position_values(self.network, after).view(coords.shape)
+        return torch.where(coords, worth, torch.inf).argmin(1)
 
 
 def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:

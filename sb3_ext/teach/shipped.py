@@ -1,4 +1,4 @@
-"""The players that come with the package, known to `resgym` as ``taught`` and ``robust``.
+"""The players that come with the package: ``taught``, ``robust`` and ``played``.
 
 They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.policy_file`; such a
 file is ``model.safetensors`` of a model card with ``--half``.
@@ -19,6 +19,7 @@ from resgym.game.spec import Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.policy_file import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
+from sb3_ext.minimax import ValueAgent
 from sb3_ext.networks.policy_scores import action_scores, seat_of
 
 SHIPPED = {
@@ -27,6 +28,7 @@ SHIPPED = {
 }
 AGENT = Path(__file__).with_name("taught_agent.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
+PLAYED = {3: Path(__file__).with_name("played_host.safetensors")}
 
 
 class _Shipped:
@@ -58,10 +60,15 @@ class _Shipped:
         if file is None:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, file)
-        (rows, axes), given = seat_of(policy)[1].shape, state.points.shape[1]
-        rows = max(rows, given) if self.any_number else rows
-        scores = partial(action_scores, policy)
-        player = ScoringPlayer(self.role, scores, (rows, axes), device=state.device)
+        seen, given = seat_of(policy)[1], state.points.shape[1]
+        rows = max(len(seen.high), given) if self.any_number else len(seen.high)
+        player = ScoringPlayer(
+            self.role,
+            partial(action_scores, policy),
+            (rows, seen.shape[1]),
+            scale_observation=seen.high.max() <= 1,
+            device=state.device,
+        )
         own = player.act(GameState(state.points[:, :rows], state.count), coords, rng)
         if given <= rows:
             return own
@@ -94,6 +101,29 @@ class RobustHost(TaughtHost):
     name, files, any_number = "robust", {3: ROBUST}, False
 
 
-@lru_cache(maxsize=8)
+class PlayedHost(TaughtHost):
+    """Play the best move of two networks that learned by play, without labels.
+
+    See docs/howto/win.md. It knows three axes; in any other number `ZeillingerHost` answers.
+    """
+
+    name, files = "played", PLAYED
+
+
+class PlayedAgent(TaughtAgent):
+    """Leave the host of `PlayedHost` what is worth least to it."""
+
+    name, files = "played", PLAYED
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        if file := self.files.get(state.points.shape[2]):
+            policy = _policy(state.device, file)
+            return ValueAgent(partial(action_scores, policy)).act(state, coords, rng)
+        return self._fallback.act(state, coords, rng)
+
+
+@lru_cache(maxsize=16)
 def _policy(device: torch.device, path: Path) -> Any:
-    return read_policy(path, device)
+    with torch.random.fork_rng(devices=[]):  # new networks draw weights before they are read
+        return read_policy(path, device)

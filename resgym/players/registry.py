@@ -84,15 +84,14 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
     return _register("agent", name)
 
 
-def _has_module(target: str) -> bool:
-    # Only look for the package: looking into it would import it.
-    package = re.split("[.:]", target)[0]
-    needed = (package, "safetensors") if package == "sb3_ext" else (package,)
-    return all(map(importlib.util.find_spec, needed))
+def _is_installed(target: str) -> bool:
+    # Only looked for: that imports nothing.
+    needed = ("sb3_ext", "safetensors")
+    return not target.startswith(needed) or all(map(importlib.util.find_spec, needed))
 
 
 def _names(role: Role) -> list[str]:
-    lazy = [name for name, target in LAZY[role].items() if _has_module(target)]
+    lazy = [name for name, target in LAZY[role].items() if _is_installed(target)]
     return sorted([*_FACTORIES[role], *lazy])
 
 

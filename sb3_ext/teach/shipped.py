@@ -22,13 +22,11 @@ from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by nam
 from sb3_ext.minimax import ValueAgent
 from sb3_ext.networks.policy_scores import action_scores, seat_of
 
-SHIPPED = {
-    3: Path(__file__).with_name("taught_host.safetensors"),
-    4: Path(__file__).with_name("taught_host_4.safetensors"),
-}
-AGENT = Path(__file__).with_name("taught_agent.safetensors")
-ROBUST = Path(__file__).with_name("robust_host.safetensors")
-PLAYED = {3: Path(__file__).with_name("played_host.safetensors")}
+_HERE = Path(__file__).parent
+SHIPPED = {3: _HERE / "taught_host.safetensors", 4: _HERE / "taught_host_4.safetensors"}
+AGENT = _HERE / "taught_agent.safetensors"
+ROBUST = _HERE / "robust_host.safetensors"
+PLAYED = {3: _HERE / "played_host.safetensors", 4: _HERE / "played_host_4.safetensors"}
 
 
 class _Shipped:
@@ -102,16 +100,20 @@ class RobustHost(TaughtHost):
 
 
 class PlayedHost(TaughtHost):
-    """Play the best move of two networks that learned by play, without labels.
+    """Play the best move of networks that learned by play, without labels.
 
-    See docs/howto/win.md. It knows three axes; in any other number `ZeillingerHost` answers.
+    See docs/howto/win.md. It knows three and four axes; in any other number of them
+    `ZeillingerHost` answers.
     """
 
     name, files = "played", PLAYED
 
 
 class PlayedAgent(TaughtAgent):
-    """Leave the host of `PlayedHost` what is worth least to it."""
+    """Leave the host of `PlayedHost` what is worth least to it.
+
+    In other numbers of axes `GreedyPointsAgent` answers.
+    """
 
     name, files = "played", PLAYED
 

@@ -54,7 +54,7 @@ def test_taught_in_more_axes(axes):
     [
         ("taught", SHIPPED.values(), 3.5e5, 6),
         ("robust", [ROBUST], 5e5, 4),
-        ("played", PLAYED.values(), 8e5, 4),
+        ("played", PLAYED.values(), 8e5, 6),
     ],
 )
 def test_the_contract(host, files, size, other):
@@ -71,10 +71,10 @@ def test_the_contract(host, files, size, other):
 @pytest.mark.parametrize("name", ["taught", "played"])
 def test_the_learned_agents_keep_the_contract(name):
     agent = make_agent(name)
-    for dimension in (3, 4):
+    for dimension in (3, 4, 5):
         check_player(agent, dimension=dimension, num_games=24)
-    four = resgym.rho("random", "greedy_points", games=20, dimension=4, seed=1)
-    assert resgym.rho("random", agent, games=20, dimension=4, seed=1) == four
+    five = resgym.rho("random", "greedy_points", games=20, dimension=5, seed=1)
+    assert resgym.rho("random", agent, games=20, dimension=5, seed=1) == five
     assert (
         resgym.rho("zeillinger", agent, games=2, points=[MANY], max_num_points=64).unfinished == 0
     )

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from resgym.cli import OneLineParser
 from resgym.files import write_file
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.checkpoints.policy_file import policy_bytes
@@ -51,11 +52,34 @@ def side_by_side(layers: Sequence[Tensor], groups: Sequence[int]) -> Tensor:
     return found
 
 
+def widths(arguments: dict[str, Any], narrow: dict[str, Any]) -> list[Any]:
+    """The layers of all nets of a policy with the extractor ``point_pairs``."""
+    nets = [arguments["net_arch"], *(net for name, net in narrow.items() if name.endswith("net"))]
+    return [layer for net in nets for layer in net]
+
+
 def join(policies: Sequence[Any]) -> Any:
-    """The policy whose values are the mean of those of policies of one shape."""
-    number, description = len(policies), copy.deepcopy(describe_policy(policies[0]))
+    """The policy whose values are the mean of those of policies of one shape.
+
+    Raises:
+        ValueError: there is one only, their shapes differ, or are not that of ``play/full.yml`` up
+            to widths.
+    """
+    number, shapes = len(policies), [describe_policy(policy) for policy in policies]
+    if number == 1:
+        raise ValueError("RUN: got one; expected two or more")
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError("RUN: got networks of several shapes; expected one shape")
+    description = copy.deepcopy(shapes[0])
     arguments = description["arguments"]
-    narrow = copy.deepcopy(arguments[EXTRACTOR])
+    narrow = copy.deepcopy(arguments.get(EXTRACTOR))
+    if (
+        description["class"] != "QPolicy"
+        or arguments["features_extractor_class"] != "point_pairs"
+        or arguments["dueling"]
+        or not all(type(width) is int for width in widths(arguments, narrow))
+    ):
+        raise ValueError(f"RUN: got networks of {arguments}; expected those of play/full.yml")
     for nets, name in [(arguments, "net_arch"), *((arguments[EXTRACTOR], n) for n in narrow)]:
         if name.endswith(("net", "arch")):
             nets[name] = [number * width for width in nets[name]]
@@ -75,16 +99,22 @@ def join(policies: Sequence[Any]) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = OneLineParser(
+        prog="benchmarks.joined",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="two or more of one shape"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="file of the player, .safetensors")
     args = parser.parse_args()
-    policies = [load_policy(run) for run in args.runs]
-    joined = join(policies)
-    notes = {"made by": "benchmarks.joined"}
-    write_file(args.out, policy_bytes(joined, notes, half=True))
+    try:
+        joined = join([load_policy(run) for run in args.runs])
+        notes = {"made by": "benchmarks.joined"}
+        write_file(args.out, policy_bytes(joined, notes, half=True))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -41,11 +41,13 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 
 ZOO_KEYS = (
-    *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack"),
-    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy"),
-    "vec_env_wrapper",
+    "callback collector env_kwargs env_wrapper frame_stack monitor_kwargs n_envs n_timesteps "
+    "normalize policy vec_env_wrapper"
 )
 """Keys that are not arguments of the algorithm."""
+
+OPTIONS = "device seed tensorboard_log verbose"
+"""Arguments of the algorithm that only the command line gives."""
 
 BUFFERS: Mapping[str, type] = {
     each.__name__: each
@@ -107,7 +109,9 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         ConfigError: an unknown or missing key, or a value of another type; begins with ``where``.
     """
     with errors_named(where):
-        check_arguments(algorithm, values, ZOO_KEYS)
+        if given := values.keys() & OPTIONS.split():
+            raise ConfigError(f"{min(given)} is an option of the command line, not a key of files")
+        check_arguments(algorithm, values, ZOO_KEYS.split())
         read_section(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):

@@ -17,6 +17,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
+from resgym.render.positions import counted
 from resgym.tables import Rows, Table, percent
 
 _BATCH = 8192
@@ -91,10 +92,11 @@ class RhoResult(Table):
         return {"rho": plain.pop("rho"), "interval_95": interval, **plain, **known}
 
     def __str__(self) -> str:
-        low, high = self.interval
         return (
-            f"rho {self.rho:.4f} (95 % interval {low:.4f} to {high:.4f}), {self.games} games, "
-            f"{self.moves} moves, mean length {self.mean_length:.2f}, longest {self.longest}, "
+            f"rho {self.rho:.4f} "
+            f"(95 % interval {self.interval[0]:.4f} to {self.interval[1]:.4f}), "
+            f"{counted(self.games, 'game')}, {counted(self.moves, 'move')}, "
+            f"mean length {self.mean_length:.2f}, longest {self.longest}, "
             f"{self.unfinished} unfinished"
             + (f", {percent(self.share)} of the optimum" if self.share else "")
         )

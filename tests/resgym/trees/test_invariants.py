@@ -164,20 +164,20 @@ def test_multiplier_ideals_of_a_monomial_times_a_curve():
 @pytest.mark.parametrize(
     ("start", "fault"),
     [
-        ("x^2*y+z^3", "along y at least 1 of"),
-        ("x^3*y^2", "along x at least 1 of"),
-        ("x*y*z+x^2*y", "along y at least 1 of"),
-        ("x^2+y^2*z+z^2*y+w*x*y", "along w at least 1 of"),
-        ("x*y*z+x*y*w+x^5+y^5+z^5*x+w^5*x", "along z, w at least 2 of"),
+        ("x^2*y+z^3", "along y at least 1 of the .*, got 0"),
+        ("x^3*y^2", "along x at least 1 of the .*, got 0"),
+        ("x*y*z+x^2*y", "along y at least 1 of the .*, got 0"),
+        ("x^2+y^2*z+z^2*y+w*x*y", "along w at least 1 of the .*, got 0"),
+        ("x*y*z+x*y*w+x^5+y^5+z^5*x+w^5*x", "along z, w at least 2 of the .*, got 1"),
     ],
 )
 def test_what_needs_an_isolated_singularity_is_refused(start, fault):
     found = invariants(start)
     assert not found.isolated
     for name in ("milnor_number", "eigenvalues", "spectrum"):
-        with pytest.raises(ValueError, match=f"^singularity must be isolated: {fault} the partial"):
+        with pytest.raises(ValueError, match=f"^singularity must be isolated: {fault}$"):
             getattr(found, name)
-        assert f"{fault} the partial" in found.to_dict()[name]
+        assert re.search(rf"{fault}\)$", found.to_dict()[name])
     assert found.zeta(0) == 1
 
 

@@ -384,8 +384,9 @@ class DDQN(DDQNState):
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to continue."""
         if step.episode is not None:
-            ended = step.episode["ended"].float()
-            results = torch.stack([ended, *(step.episode[key].float() for key in ("r", "l"))])
+            counted = [step.episode[key].float() for key in ("ended", "r", "l")]
+            results = torch.stack(counted).to(self.device)  # the games may be on another one
+            ended = results[0]
             self._sums["episode"] += results @ ended
             if self.evaluation_rows:
                 first = self.n_envs - self.evaluation_rows

@@ -146,11 +146,12 @@ def drawing_host(state, coords, rng):
     [(HOST, drawing_agent), (HOST, ["random", drawing_agent] * 3), (AGENT, drawing_host)],
     ids=["agent", "agents", "host"],
 )
-def test_opponents_that_are_asked(env_id, opponent, mode, invalid_action):
+def test_opponents_that_are_asked(fast, env_id, opponent, mode, invalid_action):
     options = {"opponent": opponent, "autoreset_mode": mode, "max_num_points": 4, "max_value": 6}
-    seen = play_both(env_id, max_episode_steps=4, **options)
+    seen = both(fast, env_id, 60, max_episode_steps=4, num_envs=6, **options)
     assert seen["terminated"] + seen["truncated"] > 20
-    play_both(env_id, 40, True, invalid_action=invalid_action, max_episode_steps=5, **options)
+    options |= {"illegal": True, "invalid_action": invalid_action, "max_episode_steps": 5}
+    both(fast, env_id, 40, num_envs=6, **options)
 
 
 OPTIONS = [

@@ -210,3 +210,12 @@ def test_everything_moves_between_devices(source, target, tmp_path):
     other.learn(160, reset_num_timesteps=False)
     assert other.num_timesteps == 480
     assert load_policy(path).device.type == "cpu"
+
+
+@needs_cuda
+def test_networks_on_the_device_learn_from_games_on_the_cpu():
+    model = make_model(TensorVecEnv(ToyVectorEnv(8)), device="cuda")
+    model.learn(320)
+    model.dump_logs()
+    assert model.num_updates > 0
+    assert model._episode_num > 0

@@ -386,11 +386,10 @@ class DDQN(DDQNState):
         if step.episode is not None:
             counted = [step.episode[key].float() for key in ("ended", "r", "l")]
             results = torch.stack(counted).to(self.device)  # the games may be on another one
-            ended = results[0]
-            self._sums["episode"] += results @ ended
+            self._sums["episode"] += results @ results[0]
             if self.evaluation_rows:
                 first = self.n_envs - self.evaluation_rows
-                self._sums["evaluation"] += results[:, first:] @ ended[first:]
+                self._sums["evaluation"] += results[:, first:] @ results[0, first:]
         before = self.num_timesteps
         self.num_timesteps += len(step.rewards) * self.ranks.size
         callback.update_locals(

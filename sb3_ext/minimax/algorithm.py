@@ -12,15 +12,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from resgym import functional
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players.base import given_sets
+from sb3_ext.config.checks import check_number
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import LOSSES
+
+TEMPERATURE = 0.3
+"""Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
 
 
 def positions_of(observations: Tensor) -> GameState:
@@ -80,12 +85,23 @@ class MinimaxDQN(DDQN):
     """Deep Q-learning of a host with minimax targets of all its sets, by the exact model.
 
     The environment is that of the host with ``scale_observation=False``; what it plays against
-    chooses the positions to learn from, and nothing else. Arguments are those of `DDQN`; rewards,
-    actions and next observations of the batch are not used, nor are windows of several steps.
+    chooses the positions to learn from, and nothing else. Rewards, actions and next observations
+    of the batch are not used, nor are windows of several steps.
+
+    Args:
+        ddqn, named: as of `DDQN`.
+        choice_weight: of a second loss, at least 0: the cross-entropy between the sets that the
+            targets and the network prefer, each by the softmax of its values / 0.3. It tells good
+            sets apart where the differences of values are small beside the values.
 
     Raises:
-        ValueError: the environment is not the host's, or scales its observations.
+        ValueError: the environment is not the host's, or scales its observations, or
+            `choice_weight` is negative.
     """
+
+    def __init__(self, *ddqn: Any, choice_weight: float = 0.0, **named: Any) -> None:
+        self.choice_weight = check_number("choice_weight", choice_weight, low=0)
+        super().__init__(*ddqn, **named)
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -102,6 +118,10 @@ class MinimaxDQN(DDQN):
             target = minimax_targets(self._target, positions_of(batch.observations), self.gamma)
         predicted = self._online(batch.observations)
         losses = LOSSES[self.loss](predicted, target, reduction="none").mean(1)
+        if self.choice_weight:
+            preferred = (target / TEMPERATURE).softmax(1)
+            choice = cross_entropy(predicted / TEMPERATURE, preferred, reduction="none")
+            losses = losses + self.choice_weight * choice
         weights = getattr(batch, "weights", None)
         losses = losses if weights is None else weights * losses
         return LossTerms(losses.mean(), predicted.amax(1), target.amax(1))

@@ -276,7 +276,7 @@ class _Driver:
     def go(self, resumed: bool) -> int:
         self._enter(resumed)
         try:
-            with RunSignals(self._stop, self._want), suppress(Ended):
+            with RunSignals(self._stop, partial(setattr, self, "wanted", True)), suppress(Ended):
                 self.job.run(self)
         except FloatingPointError as error:
             raise FloatingPointError(f"{error}; what was saved is in {self.place}") from None
@@ -335,9 +335,6 @@ class _Driver:
     def _stop(self, received: signal.Signals) -> None:
         self.reason, self.code = received.name, 128 + received
         self.job.run_of.interrupted = True
-
-    def _want(self) -> None:
-        self.wanted = True
 
     def _save(self) -> None:
         state = self.job.state

@@ -23,11 +23,6 @@ ELO_K = 32.0
 """Largest change of a rating in one match."""
 
 
-def expected_score(rating: float, other: float) -> float:
-    """Elo's expected score of a player against another one, in 0..1."""
-    return 1.0 / (1.0 + 10.0 ** ((other - rating) / 400.0))
-
-
 @dataclass
 class Snapshot:
     """A policy as it was after `version` updates; `weights` are without the target network.
@@ -143,7 +138,8 @@ class OpponentPool:
             players[role], ratings[role] = self._player_of(role, drawn), drawn.rating
         first, second = ROLES
         about = self.section.rating_games, self.evaluation.seed, self.evaluation.max_moves
-        expected = expected_score(ratings[first], ratings[second])
+        ahead = ratings[first] - ratings[second]
+        expected = 1.0 / (1.0 + 10.0 ** (-ahead / 400.0))  # Elo's score, in 0..1
         change = ELO_K * (self.game.match(players, *about) - expected)
         ratings[first] += change
         ratings[second] -= change

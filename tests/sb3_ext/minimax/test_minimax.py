@@ -10,6 +10,7 @@ from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
+from sb3_ext.minimax.algorithm import positions_of
 from tests.reference import rule
 
 SPEC = resgym.GameSpec(max_num_points=4, max_value=3)
@@ -63,6 +64,21 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
         for points, answer in zip(state.point_lists(), answers.tolist(), strict=True):
             assert answer in axes
             assert worth(points, axes, answer) == min(worth(points, axes, axis) for axis in axes)
+
+
+def test_the_choice_weight_adds_the_cross_entropy_of_the_preferred_sets():
+    model = host(choice_weight=2.0)
+    model.learn(32 * 3)
+    batch = model.replay_buffer.sample(64)
+    with torch.no_grad():
+        target = minimax_targets(model._target, positions_of(batch.observations), model.gamma)
+        found = model._online(batch.observations)
+    odds, seen = (target / 0.3).exp(), (found / 0.3).exp()
+    shares = (seen / seen.sum(1, keepdim=True)).log() * odds / odds.sum(1, keepdim=True)
+    expected = torch.nn.functional.smooth_l1_loss(found, target) - 2 * shares.sum(1).mean()
+    assert model.compute_loss(batch).loss.item() == pytest.approx(expected.item(), rel=1e-4)
+    with pytest.raises(ValueError, match=r"choice_weight must lie in \[0, inf\), got -1"):
+        host(choice_weight=-1)
 
 
 def test_an_environment_that_scales_is_refused():

@@ -7,7 +7,7 @@ import torch
 
 from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.two_player import HostAgentTrainer
-from sb3_ext.two_player.pool import ELO_K, expected_score
+from sb3_ext.two_player.pool import ELO_K
 from tests.sb3_ext.two_player.helpers import POOL, HostNet, tiny
 
 
@@ -89,7 +89,7 @@ def test_ratings_settle_where_the_expected_score_is_the_result():
         pool.save()
     assert sum(pool.ratings.values()) == pytest.approx(2400)
     difference = pool.ratings["host"] - pool.ratings["agent"]
-    assert expected_score(difference, 0.0) == pytest.approx(0.7, abs=1e-3)
+    assert 1 / (1 + 10 ** (-difference / 400)) == pytest.approx(0.7, abs=1e-3)
 
 
 def test_match_score_of_the_resolution_game():

@@ -1,10 +1,10 @@
-"""The host of two trainings of ``play/full.yml``: the mean of what both networks think.
+"""The host of two trainings of ``play/finish.yml``: the mean of what both networks think.
 
   python -m benchmarks.joined RUN RUN --out played_host.safetensors
 
-A RUN is a folder of ``sb3_ext.train --algo minimax --conf-file play/full.yml``. The shipped player
-``played`` is of the seeds 1 and 2. Two networks side by side are one of twice the width: its layers
-do not mix them, and the last one takes the mean. The file holds 16-bit weights.
+A RUN is a folder of ``sb3_ext.train --algo minimax --conf-file play/finish.yml``. The shipped
+player ``played`` is of the seeds 1 and 2. Two networks side by side are one of twice the width: its
+layers do not mix them, and the last one takes the mean. The file holds 16-bit weights.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def join(policies: Sequence[Any]) -> Any:
     """The policy whose values are the mean of those of policies of one shape.
 
     Raises:
-        ValueError: there is one only, their shapes differ, or are not that of ``play/full.yml`` up
-            to widths.
+        ValueError: there is one only, their shapes differ, or are not that of ``play/finish.yml``
+            up to widths.
     """
     number, shapes = len(policies), [describe_policy(policy) for policy in policies]
     if number == 1:
@@ -79,7 +79,7 @@ def join(policies: Sequence[Any]) -> Any:
         or arguments["dueling"]
         or not all(type(width) is int for width in widths(arguments, narrow))
     ):
-        raise ValueError(f"RUN: got networks of {arguments}; expected those of play/full.yml")
+        raise ValueError(f"RUN: got networks of {arguments}; expected those of play/finish.yml")
     for nets, name in [(arguments, "net_arch"), *((arguments[EXTRACTOR], n) for n in narrow)]:
         if name.endswith(("net", "arch")):
             nets[name] = [number * width for width in nets[name]]

@@ -89,7 +89,7 @@ class MinimaxDQN(DDQN):
     of the batch are not used, nor are windows of several steps.
 
     Args:
-        ddqn, named: as of `DDQN`.
+        ddqn, named: those of `DDQN`.
         choice_weight: of a second loss, at least 0: the cross-entropy between the sets that the
             targets and the network prefer, each by the softmax of its values / 0.3. It tells good
             sets apart where the differences of values are small beside the values.

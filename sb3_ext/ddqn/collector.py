@@ -96,10 +96,6 @@ class Explorer:
         self.evaluation, self.bfloat16 = evaluation, bfloat16
         self.exploration_rate: float | None = None
 
-    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Play with these weights of a network of the same layers from now on."""
-        self.network.load_state_dict(weights)
-
     @torch.no_grad()
     def __call__(
         self, observation: Any, legal: Tensor | None, generator: torch.Generator
@@ -182,7 +178,7 @@ class TensorCollector:
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
     ) -> None:
         """See `Collector`."""
-        self.explorer.load_weights(weights)
+        self.explorer.network.load_state_dict(weights)
         self.explorer.exploration_rate = exploration_rate
         self.version = version
 

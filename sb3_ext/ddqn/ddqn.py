@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -416,7 +416,7 @@ class DDQN(DDQNState):
         self._infos = None
         if self._collector is not None:
             rate = self.explorer().exploration_rate
-            self._collector.publish(self.num_updates, self.playing_weights(), rate)
+            self._collector.publish(self.num_updates, self.q_net.state_dict(), rate)
             with self.seconds.timed("environment"):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
@@ -456,10 +456,6 @@ class DDQN(DDQNState):
             explorer = copy.deepcopy(self.explorer())
         explorer.network.cpu().requires_grad_(False)
         return explorer
-
-    def playing_weights(self) -> Mapping[str, Tensor]:
-        """Those that the explorer of a collector elsewhere needs: of the online network."""
-        return self.q_net.state_dict()
 
     def predict(  # type: ignore[override]
         self,

@@ -7,6 +7,7 @@ sampled answers). No label of a solver and no opponent enters the values.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +126,12 @@ class MinimaxDQN(DDQN):
         weights = getattr(batch, "weights", None)
         losses = losses if weights is None else weights * losses
         return LossTerms(losses.mean(), predicted.amax(1), target.amax(1))
+
+
+# Configurations are checked by it.
+MinimaxDQN.__init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        *inspect.signature(DDQN.__init__).parameters.values(),
+        inspect.signature(MinimaxDQN).parameters["choice_weight"],
+    ]
+)

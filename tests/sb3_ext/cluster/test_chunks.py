@@ -36,7 +36,7 @@ def model_of(kind):
 
 
 def weights_of(model):
-    return {name: value.numpy() for name, value in model.playing_weights().items()}
+    return {name: value.numpy() for name, value in model.q_net.state_dict().items()}
 
 
 def equal(first, second):

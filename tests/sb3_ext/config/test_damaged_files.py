@@ -33,7 +33,7 @@ VALUES = (
 def read_algorithm(path):
     for name in read_mapping(path):
         _, section = section_of(path, name)
-        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), str(name))
+        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["minimax"]), str(name))
 
 
 ALGORITHMS = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}

@@ -195,10 +195,10 @@ def on_cpu(state):
 @needs_cuda
 @pytest.mark.parametrize(("source", "target"), [("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda")])
 def test_everything_moves_between_devices(source, target, tmp_path):
-    model = on_device(source, games="cpu")
+    model = on_device(source, source if target == "cpu" else "cpu")
     model.learn(320)
     path = save_run(model, tmp_path)
-    other = on_device(target, games=target)
+    other = on_device(target, target)
     resume(other, tmp_path)
     for one, two in (
         (model.policy.state_dict(), other.policy.state_dict()),

@@ -70,12 +70,12 @@ def test_the_choice_weight_adds_the_cross_entropy_of_the_preferred_sets():
     model = host(choice_weight=2.0)
     model.learn(32 * 3)
     batch = model.replay_buffer.sample(64)
-    with torch.no_grad():
-        target = minimax_targets(model._target, positions_of(batch.observations), model.gamma)
-        found = model._online(batch.observations)
+    target = minimax_targets(model._target, positions_of(batch.observations), model.gamma)
+    found = model._online(batch.observations)
     choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
     expected = torch.nn.functional.smooth_l1_loss(found, target) - 2 * choice.sum(1).mean()
     assert model.compute_loss(batch).loss.item() == pytest.approx(expected.item(), rel=1e-4)
+    assert "**" not in str(MinimaxDQN.__init__.__signature__)  # so that misspelt keys are found
 
 
 def test_an_environment_that_scales_is_refused():

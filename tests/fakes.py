@@ -29,20 +29,14 @@ def _mix(value):
 class ToyVectorEnv(VectorEnv):
     """Press the button that the observation names, among the legal ones.
 
-    Every step names one of A buttons; that one is legal, each of the others is legal with
-    probability 1/2. The reward is +1 for the named button, 0 for another legal one and -1 for an
-    illegal one (which changes nothing else). An episode lasts a random number of steps, uniform
-    on 1..horizon, and ends half of the times as terminated and half as truncated. So a perfect
-    player scores 1 per step, and the best that ignores the observation about 1/A.
+    The named one of A buttons is legal, each other with probability 1/2. The reward is +1 for the
+    named one, 0 for another legal one and -1 for an illegal one (`ValueError` with
+    `illegal="error"`). Episodes last a random number of steps, uniform on 1..horizon; half of them
+    are truncated. A perfect player scores 1 per step, the best that ignores the observation 1/A.
 
-    Observations, N rows: as a box `[N, 2 A + 1]` float32 (the named button as one-hot, the legal
-    mask, steps so far / horizon), or as a dictionary `target` `[N, A]` float32, `legal` `[N, A]`
-    int8 and `progress` `[N, 1]` float32.
-
-    Row i after `reset(seed=s)` is the same game as row 0 after `reset(seed=s + i)`, whatever the
-    number of rows and the device.
-
-    With `illegal="error"` an illegal press raises `ValueError` in place of the penalty.
+    Observations, N rows: a box `[N, 2 A + 1]` float32 (the named button as one-hot, the legal mask,
+    steps so far / horizon), or a dictionary of the same, `target`, `legal` (int8) and `progress`.
+    Row i after `reset(seed=s)` is the game of row 0 after `reset(seed=s + i)`, on every device.
     """
 
     def __init__(

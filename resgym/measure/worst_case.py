@@ -95,7 +95,7 @@ def walk(
         visit(state)
         if played == max_moves or not len(start):
             break
-        state, row, overflow = _next_positions(player, state, spec)
+        state, row, overflow = next_positions(player, state, spec)
         start, finished = start[row], state.finished() & ~overflow
         if not host:
             # The shortest game is found, or may have been lost with what cannot be followed.
@@ -108,7 +108,7 @@ def walk(
     return moves, given_up & (moves <= max_moves), most
 
 
-def _next_positions(
+def next_positions(
     player: Player, state: GameState, spec: GameSpec
 ) -> tuple[GameState, Tensor, Tensor]:
     """Return the positions after each answer to a host, or after each set and an agent's answer.

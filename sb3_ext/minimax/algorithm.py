@@ -7,26 +7,20 @@ sampled answers). No label of a solver and no opponent enters the values.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from resgym import functional
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players.base import given_sets
-from sb3_ext.config.checks import check_number
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import LOSSES
-
-TEMPERATURE = 0.3
-"""Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
 
 
 def positions_of(observations: Tensor) -> GameState:
@@ -74,11 +68,16 @@ def minimax_targets(network: Any, state: GameState, gamma: float) -> Tensor:
     -1 / (1 - gamma), and shortening discounted games shortens games.
     """
     after, overflow = functional.successors(state)
-    action, _ = functional.moves(state.points.shape[2])
     values = gamma * position_values(network, after).view(overflow.shape)
-    worst = values.new_full((state.num_games, int(action[-1]) + 1), torch.inf)
+    return worst_answers(values, state.points.shape[2]) - 1.0
+
+
+def worst_answers(values: Tensor, dimension: int) -> Tensor:
+    """The lowest value after each of the host's sets, [N, A], of those after all moves, [N, K]."""
+    action, _ = functional.moves(dimension)
     index = action.to(values.device).expand_as(values)
-    return worst.scatter_reduce(1, index, values, "amin") - 1.0
+    lowest = values.new_zeros(len(values), int(action[-1]) + 1)
+    return lowest.scatter_reduce(1, index, values, "amin", include_self=False)
 
 
 @ALGORITHMS.register("minimax")
@@ -86,23 +85,12 @@ class MinimaxDQN(DDQN):
     """Deep Q-learning of a host with minimax targets of all its sets, by the exact model.
 
     The environment is that of the host with ``scale_observation=False``; what it plays against
-    chooses the positions to learn from, and nothing else. Rewards, actions and next observations
-    of the batch are not used, nor are windows of several steps.
-
-    Args:
-        ddqn, named: those of `DDQN`.
-        choice_weight: of a second loss, at least 0: the cross-entropy between the sets that the
-            targets and the network prefer, each by the softmax of its values / 0.3. It tells good
-            sets apart where the differences of values are small beside the values.
+    chooses the positions to learn from, and nothing else. Arguments are those of `DDQN`; rewards,
+    actions and next observations of the batch are not used, nor are windows of several steps.
 
     Raises:
-        ValueError: the environment is not the host's, or scales its observations, or
-            `choice_weight` is negative.
+        ValueError: the environment is not the host's, or scales its observations.
     """
-
-    def __init__(self, *ddqn: Any, choice_weight: float = 0.0, **named: Any) -> None:
-        self.choice_weight = check_number("choice_weight", choice_weight, low=0)
-        super().__init__(*ddqn, **named)
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -119,19 +107,6 @@ class MinimaxDQN(DDQN):
             target = minimax_targets(self._target, positions_of(batch.observations), self.gamma)
         predicted = self._online(batch.observations)
         losses = LOSSES[self.loss](predicted, target, reduction="none").mean(1)
-        if self.choice_weight:
-            preferred = (target / TEMPERATURE).softmax(1)
-            choice = cross_entropy(predicted / TEMPERATURE, preferred, reduction="none")
-            losses = losses + self.choice_weight * choice
         weights = getattr(batch, "weights", None)
         losses = losses if weights is None else weights * losses
         return LossTerms(losses.mean(), predicted.amax(1), target.amax(1))
-
-
-# Configurations are checked by it.
-MinimaxDQN.__init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        *inspect.signature(DDQN.__init__).parameters.values(),
-        inspect.signature(MinimaxDQN).parameters["choice_weight"],
-    ]
-)

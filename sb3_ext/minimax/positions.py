@@ -7,16 +7,28 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy, smooth_l1_loss
 
 from resgym import functional
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.measure.worst_case import worst_case_moves
+from resgym.players import ScoringPlayer
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.minimax.algorithm import MinimaxDQN
+from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of
+from sb3_ext.minimax.longest_games import set_costs
+
+TEMPERATURE = 0.3
+"""Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
+CHOICE_WEIGHT = 3.0
+"""Of the loss for the choice of sets, beside that of values."""
+MEMORY = 200_000
+"""Positions with costs that are kept, the newest."""
+PAIRS = 0.05
+"""Share of the positions of two points, which are many and easy, whose costs are learnt."""
 
 
 @CALLBACKS.register("worst_case_positions")
@@ -26,17 +38,24 @@ class WorstCasePositions(PeriodicCallback):
     Every so often all answers to the present host are followed from fresh starts, as its exact
     worst case is found (`resgym.measure.worst_case`), and some positions of each level are kept.
 
+    With `exact` it also makes policy iteration on the exact model, for a host that wins already.
+    What each set of these positions costs is the longest game after it that the host of the target
+    network allows (`set_costs`), so let that network change seldom. Every update gets a second loss
+    on such positions: the Huber distance of values and costs, discounted, plus three times the
+    cross-entropy between the sets that both prefer, by the softmax of values / 0.3.
+
     Args:
         every: how often to walk.
         share: part of each batch, above 0, below 1.
         starts: walked from at a time, of the sizes that the environment starts with now.
-        max_moves: how long games are followed.
+        max_moves: how long games are followed; all longer ones cost this much.
         max_positions: followed from each start.
         keep: positions kept of each level.
         seed: of starts and draws.
+        exact: positions of the second loss in every update; 0 for none.
     """
 
-    remembered: ClassVar[tuple[str, ...]] = ("positions",)
+    remembered: ClassVar[tuple[str, ...]] = ("positions", "learnt", "costs")
     between_rollouts = True
 
     def __init__(
@@ -49,6 +68,7 @@ class WorstCasePositions(PeriodicCallback):
         max_positions: int = 600,
         keep: int = 200,
         seed: int = 0,
+        exact: int = 0,
     ) -> None:
         super().__init__(every)
         self.share = check_number("share", share, low=0, high=1, above=True)
@@ -57,8 +77,9 @@ class WorstCasePositions(PeriodicCallback):
             check_count("max_moves", max_moves),
             check_count("max_positions", max_positions),
         )
-        self.seed = check_count("seed", seed, low=0)
+        self.seed, self.exact = check_count("seed", seed, low=0), check_count("exact", exact, low=0)
         self.positions: Tensor | None = None
+        self.learnt, self.costs = torch.empty(0), torch.empty(0)
 
     def _on_training_start(self) -> None:
         model: Any = self.model
@@ -66,10 +87,13 @@ class WorstCasePositions(PeriodicCallback):
             raise TypeError(f"model: need MinimaxDQN, got {type(model).__name__}")
         self._on_training_end()  # an earlier call of learn may have ended with an error
         model.batch_changes.append(self.change_batch)
+        if self.exact:
+            model.extra_losses.append(self.extra_loss)
 
     def _on_training_end(self) -> None:
-        changes = self.model.batch_changes  # type: ignore[attr-defined]
-        changes[:] = [each for each in changes if each != self.change_batch]
+        model: Any = self.model
+        for hooks in (model.batch_changes, model.extra_losses):
+            hooks[:] = [each for each in hooks if each not in (self.change_batch, self.extra_loss)]
 
     def act(self) -> None:
         """Walks, and replaces the positions of the last walk."""
@@ -88,8 +112,18 @@ class WorstCasePositions(PeriodicCallback):
             kept.append(torch.nn.functional.pad(seen, (0, 0, 0, rows - seen.shape[1]), value=-1.0))
 
         worst_case_moves(player_of(model), starts, game, *self.limits, visit)
-        self.positions = torch.cat(kept).to(model.device)
-        self.logger.record("worst_case/positions", len(self.positions))
+        new = torch.cat(kept)
+        self.positions = new.to(model.device)
+        self.logger.record("worst_case/positions", len(new))
+        if self.exact:
+            drawn = torch.rand(len(new), generator=generator) < PAIRS
+            new = new[drawn | (positions_of(new).count > 2)]
+            about: Any = {"scale_observation": False, "device": model.device}
+            host = ScoringPlayer("host", model.q_net_target, (rows, dimension), **about)
+            costs = set_costs(host, positions_of(new), max(2, self.limits[0]))
+            self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
+            self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
+            self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))
 
     def change_batch(self, model: Any, batch: Any) -> Any:
         """The batch with the last part of its observations replaced."""
@@ -100,6 +134,17 @@ class WorstCasePositions(PeriodicCallback):
         index = torch.randint(len(self.positions), (number,), generator=generator)
         observations[len(observations) - number :] = self.positions[index.to(model.device)]
         return batch._replace(observations=observations)
+
+    def extra_loss(self, model: Any) -> Tensor:
+        """The loss on positions with costs, 0 before the first walk."""
+        if not len(self.learnt):
+            return torch.zeros((), device=model.device)
+        index = torch.randint(len(self.learnt), (self.exact,), generator=self._generator())
+        values = model.q_net(self.learnt[index].to(model.device))
+        moves, gamma = self.costs[index].to(values), model.gamma
+        target = -moves if gamma == 1 else (gamma**moves - 1) / (1 - gamma)
+        choice = cross_entropy(values / TEMPERATURE, (target / TEMPERATURE).softmax(1))
+        return smooth_l1_loss(values, target) + CHOICE_WEIGHT * choice
 
     def _generator(self) -> torch.Generator:
         updates = self.model.num_updates  # type: ignore[attr-defined]

@@ -1,8 +1,7 @@
 """The least depth by iterative deepening, in plain Python on the reference rule.
 
-Faster than `tests.reference.search`: positions that differ by a shift, a factor or an order of axes
-are one, and no position takes fewer moves than its projections to two axes, where a host has only
-one set. It shares no code with the package.
+Positions that differ by a shift, a factor or an order of axes are one, and none takes fewer moves
+than its projections to two axes, where a host has one set. No code is shared with the package.
 """
 
 import sys

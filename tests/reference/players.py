@@ -1,10 +1,8 @@
 """The scripted players in plain Python: the specification of their tie rules.
 
-A host takes a position (pruned, in descending order) and gives a tuple of axes; an agent takes a
-position and the host's axes and gives one of them. In a finished game a host answers (0, 1) and an
-agent the first axis.
-
-Sets of axes of one size are compared as ascending tuples: (0, 1) < (0, 2) < (0, 3) < (1, 2).
+A host takes a position (pruned, in descending order) and gives a tuple of axes, an agent takes both
+and gives one axis. In a finished game a host answers (0, 1) and an agent the first axis. Sets of
+axes of one size are compared as ascending tuples: (0, 1) < (0, 2) < (0, 3) < (1, 2).
 """
 
 from fractions import Fraction
@@ -79,10 +77,9 @@ def spivakovsky(points):
     Move the points to the axes (subtract the least coordinates w). Let nu be the least coordinate
     sum, and take all axes on which some point of that sum is positive: call them M. The points
     whose sum s over M is below nu are projected from that face onto the other axes, u -> u / (nu -
-    s), and the same is done with them. The descent ends when no point is left, or when the moved
-    points contain the origin: then the polyhedron is one orthant at w, and the first smallest set
-    of axes with sum(w) >= 1 is taken too. Such a set exists, since every projected point has
-    coordinate sum >= 1.
+    s), and the same is done with them. It ends when no point is left, or when the moved points
+    contain the origin: then the first smallest set of axes with sum(w) >= 1 is taken too. There is
+    one, since every projected point has coordinate sum >= 1.
 
     Source: M. Spivakovsky, A solution to Hironaka's polyhedra game, Arithmetic and Geometry II
     (1983), 419-432; there a polyhedron comes with the threshold 1, which nu stands for here.

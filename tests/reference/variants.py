@@ -1,7 +1,6 @@
 """All rules with one interface; of the other two this page is the specification.
 
-A reference has positions of its own kind. Slow and obvious on purpose, and independent of the
-package.
+Each has positions of its own kind. Slow and obvious on purpose, independent of the package.
 """
 
 from collections import namedtuple

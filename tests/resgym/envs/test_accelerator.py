@@ -1,7 +1,6 @@
 """The way of working that accelerators need: no look at the data, every row handled by masks.
 
-It is played on the CPU by saying that nothing may be looked at, and on "meta" tensors, which have
-no data, so that a look raises. On a machine with CUDA the same runs are played there too.
+It is played on the CPU, on "meta" tensors, whose data nobody can look at, and with CUDA there too.
 """
 
 import pytest

@@ -1,7 +1,6 @@
 """Answers of players are checked, whoever gives them and whatever plays: refused, nothing changes.
 
-A player that answers from Python is asked in every environment, in measures and in trees. Each bad
-answer is given in the middle of a run, which then goes on as a run without it.
+Each bad answer of a Python player is given in the middle of a run, which then goes on without it.
 """
 
 import re

@@ -4,16 +4,16 @@ import gymnasium
 import pytest
 import torch
 
-import resgym
-from resgym import RowRandom, functional
+from resgym import GameSpec, RowRandom, functional, make_host
+from resgym.benchmark import load
 from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
-from sb3_ext.minimax.algorithm import positions_of
+from sb3_ext.minimax.longest_games import longest_games, set_costs
 from tests.reference import rule
 
-SPEC = resgym.GameSpec(max_num_points=4, max_value=3)
+SPEC = GameSpec(max_num_points=4, max_value=3)
 
 
 def host(**arguments):
@@ -66,18 +66,6 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
             assert worth(points, axes, answer) == min(worth(points, axes, axis) for axis in axes)
 
 
-def test_the_choice_weight_adds_the_cross_entropy_of_the_preferred_sets():
-    model = host(choice_weight=2.0)
-    model.learn(32 * 3)
-    batch = model.replay_buffer.sample(64)
-    target = minimax_targets(model._target, positions_of(batch.observations), model.gamma)
-    found = model._online(batch.observations)
-    choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
-    expected = torch.nn.functional.smooth_l1_loss(found, target) - 2 * choice.sum(1).mean()
-    assert model.compute_loss(batch).loss.item() == pytest.approx(expected.item(), rel=1e-4)
-    assert "**" not in str(MinimaxDQN.__init__.__signature__)  # so that misspelt keys are found
-
-
 def test_an_environment_that_scales_is_refused():
     env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2, opponent="random")
     with pytest.raises(ValueError, match="scale_observation=False"):
@@ -99,6 +87,41 @@ def test_positions_of_the_worst_case_enter_the_batch_and_come_back_with_the_stat
     again.load_state_dict(walk.state_dict())
     again.init_callback(model)
     assert torch.equal(again.change_batch(model, batch).observations, mixed)
+
+
+@pytest.mark.parametrize("name", ["zeillinger", "spivakovsky", "all_coord"])
+def test_longest_games_are_those_of_the_worst_case(name):
+    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 20, seed=3)
+    moves, _ = worst_case_moves(player, state, GameSpec(max_num_points=6), 40, 20_000)
+    assert torch.equal(longest_games(player, state, 40), moves.clamp(max=40))
+    # Where the search ends early games count as too long, never as shorter ones.
+    assert (longest_games(player, state, 40, limit=60) >= moves.clamp(max=40)).all()
+
+
+def test_costs_of_the_best_host_are_the_proved_ones():
+    data = load("moves-20").select(torch.arange(60))
+    costs = set_costs(make_host("optimal"), data.state, 60)
+    assert torch.equal(costs, data.costs.clamp(max=60))
+    assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()
+
+
+def test_exact_costs_are_kept_learnt_and_come_back_with_the_state(monkeypatch):
+    monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 40)
+    settings = {"starts": 5, "max_moves": 9, "keep": 99, "exact": 16}
+    walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
+    model = host()
+    model.learn(32 * 30, callback=walk)
+    assert model.extra_losses == model.batch_changes == []
+    assert len(walk.learnt) == len(walk.costs) == 40
+    assert 1 <= walk.costs.min() <= walk.costs.max() <= 9
+    again.load_state_dict(walk.state_dict())
+    again.init_callback(model)
+    assert torch.equal(again.extra_loss(model), walk.extra_loss(model))
+    again.learnt, again.costs = walk.learnt[:1], walk.costs[:1]
+    found, target = model.q_net(walk.learnt[:1]), -(1 - 0.9 ** walk.costs[:1]) / 0.1
+    choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
+    expected = torch.nn.functional.smooth_l1_loss(found, target) - 3 * choice.sum()
+    assert again.extra_loss(model).item() == pytest.approx(expected.item(), rel=1e-4)
 
 
 def held_up(model):

@@ -59,11 +59,7 @@ PLANS = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("command", PLANS)
 def test_runs_killed_anywhere_end_as_if_they_had_not_been(command, tmp_path):
-    """Every file of the folder is the same: checkpoints, best models, evaluations, logs.
-
-    Killed in a step, in a write, in both, before the first checkpoint. A plan has a kill point for
-    each process that works on a run before the one that finishes it.
-    """
+    """Every file is the same. A plan has a kill point for each process before the one that ends."""
     folder_of = run_of if command == "train" else lambda folder: folder
     if command in DATA:
         (tmp_path / "killed.yml").write_text(yaml.safe_dump(DATA[command](), sort_keys=False))

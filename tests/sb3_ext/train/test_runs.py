@@ -20,11 +20,7 @@ from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
 
 
 def test_the_road_to_learn_is_short_and_makes_everything_once(tmp_path, monkeypatch):
-    """The road is what reads a command and its file and decides what is built.
-
-    That is the modules of train, runs and config, and the table of algorithms. What is built on it
-    does not count: environments, networks, buffers, schedules, callbacks.
-    """
+    """The road are those modules that read a command and its file and decide what is built."""
     calls = []
 
     def note(frame, event, _):

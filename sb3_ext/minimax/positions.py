@@ -118,9 +118,11 @@ class WorstCasePositions(PeriodicCallback):
         if self.exact:
             drawn = torch.rand(len(new), generator=generator) < PAIRS
             new = new[drawn | (positions_of(new).count > 2)]
+            if not len(new):
+                return
             about: Any = {"scale_observation": False, "device": model.device}
             host = ScoringPlayer("host", model.q_net_target, (rows, dimension), **about)
-            costs = set_costs(host, positions_of(new), max(2, self.limits[0]))
+            costs = set_costs(host, positions_of(new), self.limits[0])
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))

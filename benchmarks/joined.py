@@ -1,11 +1,10 @@
 """The host of two trainings of ``play/finish.yml``: the mean of what both networks think.
 
-  python -m benchmarks.joined RUN RUN --out runs/joined
+  python -m benchmarks.joined RUN RUN --out played_host.safetensors
 
-A RUN is a folder of ``sb3_ext.train --algo minimax --conf-file play/finish.yml``. Two networks side
-by side are one of twice the width: its layers do not mix them, and the last one takes the mean. The
-folder is a player, and a beginning for ``--conf-file play/joined.yml --init-from runs/joined``. The
-shipped player ``played`` is that run for the seeds 1 and 2, by ``resgym card --half``.
+A RUN is a folder of ``sb3_ext.train --algo minimax --conf-file play/finish.yml``. The shipped
+player ``played`` is of the seeds 0 and 1. Two networks side by side are one of twice the width: its
+layers do not mix them, and the last one takes the mean. The file holds 16-bit weights.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ import torch
 from torch import Tensor
 
 from resgym.cli import OneLineParser
+from resgym.files import write_file
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
-from sb3_ext.checkpoints.model_state import network_description
-from sb3_ext.runs.checkpoint import checkpoint_name, save_checkpoint
+from sb3_ext.checkpoints.policy_file import policy_bytes
 from sb3_ext.train.loading import load_policy
 
 EXTRACTOR = "features_extractor_kwargs"
@@ -108,12 +107,12 @@ def main() -> None:
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="two or more of one shape"
     )
-    parser.add_argument("--out", required=True, type=Path, help="folder of the player")
+    parser.add_argument("--out", required=True, type=Path, help="file of the player, .safetensors")
     args = parser.parse_args()
     try:
         joined = join([load_policy(run) for run in args.runs])
-        parts = {"network": network_description(joined), "policy": dict(joined.state_dict())}
-        save_checkpoint(args.out / checkpoint_name(0), parts)
+        notes = {"made by": "benchmarks.joined"}
+        write_file(args.out, policy_bytes(joined, notes, half=True))
     except (OSError, ValueError) as error:
         parser.error(str(error))
 

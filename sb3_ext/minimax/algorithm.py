@@ -80,6 +80,12 @@ def worst_answers(values: Tensor, dimension: int) -> Tensor:
     return lowest.scatter_reduce(1, index, values, "amin", include_self=False)
 
 
+def value_of_moves(moves: Tensor, gamma: float) -> Tensor:
+    """The return of games of this many moves at -1 a move, float32, of any shape."""
+    length = moves.float()
+    return -length if gamma == 1.0 else (gamma**length - 1.0) / (1.0 - gamma)
+
+
 @ALGORITHMS.register("minimax")
 class MinimaxDQN(DDQN):
     """Deep Q-learning of a host with minimax targets of all its sets, by the exact model.

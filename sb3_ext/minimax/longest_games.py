@@ -9,7 +9,7 @@ from torch import Tensor
 
 from resgym import functional
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
+from resgym.game.state import GameState, canonical_state
 from resgym.measure.worst_case import next_positions
 from resgym.players import Player
 from sb3_ext.minimax.algorithm import worst_answers
@@ -23,7 +23,7 @@ LIMIT = 500_000
 Piece: TypeAlias = tuple[Tensor, GameState]
 
 
-def set_costs(player: Player, state: GameState, most: int, limit: int = LIMIT) -> Tensor:
+def set_costs(player: Player, state: GameState, most: int) -> Tensor:
     """Moves of the longest game that begins with each of the host's sets, int64 [N, A].
 
     A host that takes the set of least cost is at least as good: a step of policy iteration.
@@ -31,11 +31,10 @@ def set_costs(player: Player, state: GameState, most: int, limit: int = LIMIT) -
     Args:
         player: see `longest_games`.
         state: N unfinished positions.
-        most: stands for all longer games.
-        limit: see `longest_games`.
+        most: stands for all longer games; costs are 1 to `most`.
     """
     after, overflow = functional.successors(state)
-    longest = longest_games(player, after, most - 1, limit).view(overflow.shape)
+    longest = longest_games(player, after, most - 1).view(overflow.shape)
     longest[overflow] = most - 1
     return 1 - worst_answers(-longest, state.points.shape[2])
 
@@ -54,9 +53,7 @@ def longest_games(player: Player, state: GameState, most: int, limit: int = LIMI
     """
     points = state.points[:, : int(state.count.max())]
     spec = GameSpec(dimension=points.shape[2], max_num_points=points.shape[1], reposition=True)
-    absent = points < 0
-    low = points.masked_fill(absent, 2**59).amin(1, keepdim=True)
-    state = GameState((points - low).masked_fill(absent, -1), state.count)
+    state = canonical_state(points.permute(2, 1, 0).contiguous(), state.count, spec)
     places: dict[bytes, int] = {}
     asked, pieces = _met(state, places)
     edges = [torch.zeros(2, 0, dtype=torch.int64)]

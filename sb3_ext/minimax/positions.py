@@ -18,7 +18,7 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of
+from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, value_of_moves
 from sb3_ext.minimax.longest_games import set_costs
 
 TEMPERATURE = 0.3
@@ -143,8 +143,7 @@ class WorstCasePositions(PeriodicCallback):
             return torch.zeros((), device=model.device)
         index = torch.randint(len(self.learnt), (self.exact,), generator=self._generator())
         values = model.q_net(self.learnt[index].to(model.device))
-        moves, gamma = self.costs[index].to(values), model.gamma
-        target = -moves if gamma == 1 else (gamma**moves - 1) / (1 - gamma)
+        target = value_of_moves(self.costs[index].to(model.device), model.gamma)
         choice = cross_entropy(values / TEMPERATURE, (target / TEMPERATURE).softmax(1))
         return smooth_l1_loss(values, target) + CHOICE_WEIGHT * choice
 

@@ -24,6 +24,7 @@ from sb3_ext.adapter.seam import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
+from sb3_ext.minimax.algorithm import value_of_moves
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.teach.positions import singularities
 
@@ -216,9 +217,8 @@ def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Lo
     """
 
     def returned(moves: Tensor) -> Tensor:
-        length = moves.float()[:, None]
-        length = length if gamma == 1.0 else (1.0 - gamma**length) / (1.0 - gamma)
-        return -length if host else length
+        value = value_of_moves(moves[:, None], gamma)
+        return value if host else -value
 
     regret, host = batch.regret.to(values.device), batch.coords is None
     legal, optimal = regret >= 0, regret == 0

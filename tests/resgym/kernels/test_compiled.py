@@ -37,6 +37,7 @@ def folder(tmp_path, monkeypatch):
     compiled._tell.cache_clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # a cache by time and size as well
     return tmp_path / "cache" / "resgym" / "kernels"
 
 

@@ -94,8 +94,7 @@ def test_longest_games_are_those_of_the_worst_case(name):
     player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 20, seed=3)
     moves, _ = worst_case_moves(player, state, GameSpec(max_num_points=6), 40, 20_000)
     assert torch.equal(longest_games(player, state, 40), moves.clamp(max=40))
-    # Where the search ends at once all games count as too long.
-    assert longest_games(player, state, 40, limit=1).tolist() == 20 * [40]
+    assert longest_games(player, state, 40, limit=1).tolist() == 20 * [40]  # given up at once
 
 
 def test_costs_of_the_best_host_are_the_proved_ones():

@@ -1,10 +1,11 @@
-"""The host of two trainings of ``play/finish.yml``: the mean of what both networks think.
+"""The host of several trainings of ``play/finish.yml``: the mean of what their networks think.
 
   python -m benchmarks.joined RUN RUN --out played_host.safetensors
 
-A RUN is a folder of ``sb3_ext.train --algo minimax --conf-file play/finish.yml``. The shipped
-player ``played`` is of the seeds 0 and 1. Two networks side by side are one of twice the width: its
-layers do not mix them, and the last one takes the mean. The file holds 16-bit weights.
+A RUN is a folder of ``sb3_ext.train --algo minimax``, with ``--conf-file play/finish.yml`` or
+``play/axes5_finish.yml``. The shipped player ``played`` is of the seeds 0 and 1 of the first.
+Networks side by side are one wide network: its layers do not mix them, and the last one takes the
+mean. The file holds 16-bit weights.
 """
 
 from __future__ import annotations

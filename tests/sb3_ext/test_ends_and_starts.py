@@ -49,41 +49,40 @@ class Command:
     def run(self):
         return self.folder / "ddqn" / "resgym-HironakaHost-v0_1"
 
-    def two_player(self, more, goes_on):
-        begin = ["--resume", str(self.out)]
-        if not goes_on:
-            file = written(self.folder / "tiny.yml", tiny("evaluation.every_steps=1"))
-            begin = ["--config", file, "--out", str(self.out)]
-        return two_player([*begin, *more, "--no-progress"])
+    def of_file(self, job, data, more, goes_on):
+        begin = ["--config", written(self.folder / "tiny.yml", data), "--out", str(self.out)]
+        return job([*(["--resume", str(self.out)] if goes_on else begin), *more, "--no-progress"])
 
-    def population(self, more, goes_on):
-        begin = ["--resume", str(self.out)]
-        if not goes_on:
-            file = written(self.folder / "tiny.yml", league_data("members=1"))
-            begin = ["--config", file, "--out", str(self.out)]
-        return population([*begin, *more, "--no-progress"])
+    def two_player(self, *given):
+        return self.of_file(two_player, tiny("evaluation.every_steps=1"), *given)
+
+    def population(self, *given):
+        return self.of_file(population, league_data("members=1"), *given)
 
     def attack(self, more, goes_on):
         less = [part for each in (*SMALL, "exact=null", "seeds=[0, 1]") for part in ("--set", each)]
-        given = ["--out", str(self.out), "--no-progress"]
-        return attack(["zeillinger", *less, *given, *more])
+        return attack(["zeillinger", *less, "--out", str(self.out), "--no-progress", *more])
 
     def teach(self, more, goes_on):
-        data = {**taught(self.folder), "updates": 4, "every": 2}
-        file = written(self.folder / "teach.yml", data)
+        few = {**taught(self.folder), "updates": 4, "every": 2}
+        file = written(self.folder / "teach.yml", few)
         return teach(["--out", str(self.out), "--config", file, "--no-progress", *more])
 
 
+def kept(command, name):
+    return json.loads((command.out / name).read_text())
+
+
 def rounds(command):
-    return int(json.loads((command.out / "league" / "league.json").read_text())["round"])
+    return kept(command, "league/league.json")["round"]
 
 
 def updates(command):
-    return int(json.loads((command.out / "results.json").read_text())["updates"])
+    return kept(command, "results.json")["updates"]
 
 
 def seeds(command):
-    return len(json.loads((command.out / "result.json").read_text())["trained"])
+    return len(kept(command, "result.json")["trained"])
 
 
 def transitions(command):
@@ -91,7 +90,7 @@ def transitions(command):
 
 
 def steps(command):
-    return int(json.loads((command.out / "summary.json").read_text())["last"]["step"])
+    return kept(command, "summary.json")["last"]["step"]
 
 
 def until(field, **more):

@@ -4,6 +4,7 @@ import gymnasium
 import pytest
 import torch
 
+from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
 from resgym.measure.worst_case import worst_case_moves
@@ -25,11 +26,9 @@ def host(**arguments):
         max_num_points=4,
         max_value=3,
     )
-    settings = {
-        **{"seed": 0, "learning_starts": 64, "batch_size": 64, "buffer_size": 10_000},
-        **{"gamma": 0.9, "tau": 0.05, "target_update_interval": 1, "learning_rate": 3e-3},
-        "policy_kwargs": {"extractor": "point_set", "net_arch": [64]},
-    }
+    settings = {"learning_starts": 64, "batch_size": 64, "buffer_size": 10_000, "seed": 0}
+    settings.update(gamma=0.9, tau=0.05, target_update_interval=1, learning_rate=3e-3)
+    settings["policy_kwargs"] = {"extractor": "point_set", "net_arch": [64]}
     return MinimaxDQN("HostPolicy", TensorVecEnv(env), **{**settings, **arguments})
 
 
@@ -72,23 +71,6 @@ def test_an_environment_that_scales_is_refused():
         MinimaxDQN("HostPolicy", TensorVecEnv(env))
 
 
-def test_positions_of_the_worst_case_enter_the_batch_and_come_back_with_the_state():
-    settings = {"starts": 5, "max_moves": 9, "keep": 7, "share": 0.25}
-    walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
-    model = host()
-    model.learn(32 * 30, callback=walk)
-    assert model.batch_changes == []
-    assert len(walk.positions) <= 7 * 10
-    batch = model.replay_buffer.sample(64)
-    mixed = walk.change_batch(model, batch).observations
-    assert torch.equal(mixed[:48], batch.observations[:48])
-    known = {tuple(each.flatten().tolist()) for each in walk.positions}
-    assert all(tuple(each.flatten().tolist()) in known for each in mixed[48:])
-    again.load_state_dict(walk.state_dict())
-    again.init_callback(model)
-    assert torch.equal(again.change_batch(model, batch).observations, mixed)
-
-
 @pytest.mark.parametrize("name", ["zeillinger", "spivakovsky", "all_coord"])
 def test_longest_games_are_those_of_the_worst_case(name):
     player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 20, seed=3)
@@ -104,23 +86,40 @@ def test_costs_of_the_best_host_are_the_proved_ones():
     assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()
 
 
-def test_exact_costs_are_kept_learnt_and_come_back_with_the_state(monkeypatch):
-    monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 40)
-    settings = {"starts": 5, "max_moves": 9, "keep": 99, "exact": 16}
+def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch):
+    monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 5)
+    settings = {"starts": 5, "max_moves": 9, "keep": 7, "share": 0.25, "exact": 16}
     walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
     model = host()
     model.learn(32 * 30, callback=walk)
     assert model.extra_losses == model.batch_changes == []
-    assert len(walk.learnt) == len(walk.costs) == 40
+    assert len(walk.positions) <= 7 * 10
+    batch = model.replay_buffer.sample(64)
+    mixed = walk.change_batch(model, batch).observations
+    assert torch.equal(mixed[:48], batch.observations[:48])
+    assert (mixed[48:, None] == walk.positions).all(2).all(2).any(1).all()
+    assert len(walk.learnt) == len(walk.costs) == 5
     assert 1 <= walk.costs.min() <= walk.costs.max() <= 9
     again.load_state_dict(walk.state_dict())
     again.init_callback(model)
+    assert torch.equal(again.change_batch(model, batch).observations, mixed)
     assert torch.equal(again.extra_loss(model), walk.extra_loss(model))
     again.learnt, again.costs = walk.learnt[:1], walk.costs[:1]
-    found, target = model.q_net(walk.learnt[:1]), -(1 - 0.9 ** walk.costs[:1]) / 0.1
+    found, target = model.q_net(again.learnt), -(1 - 0.9**again.costs) / 0.1
     choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
     expected = torch.nn.functional.smooth_l1_loss(found, target) - 3 * choice.sum()
     assert again.extra_loss(model).item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+def test_joined_networks_have_the_mean_of_their_values():
+    nets = {"point_net": [3], "pair_net": [4, 6], "context_net": [7], "head_net": [5]}
+    shape = {"extractor": "point_pairs", "net_arch": [2], "features_extractor_kwargs": nets}
+    policies = [host(seed=seed, policy_kwargs=shape).policy for seed in range(3)]
+    seen = functional.observe(functional.starts(SPEC, 20, seed=1), scale=False)
+    mean = sum(each.q_net(seen) for each in policies) / 3
+    assert torch.allclose(join(policies).q_net(seen), mean, atol=1e-6)
+    with pytest.raises(ValueError, match="several shapes"):
+        join([policies[0], host().policy])
 
 
 def held_up(model):

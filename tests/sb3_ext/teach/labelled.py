@@ -8,13 +8,14 @@ from tests.sb3_ext.ddqn.helpers import make_model as make_ddqn
 
 def make(seat="host", max_num_points=5, **arguments):
     opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
-    game = {
-        "opponent": opponent,
-        "reward": "step",
-        "max_num_points": max_num_points,
-        "max_value": 4,
-    }
-    env = gymnasium.make_vec(f"resgym/Hironaka{seat.title()}-v0", num_envs=8, **game)
+    env = gymnasium.make_vec(
+        f"resgym/Hironaka{seat.title()}-v0",
+        num_envs=8,
+        opponent=opponent,
+        reward="step",
+        max_num_points=max_num_points,
+        max_value=4,
+    )
     return make_ddqn(TensorVecEnv(env), policy=f"{seat.title()}Policy", **arguments)
 
 

@@ -64,9 +64,7 @@ class Command:
         return attack(["zeillinger", *less, "--out", str(self.out), "--no-progress", *more])
 
     def teach(self, more, goes_on):
-        few = {**taught(self.folder), "updates": 4, "every": 2}
-        file = written(self.folder / "teach.yml", few)
-        return teach(["--out", str(self.out), "--config", file, "--no-progress", *more])
+        return self.of_file(teach, {**taught(self.folder), "updates": 4, "every": 2}, more, False)
 
 
 def kept(command, name):

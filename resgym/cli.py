@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points, version
@@ -17,7 +16,7 @@ from urllib.parse import quote
 from resgym.files import output_file, write_file
 from resgym.terminal.parser import OneLineParser, one_line, told
 from resgym.terminal.progress import progress_lines
-from resgym.trust import add_trust, command_line
+from resgym.trust import add_trust, command_line, command_words, packaged
 from resgym.web.command import add_serve
 
 
@@ -322,7 +321,7 @@ def _kind(parameter: Parameter) -> dict[str, Any]:
 def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
     from resgym.players.registry import agent_names, host_names
 
-    function = pkgutil.resolve_name(f"resgym.{about.function}")
+    function = packaged(f"resgym.{about.function}")
     names = {"hosts": ", ".join(host_names()), "agents": ", ".join(agent_names())}
     parameters = signature(function).parameters
     for option in about.options.split():
@@ -359,9 +358,14 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    with command_words(given):
+        return _run(given)
+
+
+def _run(given: Sequence[str]) -> int:
     from resgym.polynomials.parse import ParseError
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
     for entry in entry_points(group="resgym.commands"):  # functions of the arguments
         if given[:1] == [entry.name]:
             try:

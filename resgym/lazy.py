@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import pkgutil
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from resgym.trust import packaged
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -33,12 +34,13 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         }
 
     def get(name: str) -> Any:
-        if home := homes().get(name):
-            found = getattr(importlib.import_module(home), name)
-        elif name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        else:
-            found = importlib.import_module(f"{package}.{name}")
+        home, module = homes().get(name), f"{package}.{name}"
+        try:
+            found = packaged(f"{home}:{name}" if home else module)
+        except ModuleNotFoundError as error:
+            if error.name != module:  # something that it needs
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
         setattr(sys.modules[package], name, found)
         return found
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from resgym.benchmark.tasks import TASKS, Result, evaluate
 from resgym.files import output_file, write_file
 from resgym.tables import Rows, Table, markdown_table
-from resgym.trust import regular_file
+from resgym.trust import check_data, regular_file
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
 
@@ -50,6 +50,7 @@ def read_rows(path: Path) -> Scoreboard:
         str(rows)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"file: {path} is not a scoreboard: {error!r:.200}") from error
+    check_data(plain, f"{path}: player")
     return rows
 
 

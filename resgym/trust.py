@@ -1,62 +1,80 @@
-"""Code from files: modules named on a command line, and pickles after ``--trust``.
+"""What a text may become: parsing, judging and importing what it names, and which pickles open.
 
-A file may choose registered names and set numbers, strings and shapes. `sb3_ext.config.effects`
-checks configurations by that rule, and docs/security.md explains it. This module does what the
-options ``--import`` and ``--trust`` ask for. A program's own code is not checked.
+A text such as ``safe(slack=1)`` or ``mymodule:Host(depth=2)`` names an object and its arguments.
+`parse_expression` parses all of them, and this module alone imports by a name.
+`sb3_ext.config.effects` judges files with `code_in`; docs/security.md explains the rule. It limits
+commands and servers (see `command_words`), not a program's own texts.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import os
+import pickle
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-_pickles = True
-_imports = True
+PROJECT = ("resgym", "sb3_ext")
+MAX_EXPRESSION = 1000
+"""Characters of a text that has arguments."""
+
+
+class _Limits(NamedTuple):
+    words: tuple[str, ...] | None = None  # None: this is a program, whose texts are its own
+    pickles: bool = True
+    files: frozenset[Path] = frozenset()
+
+
+_limits = _Limits()
 _modules: list[str] = []
 _named: set[str] = set()  # modules that a command line or a program named
-_files: frozenset[Path] = frozenset()
 
 
 @contextmanager
-def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Run a command: only with ``trust`` are these files trusted and may pickles be opened."""
-    global _pickles, _files
-    before = _pickles, _files
-    _pickles = trust
-    _files = frozenset(Path(each).resolve() for each in files if trust and each)
+def _limited(limits: _Limits) -> Iterator[None]:
+    global _limits
+    before, _limits = _limits, limits
     try:
         yield
     finally:
-        _pickles, _files = before
+        _limits = before
 
 
-@contextmanager
-def outside() -> Iterator[None]:
-    """Answer untrusted requests: nothing is imported, and no pickle is opened."""
-    global _pickles, _imports
-    before = _pickles, _imports
-    _pickles = _imports = False
-    try:
-        yield
-    finally:
-        _pickles, _imports = before
+def command_words(words: Iterable[str] = ()) -> Any:
+    """Run a command: a text imports only if it stands in ``words`` or its module was named.
+
+    A server passes no words. Pickles stay closed until `command_line` opens them.
+    """
+    return _limited(_Limits(tuple(words), pickles=False))
+
+
+def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Any:
+    """Run a part of a command: only with ``trust`` are these files trusted and pickles opened."""
+    trusted = frozenset(Path(file).resolve() for file in files if trust and file)
+    return _limited(_limits._replace(pickles=trust, files=trusted))
 
 
 def is_trusted(file: str | os.PathLike[str]) -> bool:
     """Return whether the command line named this file together with ``--trust``."""
-    return Path(file).resolve() in _files
+    return Path(file).resolve() in _limits.files
+
+
+def trust_words(words: Iterable[str]) -> None:
+    """Treat these texts of a trusted file like those of the command line."""
+    global _limits
+    if _limits.words is not None:
+        _limits = _limits._replace(words=(*_limits.words, *words))
 
 
 def check_pickle(path: str | os.PathLike[str]) -> None:
     """Raise ValueError unless a file with pickles may be opened now."""
-    if not _pickles:
+    if not _limits.pickles:
         raise ValueError(
             f"{os.fspath(path)}: contains pickles, which can run code; expected --trust, or "
             "the folder of a run or a checkpoint, which has none"
@@ -81,14 +99,76 @@ def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
     )
 
 
+def parse_expression(text: str, field: str = "value") -> tuple[str, dict[str, Any]]:
+    """Split a text into a name and the arguments in parentheses, which are literals.
+
+    Raises:
+        ValueError: what follows the name is not ``(key=literal, ...)``, or is too long.
+    """
+    name, bracket, rest = text.partition("(")
+    if not bracket:
+        return text, {}
+    with suppress(MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
+        call = ast.parse(f"player({rest[:MAX_EXPRESSION]}", mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
+            return name, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    raise ValueError(f"{field} must be a name or written like 'safe(slack=1)', got {text!r:.200}")
+
+
+def code_in(value: Any) -> Iterator[str]:
+    """Every ``module:name`` in plain data: in texts, their arguments, lists, keys and values."""
+    if isinstance(value, str):
+        if _is_code(value.partition("(")[0]):
+            yield value.partition("(")[0]
+        with suppress(ValueError):
+            yield from code_in(parse_expression(value)[1])
+    elif isinstance(value, Mapping):
+        yield from code_in([*value.items()])
+    elif isinstance(value, (frozenset, list, set, tuple)):
+        for each in value:
+            yield from code_in(each)
+
+
+def _is_code(text: str) -> bool:
+    module, _, name = text.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), name))
+
+
+def check_data(data: Any, field: str) -> None:
+    """Raise ValueError if plain data from a file names code that a file may not name."""
+    for path in code_in(data):
+        if not may_name(path):
+            raise ValueError(_refusal(path, field))
+
+
+def _refusal(path: str, field: str) -> str:
+    return (
+        f"{field}: got {path!r:.200}, which imports code; expected a registered name, "
+        f"--import MODULE, the same text on the command line, or --trust"
+    )
+
+
 def imported_modules() -> tuple[str, ...]:
     """Return the modules that were imported by name, for `import_modules` elsewhere."""
     return tuple(_modules)
 
 
-def is_named(module: str) -> bool:
-    """Return whether a command line or a program named this module for use in files."""
-    return module in _named
+def may_name(path: str) -> bool:
+    """Return whether a file may name this ``module:name``.
+
+    It may if the same text stands on the command line, or if the command line or a program named
+    the module and the module defines the name. What it has imported from elsewhere stays closed.
+    """
+    if _limits.words is not None:  # not as a part of a path, which may be a stranger's
+        whole = re.compile(rf"(?<![\w./\\]){re.escape(path)}(?![\w./\\])")
+        if any(map(whole.search, _limits.words)):
+            return True
+    module, _, name = path.partition(":")
+    if module not in _named:
+        return False
+    found = getattr(sys.modules.get(module), name, None)
+    origin = str(getattr(found, "__module__", ""))
+    return not callable(found) or f"{origin}.".startswith(f"{module}.")
 
 
 def import_modules(names: Iterable[str], named: bool = True) -> None:
@@ -120,19 +200,18 @@ def named_object(path: str, field: str = "name") -> Any:
     """Return the object at ``module:name``; errors name ``field``.
 
     Raises:
-        ValueError: the form is wrong, imports are not allowed now, the import fails, or the
-            module has no such name.
+        ValueError: the form is wrong, the text may not import, the import fails, or the module has
+            no such name.
     """
+    if not _is_code(path):
+        raise ValueError(f"{field} must be written like 'module:name', got {path!r:.200}")
     module, _, name = path.partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), name)):
-        raise ValueError(f"{field} must be written like 'module:name', got {path!r}")
-    if module not in _named:
-        if not _imports:
-            raise ValueError(f"{field}: {path!r} names code; expected a registered name")
-        try:
-            import_modules([module], named=False)
-        except ValueError as error:
-            raise ValueError(f"{field}: {path!r} cannot be imported: {error}") from error
+    if _limits.words is not None and not may_name(path):
+        raise ValueError(_refusal(path, field))
+    try:
+        import_modules([module], named=False)
+    except ValueError as error:
+        raise ValueError(f"{field}: {path!r} cannot be imported: {error}") from error
     if not hasattr(sys.modules[module], name):
         raise ValueError(f"{field}: {path!r} cannot be imported: {module} has no {name}")
     return getattr(sys.modules[module], name)
@@ -144,3 +223,25 @@ def named_class(path: str, base: type) -> type:
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"{path!r} must be a class derived from {base.__name__}, got {found!r}")
     return found
+
+
+def packaged(path: str, packages: Sequence[str] = PROJECT) -> Any:
+    """Return the object at ``module:name``, or the module, of a package whose import does no harm.
+
+    Tables of this project name their entries so, to import them when they are used.
+
+    Raises:
+        ImportError: the module is of no such package, or it or what it needs is missing.
+        AttributeError: the module has no such name.
+    """
+    module, _, name = path.partition(":")
+    if not any(f"{module}.".startswith(f"{package}.") for package in packages):
+        raise ImportError(f"{module!r:.200} is not of {', '.join(packages)}")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
+def unpacked(packed: bytes, modules: Iterable[str] = ()) -> Any:
+    """Return what another process of the same Ray cluster has packed; its modules come first."""
+    import_modules(modules)
+    return pickle.loads(packed)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import importlib.metadata
-import importlib.util
 import inspect
 import os
-import pkgutil
 import re
 from collections.abc import Callable, Collection, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
-from resgym.trust import named_object
+from resgym.trust import named_object, packaged, parse_expression
 
 Factory = Callable[..., Player]
 AnyFactory = TypeVar("AnyFactory", bound=Factory)
@@ -86,8 +84,9 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
 
 def _is_installed(target: str) -> bool:
     # Only looked for: that imports nothing.
-    needed = ("sb3_ext", "safetensors")
-    return not target.startswith(needed) or all(map(importlib.util.find_spec, needed))
+    if not target.startswith("sb3_ext"):
+        return True
+    return bool(find_spec("sb3_ext") and find_spec("safetensors"))
 
 
 def _names(role: Role) -> list[str]:
@@ -110,14 +109,14 @@ def _factory(role: Role, name: str, field: str) -> Factory:
         found = named_object(name, field)
         if isinstance(found, Player) and not isinstance(found, type):
             return lambda: found
-        if not callable(found):
-            raise TypeError(f"{field}: {name!r} must be a Player or build one, got {found!r}")
+        if not callable(found) or (isinstance(found, type) and not hasattr(found, "act")):
+            raise TypeError(f"{field}: {name!r} must be a Player or build one, got {found!r:.200}")
         return found  # type: ignore[no-any-return]
     if name in _FACTORIES[role]:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
         try:
-            return pkgutil.resolve_name(LAZY[role][name])  # type: ignore[no-any-return]
+            return packaged(LAZY[role][name])  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
@@ -130,26 +129,12 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     )
 
 
-def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
-    """Split a text into a name and the arguments in parentheses, if any."""
-    name, bracket, rest = text.partition("(")
-    if not bracket:
-        return text, {}
-    try:
-        call = ast.parse(f"player({rest}", mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
-            return name, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
-        pass
-    raise ValueError(f"{field} must be a name or written like 'safe(slack=1)', got {text!r}")
-
-
 def _make(
     role: Role, name: str, arguments: Mapping[str, Any], field: str, spec: GameSpec | None = None
 ) -> Player:
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {name!r} ({type(name).__name__})")
-    name, written = _read(name, field)
+    name, written = parse_expression(name, field)
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
     given = {"spec": spec} if spec is not None and "spec" in parameters else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from importlib.util import find_spec, module_from_spec
+from importlib.util import module_from_spec
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -58,7 +58,7 @@ def compiled() -> Any:
     from resgym.kernels.cpu.compilation import compiled as entry
     from resgym.kernels.cpu.compilation import inlined
 
-    spec = find_spec(plain.__name__)
+    spec = plain.__spec__
     assert spec is not None
     assert spec.loader is not None
     # Not in sys.modules, where its plain life stands.

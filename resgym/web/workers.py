@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from resgym.players.registry import LAZY
-from resgym.trust import import_modules, outside
+from resgym.trust import command_words, import_modules
 
 MEMORY = 4 * 2**30
 """Most bytes of data of a process, where the system supports a limit."""
@@ -51,7 +51,7 @@ def _begin(prepare: Callable[[], None], modules: Sequence[str]) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    outside().__enter__()  # for its whole life
+    command_words().__enter__()  # for its whole life
     import_modules(modules)
     prepare()
 

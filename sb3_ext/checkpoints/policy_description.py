@@ -107,9 +107,8 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     expected = {"class", "observation_space", "action_space", "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
+    judge(description, "policy")  # names of registries; a file may not add a module:Class to them
     arguments = dict(description["arguments"])
-    # Names of registries; a file may not add a module:Class to them.
-    judge([description["class"], *(str(arguments.get(name)) for name in _NAMED_BY)], "policy")
     make: Any = POLICIES.resolve(description["class"])
     for name, registry in _NAMED_BY.items():
         if name in arguments:

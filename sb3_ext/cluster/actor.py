@@ -22,7 +22,7 @@ import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
-from resgym.trust import import_modules
+from resgym.trust import import_modules, unpacked
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import each_entry
 from sb3_ext.config.checks import one_line
@@ -134,9 +134,7 @@ class Actor:
 
 @lru_cache(maxsize=16)
 def _made(packed: bytes) -> Any:
-    from ray import cloudpickle
-
-    return cloudpickle.loads(packed)()
+    return unpacked(packed)()
 
 
 def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, dict[str, Any]]:

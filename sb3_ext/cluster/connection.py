@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from resgym.trust import import_modules, imported_modules
+from resgym.trust import imported_modules, unpacked
 from sb3_ext.config.checks import check_count, one_line
 from sb3_ext.runs.command import blocks_are_left, handle_again
 
@@ -158,20 +158,17 @@ def _in_turn(
 
 
 @lru_cache(maxsize=1)
-def _unpacked(function: bytes) -> Any:
-    from ray import cloudpickle
-
+def _function(modules: tuple[str, ...], packed: bytes) -> Any:
     torch.set_num_threads(1)
-    return cloudpickle.loads(function)
+    return unpacked(packed, modules)
 
 
 def do_piece(modules: tuple[str, ...], function: bytes, piece: bytes) -> bytes:
     """The packed result of a piece, in a process of the cluster."""
     from ray import cloudpickle
 
-    import_modules(modules)
     # Packed here, arrays can be written to on the other side, as without Ray.
-    result: bytes = cloudpickle.dumps(_unpacked(function)(cloudpickle.loads(piece)))
+    result: bytes = cloudpickle.dumps(_function(modules, function)(unpacked(piece)))
     return result
 
 
@@ -202,7 +199,7 @@ def _spread(
                 _, running = ray.wait(running, timeout=CHECK_SECONDS)
                 check()
             else:
-                yield ray.cloudpickle.loads(_result(ray, taken, asked.popleft()))
+                yield unpacked(_result(ray, taken, asked.popleft()))
                 taken += 1
     finally:
         for each in running:  # their results are no longer needed

@@ -211,6 +211,8 @@ def check_arguments(
     Raises:
         ConfigError: an unknown key, or a value of another type than its annotation says.
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"must be a mapping, got {shown(values)}")
     parameters = inspect.signature(function).parameters
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     names = {name for name in parameters if name != "env" and not name.startswith("_")}

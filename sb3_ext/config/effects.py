@@ -10,9 +10,7 @@ own list of keys without an effect.
 
 from __future__ import annotations
 
-import importlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -21,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from resgym.trust import is_named, is_trusted
+from resgym.trust import code_in, is_trusted, may_name, packaged, parse_expression, trust_words
 from sb3_ext.config.checks import REFUSALS, shown
 
 
@@ -76,8 +74,6 @@ PACKAGES = (
 Importing one of these does nothing else; `rl_zoo3.benchmark` would be run by its import.
 """
 
-_CODE = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
-
 
 def judge(data: Any, file: str | os.PathLike[str]) -> None:
     """Refuse values with an effect, unless the command line trusts the file.
@@ -90,6 +86,8 @@ def judge(data: Any, file: str | os.PathLike[str]) -> None:
         ValueError: one line with the field, what was given and what is expected.
     """
     trusted = is_trusted(file)
+    if trusted:
+        trust_words(code_in(data))
     for field, value, effect in effects_of(data):
         if not trusted or effect not in (Effect.CONNECT, Effect.IMPORT):
             what, expected = effect.value.split("; ", 1)
@@ -101,29 +99,37 @@ def effects_of(
 ) -> Iterator[tuple[str, str, Effect]]:
     """Every value of plain data that has an effect: its field, itself, and which."""
     if isinstance(data, str):
-        found = _effect_of(data, effect)
-        if found is not None:
-            yield field, data, found
+        yield from _effects_of_text(data, field, effect)
         if field.rpartition(".")[2].startswith("settings["):
             name, _, value = data.partition("=")
             yield from effects_of({name: parse_yaml(value)}, field)
     elif isinstance(data, Mapping):
         for key, value in data.items():
             name = str(key)
-            if effect is not None:  # names may be keys: a class with its arguments, a weight each
-                yield from effects_of(name, field, effect)
+            # Names may be keys: a class with its arguments, a weight each.
+            yield from _effects_of_text(name, field, effect)
             own = effect is Effect.IMPORT and name != "choices"  # arguments of a class
             inner = KEYS.get(name.rpartition(".")[2], None if own else effect)
             yield from effects_of(value, f"{field}.{name}".lstrip("."), inner)
-    elif isinstance(data, (list, tuple)):
+    elif isinstance(data, (frozenset, list, set, tuple)):
         for place, value in enumerate(data):
             yield from effects_of(value, f"{field}[{place}]", effect)
 
 
+def _effects_of_text(
+    text: str, field: str, effect: Effect | None
+) -> Iterator[tuple[str, str, Effect]]:
+    found = _effect_of(text, effect)
+    if found is not None:
+        yield field, text, found
+    with suppress(ValueError):
+        yield from effects_of(parse_expression(text)[1], field, effect)
+
+
 def _effect_of(value: str, declared: Effect | None) -> Effect | None:
     """The effect of a text, in a key that declares one or in any other."""
-    if _CODE.fullmatch(value):  # module:Class, wherever a registry may be asked for it
-        return None if is_named(value.partition(":")[0]) else Effect.IMPORT
+    if code := [*code_in(value)]:  # module:Class, wherever a registry may be asked for it
+        return None if all(map(may_name, code)) else Effect.IMPORT
     if declared is Effect.IMPORT and (":" in value or ("." in value and not _is_known(value))):
         return Effect.IMPORT
     if declared is Effect.LOAD and _may_hold_pickles(value):
@@ -136,7 +142,7 @@ def _effect_of(value: str, declared: Effect | None) -> Effect | None:
 
 
 def _is_known(dotted: str) -> bool:
-    if is_named(dotted.rpartition(".")[0]):
+    if may_name(":".join(dotted.rsplit(".", 1))):
         return True
     try:
         known_class(dotted)
@@ -157,9 +163,8 @@ def known_class(dotted: str) -> type:
     kinds = (BaseBuffer, BaseCallback, BaseFeaturesExtractor, BasePolicy, VecEnvWrapper)
     module, _, name = dotted.rpartition(".")
     found: Any = None
-    if _is_of(module) and name.isidentifier():
-        with suppress(ImportError):
-            found = getattr(importlib.import_module(module), name, None)
+    with suppress(AttributeError, ImportError):
+        found = packaged(f"{module}:{name}", PACKAGES) if name else None
     # Modules also hold what they import: the class itself has to be of these packages.
     if not (
         isinstance(found, type)

@@ -12,7 +12,6 @@ import argparse
 import atexit
 import errno
 import functools
-import importlib
 import json
 import os
 import signal
@@ -24,6 +23,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
+from resgym.trust import command_words, packaged
 from sb3_ext.config.checks import one_line
 
 Main = Callable[[Sequence[str]], int]
@@ -52,9 +52,10 @@ def command(
     def decorate(main: Main) -> Callable[..., int]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None) -> int:
+            given = list(sys.argv[1:] if arguments is None else arguments)
             try:
-                with before_training():
-                    return main(list(sys.argv[1:] if arguments is None else arguments))
+                with command_words(given), before_training():
+                    return main(given)
             except KeyboardInterrupt:
                 # Where it has come through `exec` of a text, as when a dataclass is made, Python
                 # would end by the signal after all; running another one makes it forget.
@@ -91,7 +92,7 @@ def start(name: str, module: str, function: str = "main", ranks: bool = False) -
         if not ranks and (number := os.environ.get("WORLD_SIZE") or "1") != "1":
             raise ValueError(f"WORLD_SIZE: torchrun can start only train, got {number} ranks")
         with while_importing(f"{name}: interrupted"):
-            main: Main = getattr(importlib.import_module(module), function)
+            main: Main = packaged(f"{module}:{function}")
         return main(given)
 
     with warnings.catch_warnings():
@@ -200,7 +201,7 @@ class RunSignals:
         if not _in_main_thread():
             return self
         names = ("SIGTERM", "SIGINT", "SIGUSR1")
-        for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+        for number in (each for each in signal.Signals if each.name in names):
             self._before[number] = signal.signal(number, self._note)
         return self
 

@@ -18,7 +18,7 @@ import rl_zoo3.hyperparams_opt
 
 from resgym.game.devices import resolve_device
 from resgym.terminal.parser import OneLineParser, told
-from resgym.trust import add_trust, import_modules
+from resgym.trust import add_trust
 from sb3_ext.config.checks import LARGEST_COUNT, errors_of, numeric_string_hint, unknown_word
 from sb3_ext.config.sections import find_config, read_mapping, split_setting
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
@@ -242,9 +242,7 @@ def _for_ddqn(values: dict[str, Any]) -> dict[str, Any]:
 def check_algorithm(name: str) -> str:
     """The name of an algorithm that is known; a class (module:Class) is entered first."""
     with errors_of("algo", ValueError):
-        classes = [name] if ":" in name else []
-        import_modules(each.partition(":")[0] for each in classes)
-        known = known_algorithms(*classes)
+        known = known_algorithms(*([name] if ":" in name else []))
         if name not in known:
             raise ValueError(unknown_word("algorithm", name, known))
     return name

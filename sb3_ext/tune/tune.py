@@ -7,7 +7,6 @@ command once more, here or on another machine with the same storage, adds a work
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import shlex
@@ -32,6 +31,7 @@ from optuna.storages import RDBStorage, RetryFailedTrialCallback, fail_stale_tri
 from optuna.trial import FrozenTrial, TrialState
 from pydantic import model_validator
 
+from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.checks import (
     REFUSALS,
@@ -327,7 +327,7 @@ def _command(name: str) -> type[Job[Any]]:
     with errors_of("target.command"):
         if name not in COMMANDS:
             raise ValueError(unknown_word("command", name, COMMANDS))
-        for each in vars(importlib.import_module(COMMANDS[name][0])).values():
+        for each in vars(packaged(COMMANDS[name][0])).values():
             if isinstance(each, type) and issubclass(each, Job) and vars(each).get("name") == name:
                 return each
         raise ValueError(f"got {name!r}; expected a command that trains")

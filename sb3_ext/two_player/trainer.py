@@ -13,7 +13,7 @@ from sb3_ext.checkpoints.model_state import global_random_state, load_global_ran
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.state import Stopwatch
-from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
+from sb3_ext.runs.checkpoint import checkpoint_errors, load_checkpoint, save_checkpoint
 from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, pair_name
@@ -279,7 +279,8 @@ class HostAgentTrainer(TwoPlayers):
         state = load_checkpoint(path)
         config = TrainerConfig.saved(state["trainer"]["config"], path)
         trainer = cls(config, **arguments)
-        trainer.load_state_dict(state)
+        with checkpoint_errors(str(path)):
+            trainer.load_state_dict(state)
         return trainer
 
     def init_from(self, path: str | Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from resgym.cli import main as resgym_main
-from resgym.trust import command_line, outside
+from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import find_config
@@ -360,5 +360,5 @@ def test_in_a_program_a_path_is_trust_enough(place):
     assert load_player(path, "host").role == "host"
     with command_line(trust=False), pytest.raises(ValueError, match="expected --trust"):
         load_player(path, "host")
-    with outside(), pytest.raises(ValueError, match="expected --trust"):
+    with command_words(), pytest.raises(ValueError, match="expected --trust"):
         load_player(path, "host")

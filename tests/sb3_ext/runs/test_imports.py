@@ -195,7 +195,8 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
         assert enjoy([*played, "-f", str(tmp_path / "logs")]) == 0
         (saved,) = (tmp_path / "logs" / algorithm).glob("*/*/args.yml")
         run = saved.parent.parent
-        assert train_main(["--resume", str(run), "-n", "128"]) == 0
+        assert train_main(["--resume", str(run), "-n", "128"]) == 2  # it does not know the command
+        assert train_main(["--resume", str(run), "-n", "128", "--import", name]) == 0
     finally:
         rl_zoo3.ALGOS.pop(algorithm, None)
     # What a run says imports nothing.

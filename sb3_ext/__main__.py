@@ -12,7 +12,6 @@ COMMANDS = {
     "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
     "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
-    "tune": ("sb3_ext.tune.tune", "main", "search for hyperparameters"),
     "curves": ("sb3_ext.train.curves", "main", "draw the learning curves of runs"),
     "record_video": ("sb3_ext.train.play", "record_video", "record a trained player"),
     "card": ("sb3_ext.train.card", "main", "write a model card for the Hugging Face Hub"),
@@ -26,7 +25,7 @@ def main() -> int:
     if name in COMMANDS:
         module, function, _ = COMMANDS[name]
         del sys.argv[1]
-        return start(name, module, function, ranks=name == "train")
+        return start(name, module, function)
     if name not in ("-h", "--help"):
         known = ", ".join(COMMANDS)
         print(f"sb3_ext: command: got {name!r}; expected one of {known}", file=sys.stderr)

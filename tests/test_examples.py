@@ -1,11 +1,17 @@
 """Every example runs, is short, and does what it says at a small size."""
 
+import os
 import re
 import runpy
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import gymnasium
+import optuna
 import pytest
 import torch
 
@@ -24,7 +30,8 @@ def load(name):
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_are_short_and_tested(path):
     assert len(path.read_text().splitlines()) < 120
-    assert f'load("{path.stem}")' in Path(__file__).read_text()
+    text = Path(__file__).read_text()
+    assert f'load("{path.stem}")' in text or f'"{path.name}"' in text
 
 
 def test_play_one_game(capsys):
@@ -164,3 +171,87 @@ def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
     assert cli.main(["scoreboard", "check", "rows.json"]) == 0
     (row,) = read_rows(tmp_path / "rows.json")
     assert (row.player, row.task, row.reproduced) == ("cleanrl_dqn", "worst-20", True)
+
+
+QUICK = {"steps": 20, "interval": 10, "games": 20}
+
+
+def counted(study):
+    """Parameters and values of the trials that count, in order."""
+    trials = [trial for trial in study.trials if trial.state.name != "FAIL"]
+    return [(trial.params, trial.value) for trial in trials]
+
+
+@pytest.fixture(scope="module")
+def whole_study(tmp_path_factory):
+    """What a worker finds that nothing interrupts."""
+    storage = f"sqlite:///{tmp_path_factory.mktemp('study')}/study.db"
+    return counted(load("tune_two_player").main(storage, trials=3, **QUICK))
+
+
+def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
+    assert len({str(params) for params, _ in whole_study}) == 3
+    storage = f"sqlite:///{tmp_path}/study.db"
+    run = load("tune_two_player").main
+    run(storage, trials=1, **QUICK)
+    slow = f"import runpy; runpy.run_path({str(EXAMPLES / 'tune_two_player.py')!r})['main']("
+    slow += f"{storage!r}, 2, steps=10**6, heartbeat=1)"
+    with subprocess.Popen([sys.executable, "-c", slow]) as worker:
+        study = optuna.load_study(study_name=None, storage=storage)
+        while len(study.trials) < 2 and worker.poll() is None:
+            time.sleep(0.1)
+        os.kill(worker.pid, signal.SIGKILL)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
+    time.sleep(3)  # no heartbeat for two seconds: it is dead
+    study = run(storage, trials=3, heartbeat=1, **QUICK)
+    assert [trial.state.name for trial in study.trials].count("FAIL") == 1
+    assert counted(study) == whole_study
+    assert "train with the best: python -m sb3_ext.two_player" in capsys.readouterr().out
+
+
+def test_a_study_prunes_by_what_was_measured_on_the_way(tmp_path, capsys):
+    run, storage = load("tune_two_player").main, f"sqlite:///{tmp_path}/study.db"
+    run(storage, trials=1, **QUICK)
+    never = optuna.pruners.ThresholdPruner(lower=2.0)  # rho is at most 1
+    _, pruned = run(storage, trials=2, pruner=never, **QUICK).trials
+    assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [10])
+
+
+def torchrun(folder, *command):
+    """What two processes print that learn together."""
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [sys.executable, *words, *map(str, command)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_processes_learn_one_network(tmp_path):
+    printed = torchrun(tmp_path, EXAMPLES / "torchrun_ddqn.py", "--timesteps", 3_000)
+    assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", printed)
+    assert (tmp_path / "torchrun_ddqn.zip").exists()
+
+
+MEAN = """
+import runpy, sys, torch
+from torch import distributed
+example = runpy.run_path(sys.argv[1])
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+network = torch.nn.Linear(2, 1)
+example["learn_together"](network)
+assert not example["are_equal"]([network.weight + rank])
+network(torch.tensor([1.0, 10.0]) * (1 + 2 * rank)).sum().backward()
+assert network.weight.grad.tolist() == [[2.0, 20.0]]
+print(network.bias.grad.item())
+"""
+
+
+def test_processes_average_their_gradients(tmp_path):
+    (tmp_path / "mean.py").write_text(MEAN)
+    assert torchrun(tmp_path, "mean.py", EXAMPLES / "torchrun_ddqn.py") == "1.0\n1.0\n"

@@ -30,7 +30,7 @@ FLOORS = (
     ),
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.runs"),
-    ("sb3_ext.networks", "sb3_ext.replay", "sb3_ext.__main__", "sb3_ext.tune"),
+    ("sb3_ext.networks", "sb3_ext.replay", "sb3_ext.__main__"),
     ("sb3_ext.checkpoints",),
     ("sb3_ext.ddqn",),
     ("sb3_ext.callbacks", "sb3_ext.cluster", "sb3_ext.testing"),

@@ -77,7 +77,6 @@ LESS = {
     "sb3_ext curves": "",
     "sb3_ext.attack": "--set seeds=[0] --set updates=2 --set test.games=20 "
     "--set validation.games=20 --set exact=null --set lookahead=0",
-    "sb3_ext.tune": "--trials 2 --set settings.n_timesteps=2048",
 }
 
 

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", PAGE)))
 COMMANDS = [span for span in SPANS if re.match(r"resgym [a-z-]+ |python -m ", span)]
+EXAMPLES = [span for span in SPANS if re.search(r" examples/\w+\.py", span)]
 
 
 @cache
@@ -67,6 +68,14 @@ def test_commands_and_their_options_exist(command, monkeypatch):
     assert "usage:" in text
     options = [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert [option for option in options if not re.search(rf"{option}\b", text)] == []
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_examples_and_their_options_exist(command):
+    _, file, options = re.split(r" (examples/\w+\.py)", command)
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert all(f'"{option}"' in text for option in re.findall(r"--[a-z-]+", options))
+    assert Path(file).stem in (ROOT / "tests/test_examples.py").read_text(encoding="utf-8")
 
 
 def test_counts_are_those_of_the_tables():

@@ -21,7 +21,6 @@ from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.runs.command import RunSignals
 from sb3_ext.runs.files import going_on_without
-from sb3_ext.runs.ranks import ranks_of
 
 
 @dataclass(kw_only=True)
@@ -160,7 +159,7 @@ class Checkpoints(PeriodicCallback):
         self._requested = True
 
     def _is_due(self) -> bool:
-        return ranks_of(self.model).any(super()._is_due() or self._requested)
+        return super()._is_due() or self._requested
 
     def act(self) -> None:
         """Saves; training continues if the disk is full."""

@@ -29,7 +29,6 @@ from sb3_ext.checkpoints.policy_description import describe_policy, describe_spa
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors
 from sb3_ext.runs.files import CheckpointWarning
-from sb3_ext.runs.ranks import ranks_of
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
@@ -129,7 +128,6 @@ def _identity(model: Any) -> dict[str, Any]:
     return {
         "algorithm": type(model).__name__,
         "n_envs": model.n_envs,
-        "ranks": ranks_of(model).size,
         "observation_space": describe_space(model.observation_space),
         "action_space": describe_space(model.action_space),
     }

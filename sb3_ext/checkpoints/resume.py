@@ -23,14 +23,12 @@ from sb3_ext.checkpoints.model_state import (
     restore_model,
 )
 from sb3_ext.runs.checkpoint import (
-    CheckpointError,
     checkpoint_errors,
     checkpoint_name,
     read_checkpoint,
     save_checkpoint,
 )
 from sb3_ext.runs.files import CheckpointWarning
-from sb3_ext.runs.ranks import ranks_of
 
 
 def save_run(
@@ -49,18 +47,14 @@ def save_run(
         keep_last: number of checkpoints to keep.
 
     Raises:
-        FloatingPointError: a loss was NaN or infinite, or the weights of several ranks are no
-            longer the same; nothing is written.
+        FloatingPointError: a loss was NaN or infinite; nothing is written.
         OSError: the checkpoint could not be written; earlier ones are intact.
     """
-    ranks = ranks_of(model)
-    with ranks.together():
-        state = model_state(model)
-        state["callbacks"] = callback_states(callbacks)
-        state["random"] = global_random_state()
-    ranks.check_same(model.policy.parameters())
+    state = model_state(model)
+    state["callbacks"] = callback_states(callbacks)
+    state["random"] = global_random_state()
     path = Path(run_dir) / checkpoint_name(model.num_timesteps)
-    return save_checkpoint(path, state, keep_last=keep_last, ranks=ranks)
+    return save_checkpoint(path, state, keep_last=keep_last)
 
 
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
@@ -79,16 +73,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     Raises:
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
     """
-    ranks = ranks_of(model)
-    # First by all ranks alike, before one misses its part.
-    path, state = read_checkpoint(run_dir, lambda names: {"model"} & {*names})
-    wrote = state.get("model", {}).get("ranks", 1)
-    if wrote != ranks.size:
-        raise CheckpointError(
-            f"{path}: was written by {wrote} ranks, here are {ranks.size}: continue with torchrun"
-            f" --nproc-per-node {wrote}, or take its networks alone with --init-from"
-        )
-    path, state = read_checkpoint(run_dir, ranks=ranks)
+    path, state = read_checkpoint(run_dir)
     with checkpoint_errors(str(path)):
         restore_model(model, state)
         if callbacks is not None:

@@ -1,4 +1,4 @@
-"""The table of algorithms: `--algo` of `train`, `algorithm` of `two_player` and `tune`.
+"""The table of algorithms: `--algo` of `train`, `algorithm` of `two_player`.
 
 A new algorithm needs one entry. Its hyperparameters, search space and driver in `two_player` follow
 from the class that it derives from.

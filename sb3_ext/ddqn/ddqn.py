@@ -39,7 +39,6 @@ from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, bootstrap_target, legal_ar
 from sb3_ext.ddqn.policies import NAMES, QPolicy, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
 from sb3_ext.networks.mlp import in_mode
-from sb3_ext.runs.ranks import Ranks
 from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
@@ -187,14 +186,12 @@ class DDQN(DDQNState):
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
                 `save` and at the end.
         """
-        if collector is not None and self.ranks.size > 1:
-            raise ValueError("collector: one of several ranks plays its games itself")
         total_timesteps, callback = self._setup_learn(
             *(total_timesteps, callback, reset_num_timesteps),
             *(tb_log_name or type(self).__name__, progress_bar),
         )
         with self._session(callback, log_interval, total_timesteps, collector) as update:
-            while self.num_timesteps < total_timesteps and not self.ranks.any(self.stop_requested):
+            while self.num_timesteps < total_timesteps and not self.stop_requested:
                 rollout = self.collect_rollouts(
                     self.env, callback, self.train_freq, self.replay_buffer
                 )
@@ -263,26 +260,6 @@ class DDQN(DDQNState):
         """
         self.stop_requested = True
 
-    def join(self, ranks: Ranks) -> None:
-        """Learn together with other ranks; all of them must call this before the first `learn`.
-
-        All ranks get the weights of the first one, and seeds of their own.
-
-        Raises:
-            ValueError: The model cannot learn on several ranks.
-        """
-        if ranks.size == 1:
-            return
-        with ranks.together():
-            if not self.collects_tensors:
-                raise ValueError("ranks: need a TensorVecEnv without a wrapper around it")
-            if any(hasattr(module, "running_mean") for module in self.policy.modules()):
-                raise ValueError("ranks: exclude BatchNorm, which is about the batch of one rank")
-        self.ranks = ranks
-        ranks.copy_from_first(self.policy.state_dict().values())
-        if ranks.rank > 0:
-            self.set_random_seed(ranks.seed(self.seed))
-
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
         if self.verbose >= 1 and not buffer.is_allocated:
@@ -340,12 +317,11 @@ class DDQN(DDQNState):
 
     def updates_for(self, transitions: int) -> float:
         """Return the gradient steps due for this many transitions, once learning has begun."""
-        own = transitions // self.ranks.size
         if self.replay_ratio is not None:
-            return self.replay_ratio * own / self.batch_size
+            return self.replay_ratio * transitions / self.batch_size
         if self.gradient_steps < 0:
             return transitions
-        return self.gradient_steps * own / (self.train_freq.frequency * self.n_envs)
+        return self.gradient_steps * transitions / (self.train_freq.frequency * self.n_envs)
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -369,15 +345,13 @@ class DDQN(DDQNState):
                     *(obs, reached, actions, rewards, terminated, truncated, legal),
                     steps=None if rewards.dim() == 1 else len(rewards),
                 )
-                stored = self.num_timesteps + rewards.numel() * self.ranks.size
+                stored = self.num_timesteps + rewards.numel()
                 for step in played.each():
                     number += 1
                     callback.update_locals({"env": env, "num_collected_steps": number})
                     if not self._count(step, callback):
-                        if self.ranks.size == 1:
-                            self.num_timesteps = stored
-                            return RolloutReturn(stored - before, 0, continue_training=False)
-                        self.request_stop()  # the others play on, and then wait for this rank
+                        self.num_timesteps = stored
+                        return RolloutReturn(stored - before, 0, continue_training=False)
             callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
 
@@ -391,7 +365,7 @@ class DDQN(DDQNState):
                 first = self.n_envs - self.evaluation_rows
                 self._sums["evaluation"] += results[:, first:] @ results[0, first:]
         before = self.num_timesteps
-        self.num_timesteps += len(step.rewards) * self.ranks.size
+        self.num_timesteps += len(step.rewards)
         callback.update_locals(
             {
                 "actions": step.actions,
@@ -504,7 +478,6 @@ class DDQN(DDQNState):
                 for parameter in parameters:
                     parameter.grad = None
                 loss.backward()
-                self.ranks.average_gradients(parameters)
                 norm = clip_gradients(parameters, self.max_grad_norm)
                 optimizer.step()
                 self._n_updates += 1

@@ -36,7 +36,6 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.runs.ranks import ALONE, Ranks
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule, set_learning_rate
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
@@ -105,8 +104,6 @@ class DDQNState(Settings, DQN):
         last_legal: Legal actions at the last observation, if the environment was asked for them.
         num_target_updates: Target updates so far.
         remembered: Names of the attributes that a resumed run needs beside those of SB3.
-        ranks: The processes that learn together. `num_timesteps`, and all that counts in
-            transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
     """
 
     random_streams: dict[str, torch.Generator]  # of exploration and of `predict`
@@ -122,7 +119,6 @@ class DDQNState(Settings, DQN):
 
     last_legal: Tensor | None = None
     _collector_state: dict[str, Any] | None = None
-    ranks: Ranks = ALONE
     num_target_updates: int = 0
 
     _collector: Any = None  # a `Collector`, while `learn` has been given one
@@ -340,7 +336,7 @@ class DDQNState(Settings, DQN):
         super().save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = "batch_changes extra_losses last_legal legal_actions random_streams ranks seconds"
+        ours = "batch_changes extra_losses last_legal legal_actions random_streams seconds"
         private = "_collector _collector_state _fitting _infos _online _sums _target"
         names = (*ours.split(), *private.split(), *OBSERVATIONS)
         return [*super()._excluded_save_params(), *names]

@@ -35,7 +35,6 @@ from sb3_ext.runs.files import (
     sync,
     versions,
 )
-from sb3_ext.runs.ranks import ALONE, Ranks
 
 StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
@@ -54,17 +53,8 @@ def checkpoint_name(number: int) -> str:
     return f"checkpoint-{number:012d}"
 
 
-def shard(path: Path, rank: int) -> Path:
-    """Where one of several ranks keeps its state in a checkpoint; the first one at the top."""
-    return path / f"rank-{rank}" if rank else path
-
-
 def save_checkpoint(
-    path: StrPath,
-    state: Mapping[str, Any],
-    *,
-    keep_last: int | None = None,
-    ranks: Ranks = ALONE,
+    path: StrPath, state: Mapping[str, Any], *, keep_last: int | None = None
 ) -> Path:
     """Writes a state as the directory ``path``, and returns it once everything is on the disk.
 
@@ -73,10 +63,9 @@ def save_checkpoint(
             replaced. `load_checkpoint` finds the newest one whose name is of `checkpoint_name`.
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
-        ranks: all of them call this, each with its own state; on the disk they become one.
 
     Raises:
-        OSError: it could not be written, by any rank; earlier checkpoints are as they were.
+        OSError: it could not be written; earlier checkpoints are as they were.
         TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
     """
     path = Path(path)
@@ -84,27 +73,19 @@ def save_checkpoint(
         if not _NAME.fullmatch(name) or path.suffix in (".old", ".tmp"):
             raise ValueError(f"path: {name!r} cannot be the name of a checkpoint or a part")
     aside = path.with_name(path.name + ".tmp")
-    with ranks.together():
-        parts = {part: split_state(value, part) for part, value in state.items()}
-        if ranks.rank == 0:
-            _remove(aside)
-            aside.mkdir(parents=True)
+    parts = {part: split_state(value, part) for part, value in state.items()}
+    _remove(aside)
+    aside.mkdir(parents=True)
     try:
-        with ranks.together():
-            _write(shard(aside, ranks.rank), parts)
-        with ranks.together():
-            if ranks.rank == 0:
-                sync(aside)  # its folders may have been made by others
-                _publish(aside, path, keep_last)
+        _write(aside, parts)
+        _publish(aside, path, keep_last)
     except BaseException:
-        if ranks.rank == 0:
-            _remove(aside)
+        _remove(aside)
         raise
     return path
 
 
 def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> None:
-    folder.mkdir(exist_ok=True)
     plain = {part: value for part, (value, _) in parts.items()}
     text = json.dumps({"parts": plain, "versions": versions()}, indent=1)
     (folder / STATE).write_text(text + "\n", encoding="utf-8")
@@ -206,29 +187,21 @@ def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, 
     return read_checkpoint(path, parts)[1]
 
 
-def read_checkpoint(
-    path: StrPath, parts: PartNames | None = None, ranks: Ranks = ALONE
-) -> tuple[Path, dict[str, Any]]:
-    """As `load_checkpoint`; also returns the directory that was read.
-
-    Of several ranks each reads its own state, of the newest checkpoint that is valid for all.
-    """
+def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path, dict[str, Any]]:
+    """As `load_checkpoint`; also returns the directory that was read."""
     path = Path(path)
     found = [path] if is_checkpoint(path) else list_checkpoints(path)
     found = found or list_checkpoints(path / "checkpoints")  # of a run that a driver made
     reasons: list[str] = []
-    for candidate in ranks.exchange(found)[0]:
-        reason, state = None, {}
+    for candidate in found:
         try:
-            state = _load(shard(candidate, ranks.rank), parts)
+            state = _load(candidate, parts)
         except CheckpointError as error:
-            reason = str(error)
-        reasons_now = [each for each in ranks.exchange(reason) if each is not None]
-        if not reasons_now:
-            for each in reasons:
-                warnings.warn(f"{each}; using {candidate} instead", CheckpointWarning, stacklevel=2)
-            return candidate, state
-        reasons += reasons_now
+            reasons.append(str(error))
+            continue
+        for each in reasons:
+            warnings.warn(f"{each}; using {candidate} instead", CheckpointWarning, stacklevel=2)
+        return candidate, state
     raise CheckpointError(
         "; ".join(reasons) or f"{path}: no checkpoint here ({MANIFEST} is missing)"
     )

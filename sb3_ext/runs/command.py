@@ -9,7 +9,6 @@ This module imports nothing that takes long, so that Ctrl-C is answered while th
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
 import functools
 import json
@@ -78,34 +77,23 @@ def command(
     return decorate
 
 
-def start(name: str, module: str, function: str = "main", ranks: bool = False) -> int:
+def start(name: str, module: str, function: str = "main") -> int:
     """Imports a module and runs its command, with the arguments of this process.
 
-    Its warnings are one line each, too. Only with `ranks` it may be one of several that torchrun
-    started.
+    Its warnings are one line each, too.
     """
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
 
     def run(given: Sequence[str]) -> int:
-        if not ranks and (number := os.environ.get("WORLD_SIZE") or "1") != "1":
-            raise ValueError(f"WORLD_SIZE: torchrun can start only train, got {number} ranks")
         with while_importing(f"{name}: interrupted"):
             main: Main = packaged(f"{module}:{function}")
         return main(given)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
-        code = command(name)(run)()
-    if ranks and os.environ.get("WORLD_SIZE", "1") != "1":
-        # gloo's threads may outlive the group, and the C++ runtime aborts a process that ends while
-        # they do: a finished run would now and then end with SIGABRT.
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
+        return command(name)(run)()
 
 
 TERMINATED = 143

@@ -77,14 +77,12 @@ class Run:
         say: prints a line of progress.
         given: the command line.
         interrupted: a signal came, so that the end must not take long.
-        common: without a folder: where trials keep what all of them need.
     """
 
     folder: Path | None = None
     say: Report = lambda line: None
     given: argparse.Namespace = field(default_factory=argparse.Namespace)
     interrupted: bool = False
-    common: Path | None = None
 
 
 class Job(ABC, Generic[C]):
@@ -105,8 +103,6 @@ class Job(ABC, Generic[C]):
     """Dotted keys of `identity` that may be others when a run continues."""
     resumes: ClassVar[bool] = False
     """``--resume FOLDER`` continues it, with the configuration there, or else the same command."""
-    alone: ClassVar[bool] = True
-    """Only one process may work in its folder."""
     every: int = 500
     """Updates, or steps, between two checkpoints."""
     keep: int = 2
@@ -253,7 +249,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
                 )
         config = job.read(given)
         place = resume or given.out or job.place(given, config)
-        if job.alone and not given.dry_run:
+        if not given.dry_run:
             locked.enter_context(RunFolder(place))
         made = job(config, Run(place.absolute(), reporter(not given.no_progress), given))
         if rules is not None:
@@ -313,15 +309,14 @@ class _Driver:
             refuse_another(
                 read_mapping(path), about, job.may_change, f"out: {self.place} holds a run with"
             )
-        elif job.alone and any(
+        elif any(
             not each.name.startswith((".lock", "config.yml."))  # which a killed process left
             for each in self.place.iterdir()
         ):
             raise ConfigError(
                 f"out: got {self.place}, which contains other files; expected a new folder"
             )
-        if job.alone:
-            remove_unfinished(self.place)
+        remove_unfinished(self.place)
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
             job.state = parts

@@ -30,7 +30,13 @@ from resgym.files import write_file
 
 def sync(path: Path) -> None:
     """Waits until a file, or the list of names in a directory, has reached the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        # Windows flushes what is open for writing, and cannot open directories.
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    except PermissionError:
+        if path.is_dir():
+            return
+        raise
     try:
         os.fsync(descriptor)
     finally:
@@ -44,10 +50,7 @@ def rename_durably(source: Path, target: Path) -> None:
 
 
 def write_text_durably(path: Path, text: str) -> None:
-    """Replaces the content of a file as a whole; after an OSError the old one is still there.
-
-    Several processes may write it at once, such as the workers of a study: the last one stays.
-    """
+    """Replaces the content of a file as a whole; after an OSError the old one is still there."""
     write_file(path, text)
     sync(path.parent)
 

@@ -34,7 +34,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.policy_scores import seat_of
 from sb3_ext.runs.checkpoint import checkpoint_errors
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
-from sb3_ext.runs.files import digest_of, write_json
+from sb3_ext.runs.files import write_json
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.teach.positions import TeachConfig, draw
 from sb3_ext.teach.teacher import model_losses
@@ -144,15 +144,11 @@ examples:
 
     def _round(self, number: int, check: Callable[[], None]) -> Solved:
         """Reads the positions of a round, or makes them first."""
-        folder, name, config = self.run_of.folder, f"solved-{number}", self.config
-        if folder is None and number == 0:  # trials share what does not depend on the player
-            folder = self.run_of.common
-            kept = {"seat", "dimension", "objective", "budget", "rounds", "seed"}
-            name = f"solved-{digest_of(config.model_dump(include=kept))[:12]}"
+        name = f"solved-{number}"
         with TemporaryDirectory() as place:
-            file = Path(folder or place, f"{name}.npz")
+            file = Path(self.run_of.folder or place, f"{name}.npz")
             if not file.exists():
-                drawn = draw(config, number, player_of(self.model), check)
+                drawn = draw(self.config, number, player_of(self.model), check)
                 self.run_of.say(f"{name}: {len(drawn)} positions to be solved")
                 self._solve(drawn, file, check)
             return Solved.load(file)

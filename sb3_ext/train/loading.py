@@ -37,7 +37,7 @@ from sb3_ext.config.sections import read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
 from sb3_ext.train.flags import arguments_of, check_algorithm, make_parser
-from sb3_ext.train.manager import Manager
+from sb3_ext.train.manager import Manager, evaluation_seed
 
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
@@ -200,7 +200,7 @@ class SavedRun:
     ) -> VecEnv:
         """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
         manager = self._manager
-        manager.seed, manager.save_path = seed, log_dir
+        manager.seed, manager.save_path = evaluation_seed(seed), log_dir
         manager.env_kwargs = {**manager.env_kwargs, **more}
         env: VecEnv = manager.create_envs(n_envs, no_log=log_dir is None)
         if (statistics := unwrap_vec_normalize(env)) is not None:

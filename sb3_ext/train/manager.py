@@ -1,4 +1,4 @@
-"""rl_zoo3's experiment (2.9.2) with our files, algorithms, environments, checkpoints and ranks.
+"""rl_zoo3's experiment (2.9.2) with our files, algorithms, environments and checkpoints.
 
 Everything in a file that rl_zoo3 would evaluate, import or unpickle is resolved first. A test
 compares the source of the overridden methods with that of the version they were written for.
@@ -37,7 +37,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.checks import REFUSALS
+from sb3_ext.config.checks import REFUSALS, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import find_config, read_mapping
 from sb3_ext.ddqn import DDQN
@@ -45,7 +45,6 @@ from sb3_ext.ddqn.algorithms import family
 from sb3_ext.ddqn.collector import Collector
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.files import FolderInUseError, RunFolder, provenance
-from sb3_ext.runs.ranks import ALONE, Ranks, local_device
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 from sb3_ext.train.config_files import (
     check_hyperparameters,
@@ -58,10 +57,6 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
-ALONE_ONLY = (
-    *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
-)
-"""Options of rl_zoo3 that one process alone can follow."""
 NAMES = {
     **{"config": "conf_file", "env_id": "env", "n_eval_episodes": "eval_episodes"},
     **{"show_progress": "progress", "vec_env_type": "vec_env"},
@@ -114,7 +109,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     Args:
         args: of `sb3_ext.train.flags.make_parser`.
-        ranks: the processes that learn together; the first one alone writes.
         watching: callbacks beside those of the file.
         uuid: what the folder's name ends with.
     """
@@ -125,19 +119,16 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def __init__(
         self,
         args: argparse.Namespace,
-        ranks: Ranks = ALONE,
         watching: Sequence[BaseCallback] = (),
         uuid: str = "",
     ) -> None:
-        self.ranks, self.watching, self.held = ranks, watching, ExitStack()
+        self.watching, self.held = watching, ExitStack()
         self.algorithm: type[Any] = rl_zoo3.ALGOS[args.algo]
         self.ours = issubclass(self.algorithm, DDQN)
-        if ranks.size > 1:
-            self._check_ranks(args)
         own = {**vars(args), "args": args, "uuid_str": ""}
         names = signature(super().__init__).parameters
         super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
-        self.vec_env_class: Any = partial(batched, self.vec_env_class)
+        self.vec_env_class: Any = partial(self._batched, self.vec_env_class)
         self.uuid = uuid
         self._named: dict[str, Any] = {}
         if args.resume is not None:
@@ -146,17 +137,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         elif args.conf_file is None:
             name = family(self.algorithm) or self.algo
             self.config = str(find_config(f"{name}.yml", field="algo", shipped=True))
-        if ranks.rank > 0:
-            self.verbose, self.tensorboard_log = 0, None
-
-    def _check_ranks(self, args: argparse.Namespace) -> None:
-        if not self.ours:
-            raise ValueError(f"algo: only ddqn learns on several ranks, got {args.algo}")
-        for name in filter(vars(args).get, ALONE_ONLY):
-            option = name.replace("_", "-")
-            raise ValueError(f"{option}: works without torchrun, got {self.ranks.size} ranks")
-        args.device, args.ranks = local_device(args.device), self.ranks.size
-        args.seed = self.ranks.exchange(args.seed)[0]
 
     def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Reads and checks the section of the environment, or ``default``."""
@@ -201,23 +181,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         names = ("callback", "env_wrapper", "vec_env_wrapper")
         self._named = {key: hyperparams.pop(key) for key in names if key in hyperparams}
         collector = hyperparams.pop("collector", None)
-        if self.ranks.size > 1:
-            if self._named:
-                raise ValueError(f"{next(iter(self._named))}: works without torchrun")
-            self.ranks.share("n_envs", hyperparams.get("n_envs", 1))
-            for name in ("batch_size", "buffer_size"):
-                usual = signature(self.algorithm).parameters[name].default
-                hyperparams[name] = self.ranks.share(name, hyperparams.get(name, usual))
         result = super()._preprocess_hyperparams(hyperparams)
         if collector is not None:
             if not self.ours:
                 raise ValueError(f"collector: works with ddqn, got {self.algo}")
             arguments = {"env_kwargs": self.env_kwargs, **collector}
-            made = RayCollector(self.env_name.gym_id, **arguments)
-            if self.ranks.size == 1:
-                self.collector = made
-            elif made.actors:
-                raise ValueError(f"actors: must be 0 with several ranks, got {made.actors}")
+            self.collector = RayCollector(self.env_name.gym_id, **arguments)
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs
@@ -255,16 +224,14 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         args, folder = self.args, Path(self.save_path)
         if self.log_interval < -1:
             model.log_interval_seconds = model.log_interval_updates = None
-        model.join(self.ranks)
-        if self.ranks.rank == 0:
-            self.callbacks.append(RunLines(folder, resumed=args.resume is not None))
+        self.callbacks.append(RunLines(folder, resumed=args.resume is not None))
         if args.checkpoint_updates:
             every = Every(updates=args.checkpoint_updates)
             self.callbacks += [Signals(verbose=1), Checkpoints(folder, every)]
         if args.resume is not None and list_checkpoints(args.resume):
             path = resume(model, args.resume, CallbackList(self.callbacks))
             for each in self.callbacks:  # SB3's own act at multiples of their calls
-                each.n_calls = model.num_timesteps // (model.n_envs * self.ranks.size)
+                each.n_calls = model.num_timesteps // model.n_envs
             print(f"resuming from {path}, {model.num_timesteps} transitions")
         elif args.resume is not None:
             print(f"{args.resume} has no checkpoint yet: the run begins anew")
@@ -272,14 +239,11 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             print(f"networks of {init_from(model, args.init_from)}")
 
     def create_log_folder(self) -> None:
-        """Makes the run's folder, which all ranks write their checkpoints to."""
+        """Makes the run's folder."""
         if self.optimize_hyperparameters:  # leaves only its report
             self.save_path = self.held.enter_context(TemporaryDirectory())
         elif self.args.resume is None:
-            with self.ranks.together():
-                if self.ranks.rank == 0:
-                    self._reserve_folder()
-            self.save_path = self.ranks.exchange(self.save_path)[0]
+            self._reserve_folder()
         self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
@@ -306,9 +270,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         named = named_with_arguments(self._named.get("callback"))
         self.specified_callbacks = [{_dotted(name): arguments} for name, arguments in named]
         self.callbacks = rl_zoo3.utils.get_callback_list({"callback": self.specified_callbacks})
-        if self.ranks.rank > 0:
-            self.callbacks = []
-            return
         eval_freq, self.eval_freq = self.eval_freq, -1
         super().create_callbacks()
         if eval_freq > 0 and not self.optimize_hyperparameters:
@@ -322,12 +283,23 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 )
             )
 
-    def create_envs(self, n_envs: int, eval_env: bool = False, no_log: bool = False) -> Any:
-        """For training, the rows of this rank."""
-        if not eval_env:
-            n_envs = self.ranks.share("n_envs", n_envs)
-            no_log = no_log or self.ranks.rank > 0
-        return super().create_envs(n_envs, eval_env, no_log)
+    def create_envs(self, n_envs: int, eval_env: bool = False, no_log: bool = False) -> VecEnv:
+        """As in rl_zoo3, but evaluations draw other starts than training."""
+        seed = self.seed
+        self.seed = evaluation_seed(seed) if eval_env else seed
+        try:
+            return super().create_envs(n_envs, eval_env, no_log)
+        finally:
+            self.seed = seed
+
+    def _batched(self, single: Any, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
+        """One environment of tensors in place of many single ones, where it can be had."""
+        try:
+            return TensorVecEnv(env_fns)
+        except (TypeError, ValueError) as error:
+            if self.verbose > 0:
+                print(f"Using {single.__name__}: {one_line(error)}")
+            return single(env_fns, **more)  # type: ignore[no-any-return]
 
     def _maybe_normalize(self, env: VecEnv, eval_env: bool) -> VecEnv:
         if self.trained_agent:  # with --trust: its statistics are a pickle
@@ -348,15 +320,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
         super().learn(as_told)
 
-    def save_trained_model(self, model: Any) -> None:
-        """Writes the model, once."""
-        if self.ranks.rank == 0:
-            super().save_trained_model(model)
-
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data (no `super`)."""
-        if self.ranks.rank > 0:
-            return
         if self.args.resume is None:
             about = provenance(self.seed)
             about |= about.pop("versions")
@@ -367,19 +332,19 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 ("versions", about),
             ):
                 folder.write_yaml(f"{name}.yml", json.loads(json.dumps(content, default=str)))
-            (folder.path / "command.txt").write_text(shlex.join(sys.orig_argv))
+            (folder.path / "command.txt").write_bytes(os.fsencode(shlex.join(sys.orig_argv)))
         print(f"Log path: {self.save_path}")
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of evaluation games: no row of them has the seed of a row of the training.
+
+    Rows have seeds in sequence, and no run has 2^31 of them.
+    """
+    return seed ^ 2**31
 
 
 def _dotted(name: str) -> str:
     """The dotted name of a callback, which rl_zoo3 imports anew for every trial of a search."""
     kind = CALLBACKS.get(name)
     return name if kind is None else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def batched(single: Any, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
-    """One environment of tensors in place of many single ones, where it can be had."""
-    try:
-        return TensorVecEnv(env_fns)
-    except Exception:  # needs others, or is broken: single environments will say why
-        return single(env_fns, **more)  # type: ignore[no-any-return]

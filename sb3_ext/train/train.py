@@ -6,37 +6,27 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 import gymnasium
 import stable_baselines3
 import torch
-import yaml
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import set_random_seed
 
 from resgym.files import remove_unfinished
 from resgym.trust import check_pickle, command_line, import_modules
-from sb3_ext.adapter.seam import num_updates
-from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
 from sb3_ext.config.checks import errors_of, unknown_word
-from sb3_ext.config.sections import ConfigFile, apply_settings, find_config
 from sb3_ext.runs.command import SWITCHES, command, numerics
-from sb3_ext.runs.driver import Job, Pulse, Used
 from sb3_ext.runs.files import RunFolder
-from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
-from sb3_ext.train.config_files import check_hyperparameters, section_of
 from sb3_ext.train.flags import (
     REFUSED,
     check_algorithm,
-    known_algorithms,
     make_parser,
     saved_arguments,
 )
@@ -46,42 +36,32 @@ from sb3_ext.train.manager import Manager
 @command("train", REFUSED)
 def main(arguments: Sequence[str]) -> int:
     """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
-    with torchrun() as ranks:
-        train(arguments, ranks)
+    train(arguments)
     return 0
 
 
-def train(
-    arguments: Sequence[str], ranks: Ranks = ALONE, watching: Sequence[BaseCallback] = ()
-) -> None:
+def train(arguments: Sequence[str]) -> None:
     """Does what a command line says.
-
-    Args:
-        arguments: the command line.
-        ranks: the processes that learn together.
-        watching: callbacks beside those of the file.
 
     Raises:
         AssertionError, FileNotFoundError, TypeError, ValueError: it cannot be done.
     """
     args = _parsed(arguments)
-    if args.stop:
-        watching = (*watching, StopBy(read_stop_rules(args.stop), verbose=ranks.rank == 0))
+    watching = [StopBy(read_stop_rules(args.stop), verbose=1)] if args.stop else []
     del args.stop, args.modules  # a resumed run does not keep these
-    alone = args.resume is not None and ranks.rank == 0
     switches = {name: getattr(args, name) for name in SWITCHES}
     with (
         numerics(**switches),
-        RunFolder(args.resume, "resume") if alone else nullcontext(),
+        RunFolder(args.resume, "resume") if args.resume is not None else nullcontext(),
         command_line(args.trust, args.conf_file),
     ):
-        if alone:
+        if args.resume is not None:
             remove_unfinished(args.resume)
         if args.trained_agent:
             if not (args.trained_agent.endswith(".zip") and os.path.isfile(args.trained_agent)):
                 raise ValueError(f"trained-agent: got {args.trained_agent!r}; expected a .zip file")
             check_pickle(args.trained_agent)
-        _run(args, ranks, watching)
+        _run(args, watching)
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -103,14 +83,14 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _run(args: argparse.Namespace, ranks: Ranks, watching: Sequence[BaseCallback]) -> None:
+def _run(args: argparse.Namespace, watching: Sequence[BaseCallback]) -> None:
     if args.num_threads > 0:
         torch.set_num_threads(args.num_threads)
     set_random_seed(args.seed)
     print("=" * 10, args.env, "=" * 10)
     print(f"Seed: {args.seed}")
     tracked = _track(args) if args.track else None
-    manager = Manager(args, ranks, watching, f"_{uuid4()}" if args.uuid else "")
+    manager = Manager(args, watching, f"_{uuid4()}" if args.uuid else "")
     model = None
     with manager.held:
         try:
@@ -148,70 +128,3 @@ def _track(args: argparse.Namespace) -> Any:
         monitor_gym=True,
         save_code=True,
     )
-
-
-class TrainConfig(ConfigFile):
-    """An algorithm, an environment, and the section of a file in rl_zoo3's form."""
-
-    algo: str
-    env: str
-    section: dict[str, Any]
-
-
-class Train(Job[TrainConfig]):
-    """A training as `sb3_ext.tune` tries it; its `RhoEvaluation` measures."""
-
-    name = "train"
-    about = "Trains one player."
-    Config = TrainConfig
-    file = ("--conf-file", None)
-
-    @classmethod
-    def options(cls, parser: argparse.ArgumentParser) -> None:
-        """Adds those of rl_zoo3 that a trial needs."""
-        parser.add_argument("--algo", required=True)
-        parser.add_argument("--env", required=True)
-
-    @classmethod
-    def read(cls, given: argparse.Namespace) -> TrainConfig:
-        """The section of the environment, or ``default``, with the settings."""
-        where, section = section_of(find_config(given.config), given.env)
-        section = apply_settings(section, given.settings)
-        algorithm = known_algorithms()[check_algorithm(given.algo)]
-        check_hyperparameters(section, algorithm, where)
-        return TrainConfig(algo=given.algo, env=given.env, section=section)
-
-    def identity(self) -> dict[str, Any]:
-        """A file for ``--conf-file``."""
-        return {self.config.env: self.config.section}
-
-    def run(self, pulse: Pulse) -> None:
-        """Trains; nothing is kept."""
-        with TemporaryDirectory() as place:
-            file = Path(place, "trial.yml")
-            file.write_text(yaml.safe_dump(self.identity()), encoding="utf-8")
-            named = {"algo": self.config.algo, "env": self.config.env, "conf-file": file, "seed": 0}
-            fixed = {"eval-freq": -1, "log-interval": -1, "checkpoint-updates": 0, "verbose": 0}
-            words = [f"--{name}={value}" for name, value in {**named, **fixed}.items()]
-            train(["-f", place, *words], watching=[_Pulses(pulse)])
-
-    def report(self) -> str:
-        """Nothing: what it measured went to the pulse."""
-        return ""
-
-
-class _Pulses(BaseCallback):
-    """Hands what evaluations measure to a pulse, which may end the training."""
-
-    def __init__(self, pulse: Pulse) -> None:
-        super().__init__()
-        self._pulse, self._going_on = pulse, True
-
-    def observe(self, values: Mapping[str, Any]) -> None:
-        """Called by evaluations."""
-        used = Used(num_updates(self.model), self.num_timesteps)
-        self._going_on &= self._pulse(used, exact=False, **values)
-
-    def _on_step(self) -> bool:
-        self.observe({})
-        return self._going_on or stop_training(self.model)

@@ -35,7 +35,7 @@ def test_doors_of_their_own_start_what_the_table_names():
                     name, module, *function = (each.value for each in arguments)
                     assert COMMANDS[name][:2] == (module, *(function or ["main"]))
                     found += 1
-    assert found == 6  # train, enjoy, two_player, teach, attack, tune
+    assert found == 5  # train, enjoy, two_player, teach, attack
 
 
 def test_without_a_name_all_are_listed(monkeypatch, capsys):

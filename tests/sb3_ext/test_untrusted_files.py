@@ -22,12 +22,10 @@ from resgym.cli import main as resgym_main
 from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
-from sb3_ext.config.sections import find_config
 from sb3_ext.train.card import main as card_main
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
-from sb3_ext.tune.tune import main as tune_main
 from sb3_ext.two_player.job import main as two_player_main
 from tests.sb3_ext.train.helpers import make_model
 from tests.sb3_ext.two_player.helpers import tiny
@@ -157,20 +155,6 @@ SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 
 
-def study(here, **target):
-    data = yaml.safe_load(find_config("train", "tune").read_text())
-    data["target"] |= target
-    path = here.root / "study.yml"
-    path.write_text(yaml.safe_dump(data))
-    return tune_main([str(path), "--out", str(here.root / "study"), "--trials", "1"])
-
-
-def tune_config(here):
-    path = here.root / "tuned.yml"
-    path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, "callback": "evil.Code"}}))
-    return path
-
-
 CONFIG, ARGS, MODEL = f"{NAME}/config.yml", f"{NAME}/args.yml", f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS = {
@@ -219,7 +203,6 @@ ATTACKS = {
     # Connections, imports and writing that files ask for.
     "address": lambda here: here.train(collector=ADDRESS),
     "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "env of a study": lambda here: study(here, env=f"evil:{HOST}"),
     "env of a saved run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).resume(),
     "env of an enjoyed run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).play(),
     "checkpoints of another run": lambda here: here.train(
@@ -236,7 +219,6 @@ ATTACKS = {
     "a model that a trusted file names": lambda here: here.train(
         "--trust", env_kwargs={"opponent": here.agent()}
     ),
-    "a class in a study's settings": lambda here: study(here, config=str(tune_config(here))),
 }
 
 

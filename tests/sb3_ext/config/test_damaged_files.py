@@ -12,7 +12,6 @@ from sb3_ext.config.sections import find_config, read_mapping, shipped_configs
 from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, section_of
-from sb3_ext.tune.tune import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.league import LeagueConfig
 from tests.fakes import BOMB
@@ -42,7 +41,6 @@ READERS = {
     "population/": LeagueConfig.read,
     "taught/": read_algorithm,
     "teach/": TeachConfig.read,
-    "tune/": StudyConfig.read,
     "two_player/": TrainerConfig.read,
     "": read_algorithm,
 }

@@ -1,1 +1,0 @@
-"""Search of hyperparameters by Optuna, by many workers; see docs/tuning.md."""

@@ -32,7 +32,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
-from sb3_ext.config.checks import ConfigError, errors_named, errors_of
+from sb3_ext.config.checks import ConfigError, errors_named, errors_of, unknown_word
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
@@ -64,6 +64,8 @@ examples:
     def __init__(self, config: AttackConfig, run: Run) -> None:
         super().__init__(config, run)
         self._spec, parts = config.game.spec(), run.given.parts
+        if wrong := [each for each in parts if each not in PARTS]:
+            raise ConfigError(f"parts: {unknown_word('part', wrong[0], PARTS)}")
         self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
         self._print = _fingerprint(self._player, self._spec)

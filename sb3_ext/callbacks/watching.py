@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from statistics import fmean
 from typing import Any
 
@@ -110,10 +112,12 @@ class SystemStatistics(PeriodicCallback):
         (used, began), self._before = self._before, (time.process_time(), time.monotonic())
         processors = (self._before[0] - used) / max(self._before[1] - began, 1e-9)
         self.logger.record("system/processors", processors)
-        import resource  # not on Windows
+        with suppress(ImportError):  # not on Windows
+            import resource
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        self.logger.record("system/peak_memory_mb", peak)
+            unit = 2**20 if sys.platform == "darwin" else 2**10
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+            self.logger.record("system/peak_memory_mb", peak)
         if self.model.device.type == "cuda":
             peak = torch.cuda.max_memory_allocated(self.model.device) / 2**20
             self.logger.record("system/gpu_peak_memory_mb", peak)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import importlib.util
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from huggingface_sb3 import EnvironmentName
-from rl_zoo3.utils import get_model_path
+from rl_zoo3.utils import get_latest_run_id, get_model_path
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecVideoRecorder, unwrap_vec_normalize
 from tqdm import tqdm
@@ -86,7 +87,10 @@ def _play(args: argparse.Namespace, render: str | None) -> None:
     check_algorithm(args.algo)
     which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
     name = EnvironmentName(args.env)
-    prefix, path, folder = get_model_path(args.exp_id, args.folder, args.algo, name, *which)
+    # rl_zoo3 looks for a pattern, which the folder's own name must not be.
+    runs = glob.escape(str(args.folder / args.algo))
+    number = args.exp_id or get_latest_run_id(runs, name)
+    prefix, path, folder = get_model_path(number, args.folder, args.algo, name, *which)
     print(f"Loading {path}")
     set_random_seed(args.seed)
     with command_line(args.trust, *Path(folder).glob("*/*.yml")):

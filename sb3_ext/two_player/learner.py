@@ -43,6 +43,7 @@ from sb3_ext.config.checks import (
     errors_named,
     errors_of,
     from_data,
+    shown,
 )
 from sb3_ext.config.sections import (
     Fraction,
@@ -298,6 +299,8 @@ class Learner(ABC):
 
     def add_callback(self, callback: BaseCallback) -> None:
         """Have a callback of SB3 called, from the next `begin` on."""
+        if not isinstance(callback, BaseCallback):
+            raise TypeError(f"callbacks: got {shown(callback)}; expected callbacks of SB3")
         callback.init_callback(self.model)
         self.callback.callbacks.append(callback)
 

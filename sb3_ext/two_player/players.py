@@ -15,12 +15,18 @@ from torch import nn
 from resgym.game.devices import resolve_device
 from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
-from sb3_ext.config.checks import errors_of, unknown_word
+from sb3_ext.config.checks import errors_of, shown, unknown_word
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
 from sb3_ext.two_player.kinds import share_encoder
 from sb3_ext.two_player.learner import Learner, learner_of
 from sb3_ext.two_player.pool import OpponentPool
+
+
+def _by_role(field: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping | None):
+        raise TypeError(f"{field} must map roles to their {field}, got {shown(given)}")
+    return given or {}
 
 
 class TwoPlayers:
@@ -52,7 +58,7 @@ class TwoPlayers:
         *,
         nets: Mapping[str, nn.Module] | None = None,
         rewards: Mapping[str, Any] | None = None,
-        callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
+        callbacks: Mapping[str, BaseCallback | Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
         with errors_of("game"):
@@ -64,11 +70,11 @@ class TwoPlayers:
         self.nets: dict[str, nn.Module] = {}
         self.rewards: dict[str, Any] = {}
         self._make_players()
-        for role, reward in (rewards or {}).items():
+        for role, reward in _by_role("rewards", rewards).items():
             self.replace_reward(role, reward)
-        self.replace_nets(**(nets or {}))
-        for role, given in (callbacks or {}).items():
-            for callback in given:
+        self.replace_nets(**_by_role("nets", nets))
+        for role, given in _by_role("callbacks", callbacks).items():
+            for callback in given if isinstance(given, Iterable) else [given]:
                 self.learner(role).add_callback(callback)
 
     def _make_players(self) -> None:

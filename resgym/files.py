@@ -52,7 +52,7 @@ def write_file(path: Path, content: str | bytes) -> None:
         aside.replace(path)
     except BaseException as error:
         with suppress(OSError):
-            aside.unlink(missing_ok=True)
+            aside.unlink()
         if isinstance(error, OSError):
             error.filename = os.fspath(path)  # not the one aside
         raise

@@ -189,7 +189,7 @@ def observe_points(state: GameState, scale: bool = True) -> Tensor:
     """
     if not scale:
         return state.points.to(torch.float32)
-    observed = torch.full(state.points.shape, -1.0, device=state.device)
+    observed = torch.full_like(state.points, -1.0, dtype=torch.float32)
     width = used_rows(state.count, state.points.shape[1] - state.rule.extra_rows)
     points = state.points[:, :width]
     largest = points.amax((1, 2), keepdim=True)

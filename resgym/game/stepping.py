@@ -129,7 +129,7 @@ class EpisodeState(NamedTuple):
             seed=zeros,
             episode=zeros - 1,
             key=RowRandom.for_episode(zeros, zeros - 1).key,
-            returns=torch.zeros(num_games, device=device),
+            returns=torch.zeros(num_games, dtype=torch.float32, device=device),
             lengths=zeros,
             ended=torch.zeros(num_games, dtype=torch.bool, device=device),
             rule=rule,

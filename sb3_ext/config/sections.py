@@ -228,7 +228,15 @@ class ConfigFile(Section):
             return cls.read(source.to_dict(), settings) if settings else source
         if isinstance(source, Mapping):
             left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
-            return read_section(cls, apply_settings({**left_out, **source}, settings))
+            changed = apply_settings({**left_out, **source}, settings)
+            try:
+                return read_section(cls, changed)
+            except ConfigError as error:
+                for name, value in map(split_setting, settings):
+                    if isinstance(value, Mapping) and str(error).startswith(name):
+                        hint = f"--set {name} replaces all of it, --set {name}.KEY=VALUE one key"
+                        raise ConfigError(f"{error}; {hint}") from None
+                raise
         path = find_config(str(source), cls.folder)
         data = read_mapping(path)
         try:

@@ -168,6 +168,8 @@ class DDQNState(Settings, DQN):
             # Written out, as SB3 loads a list that begins with a mapping as this mapping.
             written = [layer for _, layer in expand_net_arch(layers)]
             self.policy_kwargs = {**self.policy_kwargs, "net_arch": written}
+        if (default := torch.get_default_dtype()) != torch.float32:
+            raise ValueError(f"torch.set_default_dtype: must be float32 for SB3, got {default}")
         self._find_legal_actions()
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about

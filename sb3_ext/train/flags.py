@@ -149,9 +149,8 @@ def make_parser() -> argparse.ArgumentParser:
     earlier.add_argument("--resume", type=Path, metavar="RUN", help=text)
     text = "ddqn: start with the networks of another run: its folder or a checkpoint"
     earlier.add_argument("--init-from", type=Path, metavar="RUN", help=text)
-    text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s)"
-    kind = whole(0)
-    add("--checkpoint-updates", type=kind, default=1000, metavar="N", help=text)
+    text = "ddqn: updates between two checkpoints, 0 for none (default 1000)"
+    add("--checkpoint-updates", type=whole(0), metavar="N", help=text)
     text = "ddqn: collect with this many actor processes (docs/cluster.md)"
     add("--actors", type=whole(0, 2**20), metavar="N", help=text)
     add_options(ours, "--starts", "--stop")
@@ -179,6 +178,37 @@ def add_flags(parser: argparse._ActionsContainer, *only: str) -> None:
         add(names, text, nargs="+", **more)
     for names, text in _ON_OFF.items():
         add(names, text, action="store_true")
+
+
+ONLY_WITH = {
+    **dict.fromkeys(
+        (
+            *("max_total_trials", "n_evaluations", "n_jobs", "n_startup_trials", "n_trials"),
+            *("no_optim_plots", "optimization_log_path", "pruner", "sampler"),
+        ),
+        "optimize_hyperparameters",
+    ),
+    **dict.fromkeys(("trial_id", "study_name"), "storage"),
+    **dict.fromkeys(("wandb_entity", "wandb_group", "wandb_project_name", "wandb_tags"), "track"),
+}
+"""Options, and those without which they would do nothing."""
+NOT_SEARCHING = ("actors", "init_from", "resume", "stop", "track", "trained_agent")
+"""Options of a training, which a search would leave out."""
+
+
+def check_effects(args: argparse.Namespace, usual: Callable[[str], Any]) -> None:
+    """A ValueError if an option would have no effect beside the others.
+
+    Args:
+        args: the command line.
+        usual: the default of an option.
+    """
+    for name, needed in ONLY_WITH.items():
+        if getattr(args, name) != usual(name) and not getattr(args, needed):
+            raise ValueError(f"{name.replace('_', '-')}: needs --{needed.replace('_', '-')}")
+    for name in NOT_SEARCHING if args.optimize_hyperparameters else ():
+        if getattr(args, name) != usual(name):
+            raise ValueError(f"{name.replace('_', '-')}: works without --optimize-hyperparameters")
 
 
 KEPT = (
@@ -234,9 +264,8 @@ def known_algorithms(*classes: str) -> dict[str, Any]:
 
 
 def _for_ddqn(values: dict[str, Any]) -> dict[str, Any]:
-    """What rl_zoo3 searches for DQN, with the network of points, and no schedule of exploration."""
-    network = {"extractor": "point_set", **values["policy_kwargs"]}
-    return {**values, "policy_kwargs": network, "exploration_rate": None}
+    """What rl_zoo3 searches for DQN, without a schedule of exploration."""
+    return {**values, "exploration_rate": None}
 
 
 def check_algorithm(name: str) -> str:

@@ -212,11 +212,13 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.callbacks += self.watching
         if self.ours:
             self._attach_checkpoints(model)
-        elif (args.resume, args.init_from) != (None, None):
+        elif args.resume or args.init_from or args.checkpoint_updates:
             raise ValueError(
-                f"resume and init-from work with ddqn, got {type(model).__name__}; "
-                "rl_zoo3's own -i continues others"
+                "resume, init-from and checkpoint-updates work with ddqn, got "
+                f"{type(model).__name__}; rl_zoo3's own -i and --save-freq serve others"
             )
+        if args.save_replay_buffer and not hasattr(model, "save_replay_buffer"):
+            raise ValueError(f"save-replay-buffer: {type(model).__name__} has no replay buffer")
         tell_buffer(model, "allocate")
 
     def _attach_checkpoints(self, model: DDQN) -> None:
@@ -225,8 +227,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.log_interval < -1:
             model.log_interval_seconds = model.log_interval_updates = None
         self.callbacks.append(RunLines(folder, resumed=args.resume is not None))
-        if args.checkpoint_updates:
-            every = Every(updates=args.checkpoint_updates)
+        updates = 1000 if args.checkpoint_updates is None else args.checkpoint_updates
+        if updates:
+            every = Every(updates=updates)
             self.callbacks += [Signals(verbose=1), Checkpoints(folder, every)]
         if args.resume is not None and list_checkpoints(args.resume):
             path = resume(model, args.resume, CallbackList(self.callbacks))

@@ -27,6 +27,7 @@ from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.train.flags import (
     REFUSED,
     check_algorithm,
+    check_effects,
     make_parser,
     saved_arguments,
 )
@@ -73,6 +74,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
             raise ValueError("starts: a resumed run keeps its own; leave the option out")
         parser.set_defaults(**saved_arguments(args.resume))
         args = parser.parse_args(arguments)
+    check_effects(args, parser.get_default)
     with errors_of("gym-packages", ValueError):
         import_modules(args.gym_packages)
     args.algo = check_algorithm(args.algo)

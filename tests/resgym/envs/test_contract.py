@@ -4,6 +4,7 @@ import warnings
 
 import gymnasium
 import pytest
+import torch
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common import env_checker
 
@@ -46,3 +47,26 @@ def test_single_environments_pass_the_checkers(env_id, size):
             check_env(env.unwrapped, skip_render_check=True)
             env_checker.check_env(env.unwrapped)
     env.close()
+
+
+@every_backend
+@pytest.mark.parametrize("env_id", IDS)
+def test_results_have_their_types_whatever_the_default_is(env_id, backend):
+    def types():
+        env = make_vec(env_id, 3, backend=backend, max_episode_steps=1)
+        observation, _ = env.reset(seed=0)
+        actions = torch.zeros(3, dtype=torch.int64)
+        results = [observation, *env.step(actions)]
+        return [str({k: v.dtype for k, v in flat(each)}) for each in results]
+
+    def flat(value, name=""):
+        if isinstance(value, torch.Tensor):
+            return [(name, value)]
+        return [pair for key in value for pair in flat(value[key], f"{name}/{key}")]
+
+    usual = types()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert types() == usual
+    finally:
+        torch.set_default_dtype(torch.float32)

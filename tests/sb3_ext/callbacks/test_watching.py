@@ -1,7 +1,9 @@
 """What is logged of a run: actions, layers, times, and what it costs the machine."""
 
 import math
+import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -111,3 +113,19 @@ def test_what_a_run_costs_its_machine():
     model.learn(96, SystemStatistics(Every(transitions=40)))
     assert all(50 < peak < 2**20 for peak in logs.values("system/peak_memory_mb"))
     assert all(0 <= busy < 64 for busy in logs.values("system/processors"))
+
+
+@pytest.mark.parametrize(("system", "peak"), [("darwin", [300]), ("linux", [300 * 1024]), ("", [])])
+def test_every_system_counts_memory_in_its_own_unit(monkeypatch, system, peak):
+    """macOS in bytes, Linux in KiB, Windows not at all."""
+    used = SimpleNamespace(ru_maxrss=300 * 2**20)
+    known = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda who: used) if system else None
+    monkeypatch.setitem(sys.modules, "resource", known)
+    monkeypatch.setattr(sys, "platform", system)
+    model = make_model(log_interval_updates=1)
+    logs, callback = keep_logs(model), SystemStatistics(Every(transitions=1))
+    callback.init_callback(model)
+    callback.on_training_start({}, {})
+    callback.act()
+    model.logger.dump()
+    assert logs.values("system/peak_memory_mb") == peak

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import ReplayBuffer
 
@@ -46,3 +47,13 @@ def test_every_new_argument_is_described():
     described = re.findall(r"^ {4}(\w+): ", inspect.getdoc(DDQN), flags=re.MULTILINE)
     ours, stock = (set(inspect.signature(each).parameters) for each in (DDQN, DQN))
     assert ours - stock - {"sb3"} <= set(described)
+
+
+def test_another_default_type_is_refused_before_training():
+    """SB3's observations are float32, whatever its networks are."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(ValueError, match="set_default_dtype: must be float32 for SB3, got"):
+            make_model()
+    finally:
+        torch.set_default_dtype(torch.float32)

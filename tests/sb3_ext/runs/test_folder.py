@@ -1,11 +1,14 @@
 """The folder of a run: one process at a time, nothing left behind, lines that are whole."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 
+from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.runs.files import (
     CheckpointWarning,
     FolderError,
@@ -16,6 +19,34 @@ from sb3_ext.runs.files import (
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
+
+
+def windows(monkeypatch):
+    """As there: directories cannot be opened, and only what is open for writing is flushed."""
+    opened, flush = os.open, os.fsync
+
+    def open_file(path, flags, *more, **keywords):
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, flags, *more, **keywords)
+
+    def flush_file(descriptor):
+        with open(f"/proc/self/fdinfo/{descriptor}") as about:
+            flags = int(about.readlines()[1].split()[1], 8)
+        if flags & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(9, "Bad file descriptor")
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "open", open_file)
+    monkeypatch.setattr(os, "fsync", flush_file)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="needs /proc")
+def test_files_and_checkpoints_are_written_on_windows(tmp_path, monkeypatch):
+    windows(monkeypatch)
+    write_text_durably(tmp_path / "a.txt", "a")
+    save_checkpoint(tmp_path / "checkpoint-000000000001", {"a": {"x": torch.ones(2)}})
+    assert load_checkpoint(tmp_path)["a"]["x"].tolist() == [1, 1]
 
 
 def test_a_folder_is_free_again_when_its_process_is_killed(tmp_path):

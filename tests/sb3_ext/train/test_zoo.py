@@ -13,6 +13,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.train.config_files import with_classes
 from sb3_ext.train.flags import make_parser
+from sb3_ext.train.manager import evaluation_seed
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from tests.sb3_ext.ddqn.helpers import same
@@ -117,12 +118,51 @@ def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
     }
 
 
-def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path):
-    config = tmp_path / "dqn.yml"
-    config.write_text("default: {policy: MlpPolicy, n_timesteps: 100, learning_starts: 50}\n")
-    arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-f", str(tmp_path)]
-    assert train_main([*arguments, "-conf", str(config), "--eval-freq", "-1"]) == 0
+@pytest.mark.parametrize("algorithm", ["ddqn", "ppo"])
+def test_ordinary_environments_are_trained_with_the_shipped_files(tmp_path, capsys, algorithm):
+    place = tmp_path / "a[1]%s? {} é"  # patterns and formats
+    arguments = ["--algo", algorithm, "--env", "CartPole-v1", "-f", str(place)]
+    few = ["-n", "200", "--eval-freq", "-1", "-params", *SMALL[algorithm][:3]]
+    for number in (1, 2):
+        assert train_main([*arguments, *few]) == 0
+        assert (place / algorithm / f"CartPole-v1_{number}/CartPole-v1.zip").exists()
+    assert "Using DummyVecEnv: " in capsys.readouterr().out
     assert enjoy([*arguments, "--no-render", "-n", "20"]) == 0
+    assert "CartPole-v1_2/CartPole-v1.zip" in capsys.readouterr().out
+
+
+def test_an_error_inside_an_environment_is_shown(tmp_path, monkeypatch, capsys):
+    def broken(*_):
+        raise RuntimeError("its own fault")
+
+    monkeypatch.setattr("sb3_ext.train.manager.TensorVecEnv", broken)
+    assert train(tmp_path, "ddqn", HOST) == 2
+    assert "RuntimeError: its own fault" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("env_id", [HOST, "CartPole-v1"])
+def test_evaluations_draw_other_starts_than_training(tmp_path, monkeypatch, env_id):
+    seeds = []
+    make = rl_zoo3.exp_manager.make_vec_env
+
+    def noted(*given, **more):
+        env = make(*given, **more)
+        seeds.append({*range(more["seed"], more["seed"] + env.num_envs)})
+        return env
+
+    monkeypatch.setattr(rl_zoo3.exp_manager, "make_vec_env", noted)
+    assert train(tmp_path, "ddqn", env_id, "policy:MlpPolicy") == 0
+    assert enjoy(["--algo", "ddqn", "--env", env_id, "-f", str(tmp_path), "--no-render"]) == 0
+    assert sorted(map(len, seeds)) == [1, 1, 8]
+    training = next(each for each in seeds if len(each) == 8)
+    assert all(each is training or not each & training for each in seeds)
+
+
+@pytest.mark.parametrize("seed", [0, 2**31 - 1, 2**31, 2**32 - 1])
+def test_no_evaluation_row_has_the_seed_of_a_training_row(seed):
+    other = evaluation_seed(seed)
+    assert 0 <= other < 2**32
+    assert abs(other - seed) >= 2**31  # and a run has at most 2^20 rows
 
 
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
@@ -169,6 +209,14 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["--seed", "-7"], "seed: must be a whole number between 0 and 4294967295, got -7"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
+        (["--n-trials", "3"], "n-trials: needs --optimize-hyperparameters"),
+        (["--wandb-group", "mine"], "wandb-group: needs --track"),
+        (["--trial-id", "3"], "trial-id: needs --storage"),
+        (
+            ["-optimize", "--stop", "max_updates=3"],
+            "stop: works without --optimize-hyperparameters",
+        ),
+        (["--device", "cuda:77"], "device must be one of ['cpu'"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
         (["--resume", "."], "resume: . is not the folder of a run: it has no */args.yml; exp"),
         (["--resume", ".", "--init-from", "."], "not allowed with argument --resume"),

@@ -41,6 +41,9 @@ SMALL = (
     ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
     ("roles.host.opponent=pool", "self_play: got None; expected it if"),
     ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
+    ("game={dimension: 4}", "--set game replaces all of it, --set game.KEY=VALUE one key"),
+    ("roles.host.learning_rate={init: 0.1}", "--set roles.host.learning_rate replaces all of it"),
+    ("roles.host.replay_buffer={size: 9}", "--set roles.host.replay_buffer.KEY=VALUE one key"),
 )
 SELF_PLAY = (
     ("roles={host: {player: random}}", "roles.agent is missing"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -33,8 +33,7 @@ NO_LIMIT = 2**62
 class StepPlan:
     """Everything about a step that is the same for all rows.
 
-    Two plans are equal only if they are the same object, so a backend can look up what it prepared
-    for a plan at no cost.
+    Two plans are equal only if they are the same object.
 
     Attributes:
         spec: the game.
@@ -48,6 +47,7 @@ class StepPlan:
         opponent: name of the scripted player of the other seat, which a backend may play itself;
             None: the opponents must be asked.
         starts: positions that episodes start from, drawn uniformly; None: random ones.
+        prepared: what backends keep about the plan, which goes with it.
     """
 
     spec: GameSpec
@@ -60,6 +60,7 @@ class StepPlan:
     scale_observation: bool = True
     opponent: str | None = None
     starts: GameState | None = None
+    prepared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_actions(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -68,9 +68,14 @@ class Numbers(NamedTuple):
     sets: np.ndarray
 
 
-@lru_cache(maxsize=256)
 def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
     """Return the numbers of a plan; None if no pass knows its moves, reward or starts."""
+    if hosts not in plan.prepared:
+        plan.prepared[hosts] = _prepared(plan, hosts)
+    return plan.prepared[hosts]
+
+
+def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
     spec, drawn = plan.spec, plan.start_spec
     if spec.rule != "basic" or spec.polytope != "dominance":
         return None

@@ -36,9 +36,9 @@ def resolve_starts(
     """
     if starts is None:
         return None
-    if starts == "":  # would be the current folder
-        raise ValueError("starts: must be a file or lists of points, got ''")
     if isinstance(starts, (str, Path)):
+        if starts == "":  # would be the current folder
+            raise ValueError("starts: must be a file or lists of points, got ''")
         return read_starts(starts, spec, device)
     if isinstance(starts, GameState):
         return starts.to(device)

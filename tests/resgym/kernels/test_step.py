@@ -1,7 +1,10 @@
 """What is said of numba's steps alone: what is not compiled, changes on the way, held results."""
 
+import gc
+import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -49,3 +52,15 @@ def test_large_results_that_are_still_held_are_never_written_again():
         copies += [torch.as_tensor(value).clone() for value in kept]
     for value, copy in zip(held, copies, strict=True):
         assert torch.equal(torch.as_tensor(value), copy)
+
+
+def test_nothing_keeps_the_starts_of_an_environment_that_is_gone():
+    starts = np.array([[[4, 0, 0], [0, 4, 0], [0, 0, 4]]])
+    env = make_vec(HOST, 2, backend="numba", opponent="random", starts=starts)
+    env.reset(seed=0)
+    env.step(torch.zeros(2, dtype=torch.int64))
+    plan = weakref.ref(env.unwrapped.plan)
+    assert torch.equal(plan().starts.points[0, :3], torch.from_numpy(starts[0]))
+    del env
+    gc.collect()
+    assert plan() is None

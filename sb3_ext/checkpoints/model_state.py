@@ -172,6 +172,7 @@ def training_state(model: Any) -> dict[str, Any]:
     SB3's algorithms draw random actions from their action space.
     """
     state = {name: getattr(model, name) for name in _remembered(model)}
+    state |= getattr(model, "between_logs", dict)()
     if hasattr(model, "random_streams"):
         streams = model.random_streams.items()
         return state | {"random": {name: stream.get_state() for name, stream in streams}}

@@ -125,6 +125,7 @@ class DDQNState(Settings, DQN):
     _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
     _finite_until_update: int = 0
     _fitting: bool = False  # to a buffer: no transitions are collected
+    _log_every: tuple[float | None, int | None] = (None, None)  # seconds, updates
     _logged_updates: int = 0
     _updates_owed: float = 0.0
 
@@ -312,6 +313,20 @@ class DDQNState(Settings, DQN):
         late = seconds is not None and time.perf_counter() - self._logged_at >= seconds
         if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
             self.dump_logs()
+
+    def between_logs(self) -> dict[str, Any]:
+        """What a checkpoint holds otherwise than the model does.
+
+        Logs that follow the clock leave it as if one had been written now: what is counted until
+        the next one depends on the time that a run takes.
+        """
+        if self._log_every[0] is None:
+            return {}
+        return {
+            "_episode_num": self._episode_num + int(self._sums["episode"][0]),
+            "_logged_updates": self.num_updates,
+            "_sums": {name: torch.zeros_like(each) for name, each in self._sums.items()},
+        }
 
     def _record_times(self) -> None:
         """On a device that works by itself they measure when work was queued, not when done."""

@@ -1,5 +1,8 @@
 """When checkpoints are written, and what happens if they cannot be."""
 
+import itertools
+import time
+
 import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
@@ -12,7 +15,7 @@ from sb3_ext.checkpoints.resume import callback_states, load_callback_states, re
 from sb3_ext.runs.checkpoint import CheckpointError, list_checkpoints, load_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import StepHook
+from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -27,6 +30,24 @@ def test_rhythm_and_number_kept(tmp_path):
     assert numbers(tmp_path / "a") == [200, 304, 400]  # the first step past 300, and the end
     saved = [load_checkpoint(p)["training"] for p in list_checkpoints(tmp_path / "b")]
     assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
+
+
+def test_a_checkpoint_has_the_same_bytes_however_long_the_run_took(tmp_path, monkeypatch):
+    """Although what is logged by the clock is logged elsewhere."""
+    found, logged = [], []
+    for seconds in (0.0, 0.1):
+        clock = itertools.count()
+        monkeypatch.setattr(time, "perf_counter", lambda s=seconds, c=clock: s * next(c))
+        model = make_model(log_interval_seconds=10.0)
+        logs = keep_logs(model)
+        run = tmp_path / str(seconds)
+        model.learn(800, Checkpoints(run, Every(updates=7), keep_last=20))
+        found.append([(path / "manifest.json").read_text() for path in list_checkpoints(run)])
+        logged.append(logs.values("rollout/episodes"))
+    assert len(logged[0]) == 1 < len(logged[1])
+    assert logged[0][-1] == logged[1][-1] > 0
+    assert len(found[0]) > 10
+    assert found[0] == found[1]
 
 
 def test_full_disk_warns_and_training_goes_on(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from resgym.trust import imported_modules
 from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, play_chunk, vector_env_spec
-from sb3_ext.cluster.connection import check_cpus, connected, reason_of
+from sb3_ext.cluster.connection import check_cpus, connected, reason_of, was_lost
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
@@ -72,7 +72,8 @@ class CollectorSettings(Section):
     max_restarts: Annotated[int, Whole, Ge(-1)] = -1
     """processes that one chunk may lose before the run ends; -1: no limit"""
     timeout_s: Annotated[PositiveNumber, Le(86_400)] = 120.0
-    """seconds without any chunk after which the run ends with an error"""
+    """seconds without any chunk after which the run ends with an error; they begin anew when a
+    process is lost and its actor is started again"""
     deterministic: bool = False
     """use chunks in the order of their requests: the run is then the same bit for bit each time,
     also after a resume"""
@@ -100,6 +101,7 @@ class Stream:
         next_sequence: Of the next chunk to be asked for.
         requests: Those not answered yet, oldest first: sequence, version of the weights, rate.
         answers: Ray's references, to the chunk of each request and to where its games stand then.
+        lost: Processes that the oldest request has lost.
     """
 
     number: int
@@ -108,6 +110,15 @@ class Stream:
     next_sequence: int = 0
     requests: list[dict[str, Any]] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
+    lost: int = 0
+
+    @property
+    def place(self) -> str:
+        """The actor and its oldest request."""
+        return f"actor {self.number}: chunk {self.requests[0]['sequence']}"
+
+    def __str__(self) -> str:
+        return self.place + (f" (started again: {self.lost})" if self.lost else "")
 
 
 class RayCollector:
@@ -198,7 +209,7 @@ class RayCollector:
             ray = self._ray
             check_cpus(ray, self.actors, settings.actor_cpus, ", or a smaller actor_cpus")
             self._play = ray.remote(play_chunk).options(
-                num_cpus=settings.actor_cpus, num_returns=2, max_retries=settings.max_restarts
+                num_cpus=settings.actor_cpus, num_returns=2, max_retries=0
             )
             for number in range(self.actors):
                 make = partial(Actor, plan, self._env_kwargs_of(number))
@@ -295,6 +306,12 @@ class RayCollector:
         stream.answers.append(self._play.remote(*given, rate, games))
         stream.requests.append(dict(asked))
 
+    def _repeat(self, stream: Stream) -> None:
+        """Asks again for all that an actor owes."""
+        owed, stream.requests, stream.answers = stream.requests, [], []
+        for asked in owed:
+            self._submit(stream, asked)
+
     def receive(self) -> Chunk:
         """The next chunk, accepted or not.
 
@@ -303,27 +320,40 @@ class RayCollector:
             ChildProcessError: Processes were lost too often, or none answers.
         """
         self._ask()
-        began, ray, settings = time.perf_counter(), self._ray, self.settings
+        began = time.perf_counter()
+        while (chunk := self._next_chunk()) is None:
+            pass
+        self._counts["waiting_seconds"] += time.perf_counter() - began
+        return chunk
+
+    def _next_chunk(self) -> Chunk | None:
+        """A chunk; None if a process was lost instead, and its actor is started again."""
+        ray, settings = self._ray, self.settings
         asked = [each for each in self._streams if each.requests]
         asked.sort(key=lambda each: (each.requests[0]["sequence"], each.number))
         oldest = asked[:1] if settings.deterministic else asked
         by_reference = {each.answers[0][0]: each for each in oldest}
         ready, _ = ray.wait(list(by_reference), timeout=settings.timeout_s)
         if not ready:
-            text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s"
-            raise ChildProcessError(text)
+            text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s; waited for "
+            raise ChildProcessError(text + ", ".join(map(str, oldest)))
         stream = by_reference[ready[0]]
-        where = f"actor {stream.number}: chunk {stream.requests.pop(0)['sequence']}"
         try:
-            chunk, stream.games = ray.get(stream.answers.pop(0))
-        except ray.exceptions.RayTaskError as error:
-            raise ValueError(f"{where}: {reason_of(error)}") from error
+            chunk, games = ray.get(stream.answers[0])
         except ray.exceptions.RayError as error:
-            raise ChildProcessError(
-                f"{where}: its process was lost: {type(error).__name__}, more often than "
-                "max_restarts allows"
-            ) from error
-        self._counts["waiting_seconds"] += time.perf_counter() - began
+            if not was_lost(ray, error):
+                raised = isinstance(error, ray.exceptions.RayTaskError)
+                kind = ValueError if raised else ChildProcessError
+                raise kind(f"{stream.place}: {reason_of(error)}") from error
+            if stream.lost == settings.max_restarts:
+                text = f"its process was lost: {type(error).__name__}, more often than max_restarts"
+                raise ChildProcessError(f"{stream.place}: {text} allows") from error
+            stream.lost += 1
+            self._repeat(stream)
+            return None
+        stream.requests.pop(0)
+        stream.answers.pop(0)
+        stream.games, stream.lost = games, 0
         return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
@@ -349,8 +379,8 @@ class RayCollector:
             self._send(version, state["weights"][version])
         for stream, saved in zip(self._streams, state["streams"], strict=True):
             stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
-            for asked in saved["requests"]:
-                self._submit(stream, asked)
+            stream.requests = saved["requests"]
+            self._repeat(stream)
 
     def _epsilon(self, number: int) -> float | None:
         if self._rate is None or self.settings.epsilons is None:

@@ -106,6 +106,14 @@ def reason_of(error: Exception) -> str:
     return f"{type(found).__name__}: {one_line(found)}"
 
 
+def was_lost(ray: Any, error: Exception) -> bool:
+    """Whether a task has no result because its process is gone, or what it needed of another."""
+    kinds = ray.exceptions
+    cause = error.cause if isinstance(error, kinds.RayTaskError) else error
+    lost = (kinds.NodeDiedError, kinds.ObjectLostError, kinds.OutOfMemoryError)
+    return isinstance(cause, (kinds.WorkerCrashedError, *lost))
+
+
 Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Calls a function on pieces of work and gives the results in their order, as `map` does."""
 

@@ -7,11 +7,13 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan, blocks
-from sb3_ext.cluster.collector import RayCollector
+from sb3_ext.cluster.collector import RayCollector, Stream
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
+
+ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
 KINDS = {"dict_obs": ({"dict_obs": True}, "none"), "masks": ({}, "environment")}
 
@@ -101,3 +103,69 @@ def test_no_chunk_is_taken_that_is_too_old():
     assert (counted["staleness_max"], counted["staleness_mean"]) == (10, 5)
     assert counted["episodes"] == 2 * ended.sum() > 0
     assert [each["transitions"] for each in counted["actors"]] == [0, 160]
+
+
+class Lossy:
+    """Stands in for Ray: gives what it was told, errors too, and keeps what it was asked to wait.
+
+    Of everything asked for it answers the oldest; what comes after the last event never comes.
+    """
+
+    exceptions = ray.exceptions
+
+    def __init__(self, *events):
+        self.events, self.waits, self.asked = [*events], [], []
+
+    def remote(self, *given):
+        self.asked.append(given[1:3])
+        return object(), object()
+
+    def wait(self, references, timeout):
+        self.waits.append(timeout)
+        return (references[:1], references[1:]) if self.events else ([], references)
+
+    def get(self, references):
+        event = self.events.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        return event, {}
+
+
+def waiting_for(events, **settings):
+    """A collector that is owed two chunks by each of two actors."""
+    source = RayCollector(ToyVectorEnv, actors=2, timeout_s=7.0, **settings)
+    source._ray = source._play = Lossy(*events)
+    source._streams = [Stream(0, None), Stream(1, None)]
+    source._most, source.version, source._weights = 4, 0, {0: None}
+    return source
+
+
+CRASHED = ray.exceptions.WorkerCrashedError()
+SO_CRASHED = ray.exceptions.RayTaskError("play_chunk", "", CRASHED)
+
+
+def test_an_actor_that_is_started_again_is_alive():
+    """Each start has all the time that a chunk has, and all that was owed is asked for again."""
+    source = waiting_for([CRASHED, SO_CRASHED] * 10 + ["chunk"])
+    assert source.receive() == "chunk"
+    assert source._ray.waits == [7.0] * 21
+    assert source._ray.asked[-2:] == [(0, 0), (0, 1)]
+    source._ray.events[:] = [CRASHED]
+    text = r"no chunk came for 7 s, timeout_s; waited for actor 1: chunk 0 \(started again: 1\),"
+    with pytest.raises(ChildProcessError, match=rf"^actors: {text} actor 0: chunk 1$"):
+        source.receive()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (ray.exceptions.RayTaskError("f", "", ValueError("no\nboard")), ValueError, "no board"),
+        (ray.exceptions.LocalRayletDiedError(), ChildProcessError, "LocalRayletDied"),
+        (CRASHED, ChildProcessError, "lost: WorkerCrashedError, more often than max_restarts al"),
+    ],
+)
+def test_what_does_not_end_by_starting_again_is_said(error, kind, message):
+    source = waiting_for([error] * 3, max_restarts=2)
+    with pytest.raises(kind, match=rf"^actor 0: chunk 0: .*{message}"):
+        source.receive()
+    assert len(source._ray.waits) == (3 if error is CRASHED else 1)

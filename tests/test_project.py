@@ -1,9 +1,13 @@
-"""CONTRIBUTING.md shows code that runs and files that exist; versions and issue forms agree."""
+"""CONTRIBUTING.md shows code that runs and files that exist; versions agree."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import resgym
 import sb3_ext
@@ -53,3 +57,31 @@ def test_one_version_everywhere():
     assert re.search(r'^version = "(.+)"$', project, flags=re.MULTILINE)[1] == version
     assert sb3_ext.__version__ == cited["version"] == newest[1] == version
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
+
+
+def lower_bounds(requirements):
+    given = map(Requirement, requirements)
+    bounds = {
+        each.name: [s.version for s in each.specifier if s.operator == ">="] for each in given
+    }
+    return {canonicalize_name(name): Version(*bound) for name, bound in bounds.items()}
+
+
+def pinned(file):
+    lines = re.findall(r"^([\w-]+)==(\S+)", (ROOT / file).read_text(), flags=re.MULTILINE)
+    return {canonicalize_name(name): Version(version) for name, version in lines}
+
+
+def test_every_lower_bound_is_a_version_that_the_tests_run_on():
+    """Except torch's: older builds for the CPU are hard to get."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    one_set = lower_bounds(extras.pop("docs") + extras.pop("browser"))  # `make docs` knows one
+    (every,) = extras.pop("all")
+    assert {*extras} == Requirement(every).extras
+    bounds = lower_bounds(sum(extras.values(), project["dependencies"]))
+    lowest, newest = pinned("constraints-lowest.txt"), pinned("constraints.txt")
+    assert bounds.pop("torch") <= lowest.pop("torch") == newest["torch"]
+    assert {name: lowest[name] for name in bounds} == bounds
+    assert lowest.keys() - bounds.keys() == {"chardet"}  # which requests complains about
+    assert {name: newest[name] for name in one_set} == one_set

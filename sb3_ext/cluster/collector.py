@@ -112,13 +112,9 @@ class Stream:
     answers: list[Any] = field(default_factory=list)
     lost: int = 0
 
-    @property
-    def place(self) -> str:
-        """The actor and its oldest request."""
-        return f"actor {self.number}: chunk {self.requests[0]['sequence']}"
-
     def __str__(self) -> str:
-        return self.place + (f" (started again: {self.lost})" if self.lost else "")
+        again = f" (started again: {self.lost})" if self.lost else ""
+        return f"actor {self.number}: chunk {self.requests[0]['sequence']}{again}"
 
 
 class RayCollector:
@@ -126,7 +122,7 @@ class RayCollector:
 
     `model.learn(n, collector=RayCollector("resgym/HironakaHost-v0", actors=8))`. Whole chunks go
     into the replay buffer, so `learn` ends with the chunk that completes `n`. A process remembers
-    nothing, so any of them may play any actor's next chunk, and Ray asks another one for what a
+    nothing, so any of them may play any actor's next chunk, and another one is asked for what a
     lost process did not give.
 
     Args:
@@ -320,37 +316,31 @@ class RayCollector:
             ChildProcessError: Processes were lost too often, or none answers.
         """
         self._ask()
-        began = time.perf_counter()
-        while (chunk := self._next_chunk()) is None:
-            pass
-        self._counts["waiting_seconds"] += time.perf_counter() - began
-        return chunk
-
-    def _next_chunk(self) -> Chunk | None:
-        """A chunk; None if a process was lost instead, and its actor is started again."""
-        ray, settings = self._ray, self.settings
-        asked = [each for each in self._streams if each.requests]
-        asked.sort(key=lambda each: (each.requests[0]["sequence"], each.number))
-        oldest = asked[:1] if settings.deterministic else asked
-        by_reference = {each.answers[0][0]: each for each in oldest}
-        ready, _ = ray.wait(list(by_reference), timeout=settings.timeout_s)
-        if not ready:
-            text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s; waited for "
-            raise ChildProcessError(text + ", ".join(map(str, oldest)))
-        stream = by_reference[ready[0]]
-        try:
-            chunk, games = ray.get(stream.answers[0])
-        except ray.exceptions.RayError as error:
-            if not was_lost(ray, error):
-                raised = isinstance(error, ray.exceptions.RayTaskError)
-                kind = ValueError if raised else ChildProcessError
-                raise kind(f"{stream.place}: {reason_of(error)}") from error
-            if stream.lost == settings.max_restarts:
-                text = f"its process was lost: {type(error).__name__}, more often than max_restarts"
-                raise ChildProcessError(f"{stream.place}: {text} allows") from error
-            stream.lost += 1
+        began, ray, settings = time.perf_counter(), self._ray, self.settings
+        while True:
+            asked = [each for each in self._streams if each.requests]
+            asked.sort(key=lambda each: (each.requests[0]["sequence"], each.number))
+            oldest = asked[:1] if settings.deterministic else asked
+            by_reference = {each.answers[0][0]: each for each in oldest}
+            ready, _ = ray.wait(list(by_reference), timeout=settings.timeout_s)
+            if not ready:
+                text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s; waited for "
+                raise ChildProcessError(text + ", ".join(map(str, oldest)))
+            stream = by_reference[ready[0]]
+            try:
+                chunk, games = ray.get(stream.answers[0])
+                break
+            except ray.exceptions.RayError as error:
+                if not was_lost(ray, error):
+                    raised = isinstance(error, ray.exceptions.RayTaskError)
+                    kind = ValueError if raised else ChildProcessError
+                    raise kind(f"{stream}: {reason_of(error)}") from error
+                if stream.lost == settings.max_restarts:
+                    text = f"its process was lost: {type(error).__name__}, more often than "
+                    raise ChildProcessError(f"{stream}: {text}max_restarts allows") from error
+            stream.lost += 1  # an actor that is started again is alive: it has all the time anew
             self._repeat(stream)
-            return None
+        self._counts["waiting_seconds"] += time.perf_counter() - began
         stream.requests.pop(0)
         stream.answers.pop(0)
         stream.games, stream.lost = games, 0

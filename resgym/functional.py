@@ -6,14 +6,15 @@ For planning and for learning on the exact model::
 
     spec = resgym.GameSpec(dimension=3, max_num_points=20, max_value=20)
     state = game.starts(spec, 64, seed=0)
-    after, overflow = game.move(state, coords, axis)
-    following, overflow = game.successors(state)
+    after, overflow = game.move(state, coords, axis, spec)
+    following, overflow = game.successors(state, spec)
     seen = game.observe(state)
 
 Letters: N positions, P rows of points, D axes, K moves: pairs of a host's set and an answer to it,
 9 for D = 3, in the order of `moves`. Positions are `resgym.GameState`: ``points`` int64 [N, P, D],
 rows of absent points -1, and ``count`` int64 [N]; `resgym.state_from_points` makes one of lists,
-``state.finished()`` says which games are over.
+``state.finished()`` tells which games are over. Without ``spec``, the game has the rule of the
+positions and otherwise the defaults of `resgym.GameSpec`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch import Tensor
 from resgym.game.actions import host_action_table
 from resgym.game.rules import observe_points
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
+from resgym.game.state import GameState, check_tensor
 from resgym.kernels import resolve_backend
 from resgym.measure.rho import rho_starts
 
@@ -43,41 +44,51 @@ def starts(spec: GameSpec, number: int, seed: int = 0) -> GameState:
 
 
 @cache
-def moves(dimension: int) -> tuple[Tensor, Tensor]:
-    """All moves: numbers of the hosts' sets, int64 [K], and the answers, int64 [K]; set by set."""
-    action, axis = host_action_table(dimension).nonzero().unbind(1)
+def moves(dimension: int, least_axes: int = 2) -> tuple[Tensor, Tensor]:
+    """All moves: numbers of the hosts' sets, int64 [K], and the answers, int64 [K]; set by set.
+
+    Sets have at least ``least_axes`` axes: 2, or 1 with rule ``polyhedra``.
+    """
+    action, axis = host_action_table(dimension, least=least_axes).nonzero().unbind(1)
     return action, axis
 
 
-def move(state: GameState, coords: Tensor, axis: Tensor) -> tuple[GameState, Tensor]:
-    """Plays one move of the basic rule in every game.
+def move(
+    state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec | None = None
+) -> tuple[GameState, Tensor]:
+    """Play one move in every game.
 
     Args:
         state: N positions.
-        coords: the hosts' sets, bool [N, D], of at least two axes.
+        coords: the hosts' sets, bool [N, D].
         axis: the agents' answers, int64 [N], each in its set.
+        spec: the game.
 
     Returns:
         The next positions, and bool [N], where a coordinate would have passed 2^59. These,
         finished games and illegal moves leave their position as it is.
     """
-    rows, dimension = state.points.shape[1:]
-    spec = GameSpec(dimension=dimension, max_num_points=rows)
+    number, rows, dimension = state.points.shape
+    check_tensor("coords", coords, torch.bool, (number, dimension))
+    check_tensor("axis", axis, torch.int64, (number,))
+    rule = state.rule
+    if spec is None:
+        spec = GameSpec(dimension, rows - rule.extra_rows, rule=rule.name, unit=rule.unit or 1)
     return resolve_backend("auto", state.device, spec).move(state, coords, axis, spec)
 
 
-def successors(state: GameState) -> tuple[GameState, Tensor]:
-    """What every move leads to.
+def successors(state: GameState, spec: GameSpec | None = None) -> tuple[GameState, Tensor]:
+    """Return what every move leads to; one that is illegal leaves the position as it is.
 
     Returns:
         N * K positions, those of position n from row n * K on, in the order of `moves`; and bool
         [N, K], where a coordinate would have passed 2^59, which leaves the position as it is.
     """
-    number, dimension = state.num_games, state.points.shape[2]
-    action, axis = (each.to(state.device) for each in moves(dimension))
-    coords = host_action_table(dimension, state.device)[action].repeat(number, 1)
+    number, dimension, least = state.num_games, state.points.shape[2], state.rule.least_axes
+    action, axis = (each.to(state.device) for each in moves(dimension, least))
+    coords = host_action_table(dimension, state.device, least)[action].repeat(number, 1)
     row = torch.arange(number, device=state.device).repeat_interleave(len(axis))
-    after, overflow = move(state.select(row), coords, axis.repeat(number))
+    after, overflow = move(state.select(row), coords, axis.repeat(number), spec)
     return after, overflow.view(number, len(axis))
 
 

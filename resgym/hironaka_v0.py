@@ -53,9 +53,6 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             max_cycles: moves after which a game is truncated; None for no limit.
             simultaneous: the agent chooses without seeing the host's set; an axis outside the set
                 stands for the next axis in it, in cyclic order.
-            spaces: ``own``: each seat has its own. ``padded``: both seats have the larger number of
-                actions A, as SuperSuit and others need. ``flat``: ``padded``, and observations are
-                one row, float32 [(P + 1) D + A], with the mask behind the points.
             kwargs: as in `resgym.HironakaVectorEnv`, except those of vector environments.
 
         Raises:

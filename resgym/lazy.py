@@ -40,7 +40,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         except ModuleNotFoundError as error:
             if error.name != module:  # something that it needs
                 raise
-            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+            message = f"module {package!r} has no attribute {name!r}"
+            # With these, Python adds the closest name.
+            raise AttributeError(message, name=name, obj=sys.modules[package]) from None
         setattr(sys.modules[package], name, found)
         return found
 

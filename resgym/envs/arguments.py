@@ -13,8 +13,8 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
 from resgym.game.episode import legal_actions
-from resgym.game.spec import GameSpec, check_integer
-from resgym.game.state import holds_integers, tensor_kind
+from resgym.game.spec import GameSpec, check_choice, check_integer
+from resgym.game.state import check_tensor, holds_integers, tensor_kind
 from resgym.game.stepping import EpisodeState, StepPlan
 
 MAX_SEED = 2**63 - 1
@@ -35,9 +35,8 @@ def parse_options(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options must be a dict, got {options!r}")
-    unknown = [key for key in options if key not in ("points", "weights", "reset_mask")]
-    if unknown:
-        raise ValueError(f"options must be 'points', 'weights' or 'reset_mask', got {unknown}")
+    for key in options:
+        check_choice("options", key, ("points", "weights", "reset_mask"))
     return dict(options)
 
 
@@ -84,11 +83,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
     tensor = torch.as_tensor(mask)
-    if tuple(tensor.shape) != (num_envs,) or tensor.dtype != torch.bool:
-        raise ValueError(
-            f"reset_mask must be bool of shape ({num_envs},), "
-            f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
-        )
+    check_tensor("reset_mask", tensor, torch.bool, (num_envs,))
     if not (tensor.any() if started else tensor.all()):
         least = "at least one" if started else "at the first reset all"
         raise ValueError(f"reset_mask must have {least} True, got {tensor.tolist()[:12]}")
@@ -108,6 +103,8 @@ def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -
 def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     """The error that says why a step was refused, of actions int64 [N]."""
     if plan.autoreset_mode == "DISABLED" and games.ended.any():
+        if len(values) == 1:
+            return ValueError("step after the end of the episode: call reset() first")
         rows = games.ended.nonzero()[:12, 0].tolist()
         return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
     legal = legal_actions(plan, games)
@@ -116,7 +113,8 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     row = int((~good & ~games.ended).nonzero()[0, 0])
     allowed = str(legal[row].nonzero()[:, 0].tolist())
     allowed = allowed if len(allowed) < 80 else f"{allowed[:60]} ... {plan.num_actions - 1}]"
-    return ValueError(f"action of row {row} must be one of {allowed}, got {int(values[row])}")
+    action = "action" if len(values) == 1 else f"action of row {row}"
+    return ValueError(f"{action} must be one of {allowed}, got {int(values[row])}")
 
 
 def add_masks(info: dict[str, Any], every: np.ndarray) -> None:

@@ -14,7 +14,15 @@ from resgym.envs.results import ResultForm
 from resgym.game import devices
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rules import check_startable
-from resgym.game.spec import GameSpec, Polytope, Role, RuleName, check_choice, check_integer
+from resgym.game.spec import (
+    GameSpec,
+    Polytope,
+    Role,
+    RuleName,
+    check_choice,
+    check_integer,
+    hints_keywords,
+)
 from resgym.game.stepping import INVALID_ACTIONS, SEATS, Seat, StepPlan
 from resgym.kernels import resolve_backend
 from resgym.players.base import check_role
@@ -41,6 +49,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
     agent on the half-move that completes a move.
     """
 
+    @hints_keywords
     def __init__(
         self,
         num_envs: int = 1,

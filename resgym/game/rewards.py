@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from resgym.game.spec import Role, check_choice
+from resgym.game.spec import Role, check_choice, check_function
 from resgym.game.state import GameState
 
 
@@ -68,6 +68,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
         raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {name!r}")
 
     def decorator(function: RewardFunction) -> RewardFunction:
+        check_function(name, function, "transition")
         REWARDS[name] = function
         return function
 
@@ -75,11 +76,11 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 
 
 def check_reward(reward: str | RewardFunction) -> None:
-    """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
+    """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a function."""
     if isinstance(reward, str):
         check_choice("reward", reward, sorted(REWARDS))
-    elif not callable(reward):
-        raise TypeError(f"reward must be a name or a callable, got {reward!r}")
+    else:
+        check_function("reward", reward, "transition", instead="a name or ")
 
 
 def role_reward(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from reprlib import repr as brief
-from typing import Any, Literal, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from resgym.game.actions import action_axes
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
 RuleName = Literal["basic", "polyhedra", "thom"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 RULES: tuple[str, ...] = get_args(RuleName)
 MAX_DIMENSION = 10
@@ -47,8 +53,55 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return ``value`` if it is one of the choices; the ValueError lists them."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+        hint = nearest(value, choices)
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}{hint}")
     return str(value)
+
+
+def nearest(given: object, names: Iterable[str]) -> str:
+    """Return a hint for an error, the name closest to what was given; nothing if none is close."""
+    text, lowered = str(given).lower()[:50] or "?", {name.lower(): name for name in names}
+    close = [name for name in lowered if name.startswith(text)]
+    close = close or difflib.get_close_matches(text, lowered, n=1)
+    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+
+
+def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError for a keyword that a function does not have; the message lists all."""
+    for name in given:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}"
+                f"{nearest(name, known)}; allowed are {', '.join(known) or 'none'}"
+            )
+
+
+def hints_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Let the error of an unknown keyword name the closest one and all others (decorator)."""
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_keywords(function.__qualname__.removesuffix(".__init__"), kwargs, known)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def check_function(name: str, function: Any, *arguments: str, instead: str = "") -> None:
+    """Raise TypeError unless a function takes these arguments, by position.
+
+    The message begins with ``name`` and what else is allowed, such as ``a name or ``.
+    """
+    shown = getattr(function, "__name__", repr(function))
+    try:
+        shown += str(inspect.signature(function))
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        expected = ", ".join(arguments)
+        raise TypeError(f"{name} must be {instead}a function ({expected}), got {shown}") from None
+    except ValueError:
+        pass  # some functions written in C do not tell what they take
 
 
 def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
@@ -148,3 +201,6 @@ class GameSpec:
         if bound >= 0.9:
             return MAX_START_ATTEMPTS
         return min(MAX_START_ATTEMPTS, max(1, math.ceil(math.log(1e-12) / math.log(bound))))
+
+
+GameSpec.__init__ = hints_keywords(GameSpec.__init__)  # type: ignore[method-assign]

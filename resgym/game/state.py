@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes
+from resgym.game.devices import resolve_device
 from resgym.game.dominance import prune_dominated
 from resgym.game.formulas import AXIS_NAMES, position_pretty
 from resgym.game.newton import newton_vertices
@@ -41,6 +42,15 @@ def tensor_kind(tensor: Tensor) -> str:
     form = "nested " if tensor.is_nested else ""
     form += "" if tensor.layout == torch.strided else "sparse "
     return f"{form}{tensor.dtype}"
+
+
+def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    """Raise TypeError or ValueError unless a value is a tensor of this dtype and shape."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    needed, got = (dtype, tuple(shape)), (value.dtype, tuple(value.shape))
+    if got != needed:
+        raise ValueError(f"{name} must be {needed[0]} {needed[1]}, got {got[0]} {got[1]}")
 
 
 def stamps(*tensors: Tensor) -> list[int]:
@@ -107,6 +117,7 @@ class GameState(Table):
 
     def to(self, device: torch.device | str) -> GameState:
         """Return the same games on another device."""
+        device = resolve_device(device)
         return replace(self, points=self.points.to(device), count=self.count.to(device))
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
@@ -215,7 +226,8 @@ def state_from_points(
         raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
     given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
     if _is_scalar(given):
-        raise TypeError(f"points must be lists of integers, got {points!r}")
+        hint = f" (did you mean resgym.parse({points!r})?)" if isinstance(points, str) else ""
+        raise TypeError(f"points must be lists of integers, got {points!r}{hint}")
     games: list[Any] = list(given)
     # One game is a list of points, several are lists of lists of points; [] is a game.
     if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):
@@ -224,6 +236,7 @@ def state_from_points(
         raise ValueError("points must have at least one game, got an empty list")
     if given is not points:
         games = [[row for row in game if row != [-1] * spec.dimension] for game in games]
+    device = resolve_device(device)
     columns = torch.full((spec.dimension, spec.max_num_points, len(games)), -1)
     for index, game in enumerate(games):
         rows = _rows_of_game(game, f"points[{index}]" if len(games) > 1 else "points", spec)

@@ -7,12 +7,13 @@ that reads alive points never sees them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from resgym.game.actions import host_action_table
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, RuleName
 
 _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
 
@@ -24,11 +25,13 @@ class Rule:
     Positions are points int64 [N, P, D] with their numbers int64 [N]; sets are bool [N, D].
 
     Attributes:
+        name: name of the rule.
         least_axes: least number of axes of a host's set.
         extra_rows: number of rows behind those of the points.
         unit: subtracted from the coordinate that a move changes.
     """
 
+    name: ClassVar[RuleName] = "basic"
     least_axes = 2
     extra_rows = 0
     unit: int = 0
@@ -61,6 +64,7 @@ class Polyhedra(Rule):
     when all coordinates of a point sum to less: then no set is permissible.
     """
 
+    name = "polyhedra"
     least_axes = 1
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:
@@ -90,6 +94,7 @@ class Thom(Rule):
     or the distinguished one is lost.
     """
 
+    name = "thom"
     extra_rows = 2
 
     def finished(self, points: Tensor, count: Tensor) -> Tensor:

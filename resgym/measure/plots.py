@@ -36,10 +36,10 @@ LEVEL_STYLES = ("--", ":", "-.")
 class Curve:
     """One line of a plot.
 
-    label: text in the legend.
+    Attributes:
+        label: text in the legend.
         x: positions, ascending.
         y: as many values; NaN where there is none.
-        band: as many lowest and highest values, drawn as a shaded band; may be empty.
         band: as many lowest and highest values, drawn as a shaded band; none if empty.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -12,7 +12,15 @@ import torch
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, Polytope, Role, RuleName, check_integer
+from resgym.game.spec import (
+    GameSpec,
+    Polytope,
+    Role,
+    RuleName,
+    check_function,
+    check_integer,
+    hints_keywords,
+)
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
@@ -102,6 +110,7 @@ class RhoResult(Table):
         )
 
 
+@hints_keywords
 def rho(
     host: Any,
     agent: Any,
@@ -155,6 +164,8 @@ def rho(
     """
     games = check_integer("games", games, 1, _MAX_GAMES)
     max_moves = check_integer("max_moves", max_moves, 1)
+    if progress is not None:
+        check_function("progress", progress, "line")
     seed = check_integer("seed", seed, 0)
     spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
     resolved = resolve_device(device)
@@ -282,6 +293,8 @@ class CrossPlay(Table):
 def _named(
     players: Mapping[str, Any] | Sequence[Any], role: Role, spec: GameSpec
 ) -> dict[str, Player]:
+    if isinstance(players, str) or (players and not isinstance(players, Iterable)):
+        raise TypeError(f"{role}s must be a list or a dict of players, got {players!r}")
     if not players:
         raise ValueError(f"{role}s must have at least one player, got none")
     named: dict[str, Any] = dict(players) if isinstance(players, Mapping) else {}

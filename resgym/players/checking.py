@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import host_action_table
+from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer
@@ -43,6 +44,7 @@ def check_player(
     """
     spec = GameSpec(dimension=dimension) if spec is None else spec
     num_games = check_integer("num_games", num_games, 4)
+    device = resolve_device(device)
     key = torch.arange(num_games) + derive_seed(check_integer("seed", seed, 0, 2**62)) // 2
     try:
         role = check_role(getattr(player, "role", None), "the player's attribute role")

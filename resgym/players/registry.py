@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import inspect
 import os
@@ -12,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import GameSpec, Role, check_function, check_keywords, nearest
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
 from resgym.trust import named_object, packaged, parse_expression
 
@@ -121,12 +120,11 @@ def _factory(role: Role, name: str, field: str) -> Factory:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
             ) from error
-    names = _names(role)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(
-        f"{field} must be one of {names} or of a module imported before, got {name!r}{hint}"
-    )
+    names, other = _names(role), check_role("agent" if role == "host" else "host")
+    got = f"{name!r}{nearest(name, names)}"
+    if name in _FACTORIES[other] or name in LAZY[other]:
+        got = f"the {other} {name!r}"
+    raise ValueError(f"{field} must be one of {names} or of a module imported before, got {got}")
 
 
 def _make(
@@ -138,9 +136,10 @@ def _make(
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
     given = {"spec": spec} if spec is not None and "spec" in parameters else {}
-    player = _checked_player(
-        factory(**{**given, **written, **arguments}), role, f"the factory of {role} {name!r}"
-    )
+    given |= {**written, **arguments}
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        check_keywords(name, given, parameters)
+    player = _checked_player(factory(**given), role, f"the factory of {role} {name!r}")
     _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
 
@@ -235,10 +234,12 @@ def resolve_player(
                 _check_rule(spec, opponent.rules, f"{seat}: {opponent!r}")
             return _checked_player(opponent, role, field)
         if callable(opponent):
+            check_function(seat, opponent, "state", "coords", "rng")
             return CallablePlayer(opponent, role)
+    hint = f" (did you mean {opponent.__name__}()?)" if isinstance(opponent, type) else ""
     raise TypeError(
         f"{field} must be a name, a Player, a function (state, coords, rng) or the path of a saved "
-        f"model, got {opponent!r}"
+        f"model, got {opponent!r}{hint}"
     )
 
 

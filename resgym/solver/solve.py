@@ -10,7 +10,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from resgym.game.plain import prune, reduced
-from resgym.game.spec import GameSpec, Role, RuleName, check_choice, check_integer
+from resgym.game.spec import (
+    GameSpec,
+    Role,
+    RuleName,
+    check_choice,
+    check_function,
+    check_integer,
+    hints_keywords,
+)
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -28,6 +36,7 @@ FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
 
 
+@hints_keywords
 def solve(
     points: Any,
     objective: Objective = "depth",
@@ -84,6 +93,8 @@ def solve(
     if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
         raise ValueError(f"time_limit must be at least 0 seconds, got {time_limit!r}")
     check_integer("max_positions", max_positions, 1)
+    if progress is not None:
+        check_function("progress", progress, "state")
     players: list[tuple[Role, Any]] = [("host", host), ("agent", agent)]
     given = [each for each in players if each[1] is not None]
     if len(given) > 1:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from resgym.game.plain import Position
-from resgym.game.spec import GameSpec, RuleName, check_integer
+from resgym.game.spec import GameSpec, RuleName, check_integer, hints_keywords
 from resgym.players.ordered import OrderedRule, ordered_rule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
@@ -77,6 +77,7 @@ class ResolutionTree(ChartTree):
         return tree
 
 
+@hints_keywords
 def resolution_tree(
     points: Any,
     host: Any = "zeillinger",

@@ -2,21 +2,39 @@
 
 from functools import partial
 
+import gymnasium
 import pytest
+import torch
 
 import resgym
-from resgym import make_agent, make_host, solve
+from resgym import make_agent, make_host, register_reward, solve
 from resgym.benchmark import evaluate, load
 from resgym.players import resolve_player
 from resgym.players.registry import register_host
+from resgym.players.scripted import RandomAgent
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.render.positions import picture_of
+from resgym.testing import check_player
 from tests.resgym.trees.test_surface import grown
+
+
+def make(seat, **arguments):
+    return gymnasium.make(f"resgym/Hironaka{seat}-v0", **arguments)
+
 
 rho = partial(resgym.rho, host="random", agent="random", games=5)
 cross_play = partial(resgym.cross_play, agents=["random"], games=5)
 tree, small = partial(resgym.resolution_tree, "E8"), partial(solve, [(3, 1), (0, 2)])
 game = solve("E8", agent="choose_first").tree
+
+start, axis = resgym.state_from_points([(3, 1), (0, 2)], resgym.GameSpec(2)), torch.tensor([1])
+move = resgym.functional.move
+make_vec = partial(gymnasium.make_vec, "resgym/HironakaHost-v0", 2)
+SIZED = partial(make, "Host"), make_vec, rho, partial(cross_play, ["random"]), resgym.GameSpec
+from_points = partial(resgym.state_from_points, [(3, 1)], resgym.GameSpec(2))
+DEVICES = [*SIZED[:-1], from_points, start.to, partial(check_player, make_host("random"))]
+if torch.cuda.is_available():
+    DEVICES = []
 
 CASES = [
     (lambda: rho(max_moves=0), "^max_moves must be at least 1, got 0$"),
@@ -57,8 +75,35 @@ CASES = [
     (lambda: make_host("safe", slack=-1), "slack must be .*got -1"),
     (lambda: make_host("zeilinger"), r"'zeilinger' \(did you mean 'zeillinger'"),
     (lambda: make_host(3), r"host must be a name, got 3 \(int\)"),
-    (lambda: make_host("random", depth=3), "unexpected keyword argument .depth."),
-    (lambda: make_host("optimal(speed=1)"), "'speed'"),
+    (lambda: make_host("random", depth=3), "keyword argument 'depth'; allowed are none$"),
+    (lambda: make_host("optimal(speed=1)"), "'speed'; allowed are objective, budget, fallback$"),
+    (lambda: make_host("safe(slak=1)"), "'slak' .did you mean 'slack'"),
+    (lambda: make_agent("zeillinger"), r"^agent must be one of \['choose.* got the host 'zeill"),
+    (lambda: make_host("greedy_points"), r"^host must be one of \['all_.* got the agent 'greedy"),
+    *((partial(call, dim=3), "argument 'dim' .did you mean 'dimension'") for call in SIZED),
+    *((partial(call, dim=3), "argument 'dim'; allowed are points, ") for call in (tree, small)),
+    *((partial(call, device="cuda"), "^device must be .*, got 'cuda'$") for call in DEVICES),
+    (
+        lambda: make("Host", opponent=lambda state: 0),
+        r"function \(state, coords, rng\), got <l.*\(s",
+    ),
+    (
+        lambda: make("Host", reward=lambda a, b: 0),
+        r"name or a function \(transition\), got <l.*\(a",
+    ),
+    (lambda: register_reward("x")(lambda: 0), r"^x must be a function \(transition\), got <"),
+    (lambda: rho(progress=True), r"^progress must be a function \(line\), got True$"),
+    (lambda: small(progress=True), r"^progress must be a function \(state\), got True$"),
+    (lambda: make("Host", opponent=RandomAgent), r"did you mean RandomAgent\(\)"),
+    (lambda: make("Host", opponent="zeillinger"), "opponent .agent. must be .* the host 'zeill"),
+    (lambda: make("Host", reward="Terminal"), "did you mean 'terminal'"),
+    (lambda: make("Host", render_mode="rgb"), "did you mean 'rgb_array'"),
+    (lambda: make("Agent").reset(options={"point": []}), "'point' .did you mean 'points'"),
+    (lambda: make("Host").reset(options={"points": "E8"}), r"did you mean resgym.parse\('E8'\)"),
+    (lambda: cross_play("zeillinger"), "^hosts must be a list or a dict of players, got 'zeill"),
+    (lambda: cross_play(make_host("random")), "^hosts must be a list or a dict of players, got"),
+    (lambda: move(start, torch.tensor([2]), axis), r"^coords must be torch.bool \(1, 2\), got"),
+    (lambda: move(start, start.points[:, 0] > 0, [1]), "^axis must be a tensor, got list$"),
     *(
         (partial(make_host, text), r"host must be a name or written like 'safe\(slack=1")
         for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x")

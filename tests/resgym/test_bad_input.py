@@ -120,7 +120,7 @@ def test_actions_of_single_environments(env_id):
     env.reset(seed=3)
     other.reset(seed=3)
     for action, kind, message in (
-        (99, ValueError, r"^action of row 0 must be one of \[.*\], got 99$"),
+        (99, ValueError, r"^action must be one of \[.*\], got 99$"),
         (0.0, TypeError, "^actions must be integers, got dtype float64$"),
         ([0, 1], ValueError, r"^action must be one integer, got shape \(2,\)$"),
     ):
@@ -139,7 +139,7 @@ MAKING = [
     ("max_num_points", 1, ValueError, ".* 2 for random starts, got 1$"),
     ("scale_observation", "no", TypeError, "must be True or False, got"),
     ("reward", "win", ValueError, r"must be one of \[.*\].*, got 'win'$"),
-    ("reward", 1, TypeError, "must be a name or a callable, got 1$"),
+    ("reward", 1, TypeError, "must be a name or a function .transition., got 1$"),
     ("opponent", "nobody", ValueError, r".*must be one of \[.*, got 'nobody'"),
     ("opponent", 3, TypeError, "must be a name, .*, got 3$"),
     ("opponent", "a/b.zip", ValueError, ".*there is no saved model at"),

@@ -5,6 +5,8 @@ import torch
 
 import resgym
 from resgym import functional
+from resgym.game import rules
+from resgym.game.actions import host_action_table
 from resgym.game.rules import observe_points
 from tests.reference import rule
 
@@ -42,3 +44,26 @@ def test_starts_repeat_and_are_shown_as_the_environments_show_them():
     assert not torch.equal(state.points, functional.starts(spec, 50, seed=2).points)
     assert not state.finished().any()
     assert torch.equal(functional.observe(state), observe_points(state))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        resgym.GameSpec(2, 5, 9, rule="polyhedra", unit=6),
+        resgym.GameSpec(3, 6, 9, rule="thom"),
+        resgym.GameSpec(3, 6, 9, polytope="newton", reposition=True),
+    ],
+    ids=["polyhedra", "thom", "newton"],
+)
+def test_moves_follow_the_rule_of_the_positions_and_the_options_of_the_game(spec):
+    state = functional.starts(spec, 30, seed=2)
+    named = () if spec.rule != "basic" else (spec,)  # the positions have the rule alone
+    after, _ = functional.successors(state, *named)
+    action, axis = functional.moves(spec.dimension, spec.least_axes)
+    assert after.num_games == 30 * len(axis)
+    sets = host_action_table(spec.dimension, least=spec.least_axes)[action]
+    for number, (coords, answer) in enumerate(zip(sets, axis, strict=True)):
+        expected, _ = rules.move(state, coords.expand(30, -1), answer.expand(30), spec)
+        assert torch.equal(after.points[number :: len(axis)], expected.points)
+        assert torch.equal(after.count[number :: len(axis)], expected.count)
+    assert not torch.equal(after.points, state.points.repeat_interleave(len(axis), 0))

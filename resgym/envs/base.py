@@ -25,6 +25,7 @@ from resgym.envs.arguments import (
     refusal,
     start_sizes,
 )
+from resgym.envs.moves import LastStep
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
@@ -94,9 +95,11 @@ class PlannedVectorEnv(VectorEnv):
             assert isinstance(self.action_space, spaces.MultiDiscrete)
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
+        self._last: LastStep | None = None  # kept for frames
         self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
         self._opponents: Mixture | None = None
+        self._answer: Tensor | None = None
         if plan.seat != "both":
             self.set_opponent("random" if opponent is None else opponent)
         elif opponent is not None:
@@ -173,6 +176,7 @@ class PlannedVectorEnv(VectorEnv):
     def render(self) -> tuple[Any, ...] | None:
         """Return one frame per row in ``render_mode``, or None without one.
 
+        It shows the position, and the last move of its game if the last step played one.
         ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
         size. In ``human`` row 0's are printed at every reset and step, and here is None.
 
@@ -191,7 +195,9 @@ class PlannedVectorEnv(VectorEnv):
         games = self.games
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
-        return render_game(points, coords, int(games.half_moves[row]) // 2, render_mode)
+        move = int(games.half_moves[row]) // 2
+        last = self._last and self._last.move(row, games)
+        return render_game(points, coords, move, render_mode, last)
 
     def reset(
         self,
@@ -226,7 +232,7 @@ class PlannedVectorEnv(VectorEnv):
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
-        self._games, self._started = result.games, True
+        self._games, self._started, self._last = result.games, True, None
         self._show()
         form, plan, info = self.form, self.plan, {}
         if form.full_info:
@@ -271,11 +277,18 @@ class PlannedVectorEnv(VectorEnv):
         """
         self._require_started("step")
         values = parse_integers("actions", actions, self.num_envs, self.device)
+        before = self.games if self.render_mode else None
+        self._answer = None
         try:
             result = self.backend.step(self.plan, self._games, values, self._ask)
         except RefusedStep:
             raise refusal(self.plan, self.games, values) from None
         self._games = result.games
+        if before is not None:
+            overflow = torch.as_tensor(result.overflow)
+            self._last = LastStep(
+                self.plan, before, values, overflow, self._opponents, self._answer
+            )
         self._show()
 
         form, plan = self.form, self.plan
@@ -296,7 +309,9 @@ class PlannedVectorEnv(VectorEnv):
         assert self._opponents is not None
         # The opponent may keep what it was shown, also if it fails.
         self._games = self._games.tensors()
-        return self._opponents.ask(games, coords, rng, rows)
+        answer = self._opponents.ask(games, coords, rng, rows)
+        self._answer = None if coords is None else answer
+        return answer
 
     def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
         """Make random starts smaller, for a curriculum, from each row's next episode on.
@@ -322,6 +337,7 @@ class PlannedVectorEnv(VectorEnv):
         """
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
+        self._last = None
 
     def _show(self) -> None:
         if self.render_mode == "human":

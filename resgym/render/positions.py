@@ -107,7 +107,11 @@ def render_modes(dimension: int) -> list[str]:
 
 
 def render_game(
-    points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
+    points: list[tuple[int, ...]],
+    coords: Sequence[int],
+    move: int,
+    render_mode: str,
+    last: tuple[Sequence[int], int] | None = None,
 ) -> Any:
     """Return one frame of one game; arguments are those of `picture_of`.
 
@@ -116,8 +120,9 @@ def render_game(
         always of one size.
     """
     if render_mode not in PICTURE_MODES:
-        return f"move {move}\n{format_position(points, coords)}\n"
-    picture = picture_of(points, coords, move)
+        played = f": {format_move(*last)}" if last else ""
+        return f"move {move}{played}\n{format_position(points, coords)}\n"
+    picture = picture_of(points, coords, move, last=last)
     return picture_to_svg(picture) if render_mode == "svg" else picture_to_rgb(picture)
 
 
@@ -127,12 +132,13 @@ def picture_of(
     move: int,
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
+    last: tuple[Sequence[int], int] | None = None,
 ) -> Picture:
     """Return the picture of a position: its axes, and beside them the list of its monomials.
 
     A point carries the number under which the list has it. ``coords`` are the axes that the host
     has named, which are thick, ``axis`` is the agent's answer if it is shown; a second, smaller
-    line below the title says it in words.
+    line below the title says it in words. ``last`` is the move that led here, for the title.
 
     Raises:
         ValueError: there are no points, or the number of axes is not 2 or 3.
@@ -150,6 +156,7 @@ def picture_of(
         note = "the host is to play"
     draw, area = (plane_diagram, _PLANE) if dimension == 2 else (space_diagram, _SPACE)
     title = f"after {counted(move, 'move')}" if move else "start"
+    title += f": {format_move(*last, names)}" if last else ""
     shapes = (
         *draw(points, coords, names, area),
         *_list(points, names),

@@ -1,11 +1,13 @@
 """Readable positions: text, pictures, and what the environments show."""
 
 import importlib.util
+import re
 
 import gymnasium
 import pytest
 
 from resgym.render.diagram import CHOSEN
+from tests.reference import rule
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
@@ -22,7 +24,7 @@ x   y  z
 NAMED = START.replace("the host is to play", "the host named {x, z}")
 # {x, z} answered by x: (6, 0, 1), (2, 5, 1), (0, 25, 0), (4, 0, 4).
 MOVED = """\
-move 1
+move 1: host {x, z}, agent x: x becomes x + z
 x   y  z
 6   0  1   x^6*z
 4   0  4   x^4*z^4
@@ -31,7 +33,7 @@ x   y  z
 4 points; the host is to play
 """
 OVER = """\
-move 1
+move 1: host {x, y}, agent x: x becomes x + y
 x  y
 2  0   x^2
 one point left: the game is over
@@ -47,6 +49,59 @@ def test_a_whole_game_in_ansi():
     assert env.render()[1] == NAMED.replace("{x, z}", "{x, y}")
     env.step([0, 1])
     assert env.render()[0] == MOVED
+
+
+@pytest.mark.parametrize(
+    ("env_id", "opponent"),
+    [
+        (BOTH, None),
+        *((HOST, name) for name in ("random", "greedy_points", ["random", "choose_last"])),
+        *((AGENT, name) for name in ("random", "zeillinger")),
+    ],
+)
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_frames_show_the_move_that_led_from_the_last_position(env_id, opponent, mode, backend):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    limits = {"max_num_points": 6, "max_value": 9, "max_episode_steps": 4, "autoreset_mode": mode}
+    env = make_vec(env_id, 6, render_mode="ansi", opponent=opponent, backend=backend, **limits)
+    env.reset(seed=3)
+    env.action_space.seed(3)
+    shown = 0
+    for _ in range(40):
+        before = env.games
+        env.step(env.action_space.sample())
+        after = env.games
+        for row, frame in enumerate(env.render()):
+            head = frame.splitlines()[0]
+            played = re.fullmatch(r"move (\d+): host {(.*)}, agent (.): . becomes .*", head)
+            if played:
+                axes = tuple("xyz".index(name) for name in played[2].split(", "))
+                moved = rule.shifted(before.point_lists()[row], axes, "xyz".index(played[3]))
+                assert after.point_lists()[row] == rule.canonical(moved)
+                shown += 1
+            else:  # a game that begins, or the host's half-move
+                assert re.fullmatch(r"move \d+", head)
+                restarted = after.episode[row] > before.episode[row]
+                assert restarted or (env_id == BOTH and after.coords[row].any())
+    assert shown > 50
+
+
+def test_what_was_not_played_is_not_shown():
+    kind = {"invalid_action": "noop", "autoreset_mode": "DISABLED"}
+    env = make_vec(HOST, 2, render_mode="ansi", **kind)
+    env.reset(options={"points": [[2**59, 2**59, 1], [2**59, 1, 2]]})
+    env.step([0, 9])
+    assert [frame.splitlines()[0] for frame in env.render()] == ["move 1", "move 0"]
+    env.set_opponent("choose_first")
+    env.reset(options={"points": EXAMPLE})
+    assert env.render() == (START,) * 2
+    env.step([1, 1])
+    env.set_opponent("choose_last")
+    assert env.render() == (MOVED,) * 2
+    env.load_state_dict(env.state_dict())
+    assert env.render()[0].startswith("move 1\n")
 
 
 def test_one_seat_and_single_environments():

@@ -14,9 +14,10 @@ Claims (`add`) follow from lines above. ``most``: after the set the bounds of al
 ``least``: to each set the reply's does (or all), or it is the root again: no least tree has that.
 """
 
-import fileinput
 import json
+import os
 import re
+import sys
 from itertools import chain, combinations, groupby, islice, permutations, product
 from math import gcd, inf
 
@@ -36,21 +37,17 @@ def form(points):
     return min(tuple(sorted(zip(*chain(*order)))) for order in islice(product(*tied), 720))
 
 
-def steps(edges):
-    if not edges:
-        return 0, 0
-    m, n = min((a - 1) // b for a, b in edges), min((b - 1) // a for a, b in edges)
-    edges = [(a - m * b, b - n * a) for a, b in edges]  # what all edges do at first
-    one = steps({(a - b, b) for a, b in edges if a > b})
-    two = steps({(a, b - a) for a, b in edges if a < b})
-    return m + n + 1 + max(one[0], two[0]), m + n + 1 + one[1] + two[1]
-
-
 class Proof:
     def __init__(self, start, objective, least=0, most=inf):
-        self.start, self.says = start, (objective, least, most)
-        self.end, self.move = int(objective != "depth"), int(objective != "leaves")
-        self.lows, self.highs, self.parts = {}, {}, {}
+        self.start, self.says, self.lows, self.highs = start, (objective, least, most), {}, {}
+        self.end, self.move, self.parts = int(objective != "depth"), int(objective != "leaves"), {}
+
+    def steps(self, edges):
+        m, n = min((a - 1) // b for a, b in edges), min((b - 1) // a for a, b in edges)
+        edges = [(a - m * b, b - n * a) for a, b in edges]  # what all edges do at first
+        two = {(a - b, b) for a, b in edges if a > b}, {(a, b - a) for a, b in edges if a < b}
+        deep, many = zip((0, 0), *(self.steps(each) for each in two if each))
+        return m + n + 1 + max(deep), m + n + 1 + sum(many)
 
     def bounds(self, here):
         if here not in self.parts:
@@ -59,7 +56,7 @@ class Proof:
             for flat in (each for each in forms if len(each and each[0]) == 2):
                 pairs = {(b - d, c - a, b * c - a * d) for (a, b), (c, d) in combinations(flat, 2)}
                 edges = {(u, v) for u, v, w in pairs if all(u * x + v * y >= w for x, y in flat)}
-                moves = max(moves, steps(edges)[self.end])
+                moves = max(moves, self.steps(edges)[self.end])
             self.parts[here] = self.end + moves * (self.move + self.end), forms
         low = max([self.parts[here][0], *(self.lows.get(f, 0) for f in self.parts[here][1])])
         return low, low if len(here and here[0]) < 3 else self.highs.get(here, inf)
@@ -79,10 +76,9 @@ class Proof:
         return proved
 
 
-def check(lines):
-    proof = None
+def check(lines, proof=None):
     for number, line in enumerate(lines, 1):
-        good = re.fullmatch(CLAIM if proof else START, line.rstrip("\n"))
+        good = number <= 10**6 and re.fullmatch(CLAIM if proof else START, line.rstrip("\n"))
         if good and proof is None:
             proof = Proof(**json.loads(line))
         elif not good or not proof.add(**json.loads(line)):
@@ -95,6 +91,10 @@ def check(lines):
 
 if __name__ == "__main__":
     try:
-        print("proved: {} at least {}, at most {}".format(*check(fileinput.input()).says))
-    except (OSError, ValueError, RecursionError) as error:
+        if not os.path.isfile(name := "".join(sys.argv[1:])) or os.path.getsize(name) > 2**27:
+            raise ValueError("expected a regular file of at most 128 MiB")
+        with open(name, encoding="ascii") as file:
+            says = check(iter(lambda: file.readline(2**19), "")).says
+        print("proved: {} at least {}, at most {}".format(*says))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise SystemExit(f"refused: {error}") from None

@@ -1,15 +1,89 @@
-"""Output files: checked before the work starts, and written as a whole."""
+"""Files: read within bounds; checked before the work starts, and written as a whole."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import stat
 import uuid
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, BinaryIO
+
+from resgym.texts import shown
+
+StrPath = str | os.PathLike[str]
+
+MAX_BYTES = 2**26
+"""Of a file that is read as a whole."""
+
+MAX_DEPTH = 100
+"""Lists and mappings of JSON inside each other."""
 
 
-def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
+@contextmanager
+def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[BinaryIO]:
+    """Open a regular file of at most ``most`` bytes; a pipe or a device may never end.
+
+    Raises:
+        ValueError: there is no such file, it is of another kind, too large, not readable, or the
+            block finds that it is not UTF-8; one line that begins with ``field``.
+    """
+    name = shown(os.fspath(path))
+    try:
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{field}: got {name}; expected a regular file")
+        if about.st_size > most:
+            given = f"{name} of {about.st_size} bytes"
+            raise ValueError(f"{field}: got {given}; expected at most {most}")
+        with open(path, "rb") as file:
+            yield file
+    except OSError as error:
+        raise ValueError(f"{field}: {error.strerror or error}: {name}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{field}: got {name}; expected UTF-8 text") from None
+
+
+def read_text(path: StrPath, field: str, most: int = MAX_BYTES) -> str:
+    """Return the text of a file; errors as `opened`."""
+    with opened(path, field, most) as file:
+        return io.TextIOWrapper(file, "utf-8").read(most)
+
+
+def parse_json(text: str) -> Any:
+    """Return the data of a text; a ValueError if it is not JSON, or too deep."""
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    inside = [data]
+    for _ in range(MAX_DEPTH):
+        inside = [part for each in inside for part in _parts(each)]
+    if inside:
+        raise ValueError(_TOO_DEEP)
+    return data
+
+
+_TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"
+
+
+def _parts(data: Any) -> Collection[Any]:
+    return data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+
+
+def read_json(path: StrPath, field: str, most: int = MAX_BYTES) -> Any:
+    """Return the data of a file of JSON; errors as `opened` and `parse_json`."""
+    text = read_text(path, field, most)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"{field}: {shown(os.fspath(path))}: {error}") from None
+
+
+def output_file(path: StrPath, endings: Collection[str], name: str = "path") -> Path:
     """Return the path of a file that can be written, or fail before a long computation starts.
 
     Errors call the path ``name``. ``endings`` are suffixes such as ``.svg``.
@@ -18,15 +92,17 @@ def output_file(path: str | os.PathLike[str], endings: Collection[str], name: st
         ValueError: the ending is not allowed, the folder is missing or not writable, or the path
             is a folder.
     """
-    target = Path(path)
+    target, given = Path(path), shown(os.fspath(path))
     if target.suffix.lower() not in endings:
-        raise ValueError(f"{name} must end in one of {', '.join(endings)}, got {target.name!r}")
+        raise ValueError(
+            f"{name} must end in one of {', '.join(endings)}, got {shown(target.name)}"
+        )
     if not target.parent.is_dir():
-        raise ValueError(f"{name} must be in a folder that exists, got {os.fspath(path)!r}")
+        raise ValueError(f"{name} must be in a folder that exists, got {given}")
     if target.is_dir():
-        raise ValueError(f"{name} must be a file, got the folder {os.fspath(path)!r}")
+        raise ValueError(f"{name} must be a file, got the folder {given}")
     if not os.access(target.parent, os.W_OK):
-        raise ValueError(f"{name} must be in a folder that is writable, got {os.fspath(path)!r}")
+        raise ValueError(f"{name} must be in a folder that is writable, got {given}")
     return target
 
 

@@ -12,9 +12,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from io import TextIOWrapper
 from typing import Any
 
 from resgym.certificate_check import CLAIM, START, Proof, check, form
+from resgym.files import opened
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, moved, prune
 from resgym.polynomials.parse import as_position
@@ -26,6 +28,8 @@ from resgym.trees.data import Chart
 Axes = tuple[int, ...]
 Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]
+# As `certificate_check` has them alone.
+MOST_BYTES, LONGEST_LINE = 2**27, 2**19
 Needs = tuple[dict[str, Any], list[Aim]]
 
 
@@ -57,13 +61,15 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
     """Check a certificate, and return what it proves, with the tree of its host.
 
     Raises:
-        ValueError: the file proves nothing, or something else than its first line.
-        OSError: it cannot be read.
+        ValueError: the file proves nothing, or something else than its first line, or it is no
+            regular file, not readable or too large.
     """
     limits = Limits()
-    with open(certificate, encoding="ascii") as file:
+    with opened(certificate, "certificate", MOST_BYTES) as raw:
+        file = TextIOWrapper(raw, "utf-8")
         try:
-            proof = check(file)
+            # A line that is too long is read in parts; the first part is refused.
+            proof = check(iter(partial(file.readline, LONGEST_LINE), ""))
         except RecursionError:
             raise ValueError("a number of the certificate is too large") from None
     objective, least, most = proof.says

@@ -1,6 +1,7 @@
 """Certificates prove what the solver found, to two checkers; nothing false is ever accepted."""
 
 import json
+import os
 import pickle
 import random
 import re
@@ -180,3 +181,35 @@ def test_the_checker_runs_alone(tmp_path):
         said = done.stdout + done.stderr
         assert (done.returncode, said.count("\n")) == (code, 1)
         assert said.startswith(printed)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "large", "missing", "one line"])
+def test_what_never_ends_is_refused_at_once(kind, capsys, tmp_path):
+    """By the command and by a copy of the checker, which has little memory here."""
+    path = tmp_path / "e6.jsonl"
+    make = {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "large": lambda: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 2**27 + 1),
+        "missing": lambda: None,
+        "one line": lambda: path.write_text(START[:-1] + "0" * 2**24),
+    }
+    make[kind]()
+    code, out, err = run(capsys, "certificate", str(path))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    checker = tmp_path / "certificate_check.py"
+    checker.write_bytes(CHECKER.read_bytes())
+    command = f'ulimit -v 200000; exec "{sys.executable}" -I "{checker}" "{path}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("refused: ")
+
+
+def test_only_so_many_lines_are_read(monkeypatch):
+    def late(lines, first):
+        return enumerate(lines, first + 999_999)
+
+    monkeypatch.setattr(certificate_check, "enumerate", late, raising=False)
+    with pytest.raises(ValueError, match=r"^line 1000001 has a fault$"):
+        check(E6)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from resgym.players.registry import LAZY
 from resgym.trust import imported_modules
@@ -32,12 +34,62 @@ MAX_QUERY = 8_000
 MOVE_LIMIT, SEARCH_LIMIT = 10.0, 12.0
 """Seconds after which a process is ended; a hint's search stops by itself before that."""
 
+HEADER_SECONDS, ANSWER_SECONDS = 5.0, 60.0
+"""Seconds in which a request has to arrive, and in which its answer has to be made and read."""
+
+WAITING_FROM_ONE, WAITING_IN_ALL = 40, 300
+"""Most connections without a request, from one address and in all; one more closes the oldest."""
+
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
     "frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if its client is slow, and if it waits while many others come."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Close the connection that has waited longest where too many wait."""
+        super().connection_made(transport)
+        self.made = self.loop.time()
+        self._close_after(HEADER_SECONDS)
+        known: Collection[Any] = self.connections
+        waiting = [each for each in known if not each.cycle or each.cycle.response_complete]
+        near = [each for each in waiting if each.address == self.address]
+        for some, most in ((near, WAITING_FROM_ONE), (waiting, WAITING_IN_ALL)):
+            if len(some) > most:
+                oldest = min(some, key=attrgetter("made"))
+                self.connections.discard(oldest)
+                oldest.transport.abort()
+
+    @property
+    def address(self) -> str:
+        """Of the client."""
+        return self.client[0] if self.client else ""
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; in the base class every byte would prolong the time."""
+        self.conn.receive_data(data)
+        self.handle_events()
+
+    def handle_events(self) -> None:
+        """Limit the time of an answer from its request on."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._close_after(ANSWER_SECONDS)
+
+    def _close_after(self, seconds: float) -> None:
+        self._unset_keepalive_if_required()
+        handler = self.timeout_keep_alive_handler
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End it at once, whatever has not been read yet."""
+        self.transport.abort()
 
 
 class Site:
@@ -129,7 +181,7 @@ def serve(
     local = host in ("127.0.0.1", "localhost", "::1")
     config = uvicorn.Config(
         Site(models, workers).app(["127.0.0.1", "localhost"] if local else ["*"]),
-        http="h11",
+        http=Connection,
         h11_max_incomplete_event_size=4 * MAX_QUERY,
         limit_concurrency=600,
         timeout_keep_alive=30,

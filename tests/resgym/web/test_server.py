@@ -3,7 +3,9 @@
 import contextlib
 import os
 import random
+import socket
 import string
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -122,3 +124,28 @@ def test_a_request_of_any_size_is_refused(served):
         status, text = served.get("/api/game?start=" + "x" * 1_000_000)
         assert (status, len(text) < 200) == (400, True)
     assert served.ask("game", start="E8")[0] == 200
+
+
+def test_half_requests_shut_nobody_out(served):
+    """Nor may one be sent byte by byte for longer than the time limit."""
+    parts = urlsplit(served.address)
+    with contextlib.ExitStack() as held:
+
+        def half():
+            made = socket.create_connection((parts.hostname, parts.port))
+            made.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+            return held.enter_context(made)
+
+        for _ in range(620):
+            half()
+        begin = time.monotonic()
+        assert served.get("/")[0] == 200
+        assert time.monotonic() - begin < 5
+        last, begin, alive = half(), time.monotonic(), True
+        while alive and time.monotonic() - begin < 30:
+            time.sleep(0.2)
+            try:
+                last.sendall(b"x")
+            except ConnectionError:
+                alive = False
+        assert not alive

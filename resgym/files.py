@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import stat
@@ -10,7 +9,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TextIO
 
 from resgym.texts import shown
 
@@ -24,7 +23,7 @@ MAX_DEPTH = 100
 
 
 @contextmanager
-def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[BinaryIO]:
+def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[TextIO]:
     """Open a regular file of at most ``most`` bytes; a pipe or a device may never end.
 
     Raises:
@@ -39,7 +38,7 @@ def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[BinaryI
         if about.st_size > most:
             given = f"{name} of {about.st_size} bytes"
             raise ValueError(f"{field}: got {given}; expected at most {most}")
-        with open(path, "rb") as file:
+        with open(path, encoding="utf-8") as file:
             yield file
     except OSError as error:
         raise ValueError(f"{field}: {error.strerror or error}: {name}") from None
@@ -50,7 +49,7 @@ def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[BinaryI
 def read_text(path: StrPath, field: str, most: int = MAX_BYTES) -> str:
     """Return the text of a file; errors as `opened`."""
     with opened(path, field, most) as file:
-        return io.TextIOWrapper(file, "utf-8").read(most)
+        return file.read(most)
 
 
 def parse_json(text: str) -> Any:
@@ -62,9 +61,9 @@ def parse_json(text: str) -> Any:
     inside = [data]
     for _ in range(MAX_DEPTH):
         inside = [part for each in inside for part in _parts(each)]
-    if inside:
-        raise ValueError(_TOO_DEEP)
-    return data
+        if not inside:
+            return data
+    raise ValueError(_TOO_DEEP)
 
 
 _TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"

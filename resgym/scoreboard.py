@@ -15,9 +15,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from resgym.benchmark.tasks import TASKS, Result, evaluate
-from resgym.files import output_file, write_file
+from resgym.files import output_file, read_json, write_file
 from resgym.tables import Rows, Table, markdown_table
-from resgym.trust import check_data, regular_file
+from resgym.trust import check_data
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
 
@@ -42,13 +42,13 @@ def read_rows(path: Path) -> Scoreboard:
     """Read the results of a file.
 
     Raises:
-        ValueError: the file is not a scoreboard.
+        ValueError: the file is not a scoreboard, or cannot be read, see `resgym.files.opened`.
     """
+    plain = read_json(path, "file")
     try:
-        plain = json.loads(regular_file(path, "file").read_text(encoding="utf-8"))
         rows = Scoreboard(Result(**each) for each in plain)
         str(rows)
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"file: {path} is not a scoreboard: {error!r:.200}") from error
     check_data(plain, f"{path}: player")
     return rows

@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
-    ("resgym.certificate_check", "resgym.game", "resgym.lazy", "resgym.tables", "resgym.trust"),
-    ("resgym.kernels", "resgym.polynomials", "resgym.files", "resgym.render"),
+    ("resgym.certificate_check", "resgym.files", "resgym.lazy", "resgym.texts", "resgym.trust"),
+    ("resgym.game", "resgym.tables"),
+    ("resgym.kernels", "resgym.polynomials", "resgym.render"),
     ("resgym.players",),
     ("resgym.envs",),
     ("resgym.trees",),
@@ -50,10 +51,10 @@ FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"
     )
 }
 EXCEPT = {
-    # What code and which files are let in; nothing of the game.
-    "sb3_ext.checkpoints": ("resgym.trust",),
+    # What code and which files are let in, and how they are read; nothing of the game.
+    "sb3_ext.checkpoints": ("resgym.files", "resgym.trust"),
     "sb3_ext.cluster": ("resgym.trust",),
-    "sb3_ext.config": ("resgym.trust",),
+    "sb3_ext.config": ("resgym.files", "resgym.texts", "resgym.trust"),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     # The sets of a host, and how loops are compiled.
     "sb3_ext.networks": ("resgym.game.actions", "resgym.kernels.cpu.compilation"),

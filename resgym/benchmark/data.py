@@ -6,11 +6,11 @@ from the same seed on every machine, and checked by their digests. A correction 
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 from resgym.benchmark.solved import SPLITS, Solved
+from resgym.files import read_json
 from resgym.game.spec import GameSpec, check_choice
 
 GAMES = {
@@ -52,7 +52,7 @@ def load(part: str, split: str = "test", folder: str | None = None) -> Solved:
     file, kind = PACKAGED / f"{part}.npz", "test"
     if folder is not None:
         file, kind = Path(folder, "solved-0.npz"), "all"
-    data, known = Solved.load(file), json.loads((PACKAGED / "sha256.json").read_text())
+    data, known = Solved.load(file), read_json(PACKAGED / "sha256.json", "data")
     if data.digest() != known[part].get(kind):
         raise ValueError(f"data: {file}: sha256: is not that of solved-v1, {part}")
     return data if folder is None else data.select(data.split == place)

@@ -13,25 +13,29 @@ from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.files import write_file
+from resgym.files import opened, write_file
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.dominance import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
+from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
 from resgym.game.state import GameState
 from resgym.players import Player, ask_player
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
-from resgym.trust import regular_file
 
 SPLITS = {"test": 0.05, "validation": 0.10, "train": 1.0}
 """The parts of all positions, with the upper ends of their shares of the canonical forms."""
 
 _ROWS_AT_ONCE = 8192
+
+MAX_SIZE = 2**30
+"""Bytes of a file, packed and unpacked."""
 
 
 class Asked(NamedTuple):
@@ -170,19 +174,50 @@ class Solved:
         """Read what `save` wrote; nothing in it is executed.
 
         Raises:
-            ValueError: there is no such file, it is damaged, of another kind or of another version
-                of the solver; one line.
+            ValueError: there is no such file, it is damaged, too large, of another kind or of
+                another version of the solver; one line.
         """
         names = ["solver", *(field.name for field in fields(cls))]
-        try:
-            with regular_file(file, "data").open("rb") as raw:
-                opened = np.load(raw, allow_pickle=False)
-                solver, *found = (torch.from_numpy(opened[name].astype(int)) for name in names)
-            if int(solver) != SOLVER_VERSION:
-                raise ValueError(f"solver: got {int(solver)}; expected {SOLVER_VERSION}")
-        except Exception as error:  # whatever a damaged file makes of its readers
-            raise ValueError(f"data: {file}: {error!r:.300}") from error
-        return cls(*found)
+        with opened(file, "data", MAX_SIZE) as text:
+            raw = text.buffer
+            try:
+                with ZipFile(raw) as archive:  # what is compressed may unpack to any size
+                    size = sum(each.file_size for each in archive.infolist())
+                if size > MAX_SIZE:
+                    raise ValueError(f"size: got {size} bytes; expected at most {MAX_SIZE}")
+                raw.seek(0)
+                arrays = np.load(raw, allow_pickle=False)
+                solver, *found = (_whole_numbers(name, arrays[name]) for name in names)
+                if int(solver) != SOLVER_VERSION:
+                    raise ValueError(f"solver: got {int(solver)}; expected {SOLVER_VERSION}")
+                read = cls(*found)
+                read._check()
+            except Exception as error:  # whatever a damaged file makes of its readers
+                raise ValueError(f"data: {file}: {error!r:.300}") from error
+        return read
+
+    def _check(self) -> None:
+        rows, most, dimension = self.points.shape
+        if not 2 <= dimension <= MAX_DIMENSION:
+            raise ValueError(f"points: got {dimension} axes; expected 2 to {MAX_DIMENSION}")
+        sets = 2**dimension - dimension - 1
+        shapes = (rows, most, dimension), (rows,), (rows,), (rows, sets), (rows, sets, dimension)
+        for name, array, shape in zip(vars(self), self, shapes, strict=True):
+            if array.shape != shape:
+                raise ValueError(f"{name}: got shape {tuple(array.shape)}; expected {shape}")
+        for name, array, low, high in (
+            ("points", self.points, -1, MAX_COORDINATE),
+            ("count", self.count, 2, most),
+            ("split", self.split, 0, len(SPLITS) - 1),
+        ):
+            if rows and not low <= int(array.min()) <= int(array.max()) <= high:
+                raise ValueError(f"{name}: got a number outside of {low}..{high}")
+
+
+def _whole_numbers(name: str, array: np.ndarray) -> Tensor:
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: got {array.dtype}; expected whole numbers")
+    return torch.from_numpy(array.astype(np.int64))
 
 
 def joined(several: Sequence[Solved]) -> Solved:

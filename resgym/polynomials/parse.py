@@ -6,18 +6,17 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, TextIO
+from typing import Any
 
+from resgym.files import opened, parse_json, read_text
 from resgym.game.formulas import PLAIN_DIGITS
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
-from resgym.trust import regular_file
 
 __all__ = [
     "CoefficientWarning",
@@ -32,6 +31,8 @@ __all__ = [
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
 MAX_LENGTH = 50_000
 """Most characters of a text; the time to read it is proportional to them."""
+MAX_FILE = 2**31
+"""Bytes of a file with one position a line."""
 
 _RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
@@ -111,17 +112,6 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
     return names
 
 
-@contextmanager
-def _opened(path: Path, field: str) -> Iterator[TextIO]:
-    regular_file(path, field)
-    try:
-        with path.open(encoding="utf-8") as file:
-            yield file
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
-
-
 def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
     """Return the positions of a file, one a line, each with its line number, from 1.
 
@@ -131,7 +121,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
     Raises:
         ValueError: the file cannot be read, or a line is not a position; the message names both.
     """
-    with _opened(path, "starts") as file:
+    with opened(path, "starts", MAX_FILE) as file:
         # A line that is too long is read in parts; the first part is refused.
         for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
             if text := _COMMENT.sub("", line).strip():
@@ -144,9 +134,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
 
 
 def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
-    with _opened(path, "points") as file:
-        text = file.read(MAX_LENGTH + 1)
-    return parse_text(_blank(_COMMENT, text), names)
+    return parse_text(_blank(_COMMENT, read_text(path, "points", 4 * MAX_LENGTH)), names)
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
@@ -241,12 +229,12 @@ def _read_json(text: str) -> Any:
     # Python writes tuples with parentheses; the same length keeps error positions right.
     plain = text.replace("(", "[").replace(")", "]")
     try:
-        return json.loads(plain)
+        return parse_json(plain)
     except json.JSONDecodeError as error:
         position = min(error.pos, len(text.rstrip()) - 1)
         raise ParseError(f"not a list of exponents: {error.msg}", text, position) from None
-    except (RecursionError, ValueError):
-        raise ParseError("not a list of exponents", text, 0) from None
+    except ValueError as error:
+        raise ParseError(f"not a list of exponents: {error}", text, 0) from None
 
 
 def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:

@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from io import TextIOWrapper
 from typing import Any
 
 from resgym.certificate_check import CLAIM, START, Proof, check, form
@@ -65,8 +64,7 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
             regular file, not readable or too large.
     """
     limits = Limits()
-    with opened(certificate, "certificate", MOST_BYTES) as raw:
-        file = TextIOWrapper(raw, "utf-8")
+    with opened(certificate, "certificate", MOST_BYTES) as file:
         try:
             # A line that is too long is read in parts; the first part is refused.
             proof = check(iter(partial(file.readline, LONGEST_LINE), ""))

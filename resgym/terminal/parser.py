@@ -7,13 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.texts import one_line
 from resgym.trust import import_modules
-
-
-def one_line(message: object) -> str:
-    """Return an error's message on one line, shortened in the middle if it is long."""
-    text = " ".join(str(message).split())
-    return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
 
 
 def told(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -17,7 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
-from resgym.trust import regular_file
+from resgym.files import opened, parse_json
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.runs.checkpoint import checkpoint_errors, save_checkpoint
@@ -25,6 +25,9 @@ from sb3_ext.runs.files import rename_durably
 
 MODEL = "model.safetensors"
 """Such a file in a card's folder."""
+
+MAX_WEIGHTS = 2**32
+"""Bytes of a file of weights."""
 
 
 def _network(policy: Any) -> Any:
@@ -53,8 +56,8 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
         CheckpointError: there is no such file, or it is damaged or of another kind.
     """
     damaged = checkpoint_errors(f"{path}: is missing or damaged")
-    with damaged, safe_open(regular_file(path, "model"), "pt") as file:
-        description = json.loads((file.metadata() or {})["policy"])
+    with damaged, opened(path, "model", MAX_WEIGHTS), safe_open(path, "pt") as file:
+        description = parse_json((file.metadata() or {})["policy"])
         weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
     with checkpoint_errors(str(path)):
         policy = build_policy(description)

@@ -17,6 +17,9 @@ from typing import Any, TypeVar
 
 from safetensors import SafetensorError
 
+from resgym.texts import one_line as one_line
+from resgym.texts import shown as shown
+
 T = TypeVar("T")
 
 REFUSALS = (
@@ -56,18 +59,6 @@ def errors_named(place: str, kind: type[ValueError] = ConfigError) -> Iterator[N
         raise kind(f"{place}: {error} is missing") from error
     except (*REFUSALS, OSError, SafetensorError) as error:
         raise kind(f"{place}: {one_line(error)}") from error
-
-
-def shown(value: object) -> str:
-    """Format a value for an error, shortened if it is long."""
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def one_line(error: BaseException) -> str:
-    """What an error says, on one line; of a long line the beginning and the end."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
 
 
 def numeric_string_hint(value: Any) -> str:

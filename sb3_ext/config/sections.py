@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from resgym.files import read_text
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
     ConfigError,
@@ -260,14 +261,7 @@ class ConfigFile(Section):
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """The mapping that a file holds, judged by its effects; a ConfigError begins with the path."""
     with errors_of(str(path)):
-        try:
-            if not os.path.isfile(path):  # a pipe or a device may never end
-                raise FileNotFoundError("there is no such file")
-            with open(path, encoding="utf-8") as file:
-                text = file.read(MAX_BYTES + 1)
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot be read: {error}") from None
-        data = parse_yaml(text)
+        data = parse_yaml(read_text(path, "file", 4 * MAX_BYTES))
         if not isinstance(data, Mapping):
             raise ValueError(f"must hold a mapping, got {type(data).__name__}")
         judge(data, path)

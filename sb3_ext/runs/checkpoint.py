@@ -26,6 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from resgym.files import read_json
 from sb3_ext.config.checks import errors_named, one_line
 from sb3_ext.runs.files import (
     CheckpointWarning,
@@ -209,13 +210,13 @@ def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path
 
 def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
     with checkpoint_errors(f"{path / MANIFEST}"):
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(path / MANIFEST, "file")
         if manifest["schema"] != SCHEMA:
             raise ValueError(f"schema: got {manifest['schema']!r}, this version reads {SCHEMA}")
         files = dict(manifest["files"])
     with checkpoint_errors(f"{path / STATE}"):
         check_content(path / STATE, files[STATE])
-        plain = json.loads((path / STATE).read_text(encoding="utf-8"))["parts"]
+        plain = read_json(path / STATE, "file")["parts"]
         names = [part for part in plain if _NAME.fullmatch(part)]
         wanted = parts(names) if callable(parts) else names if parts is None else parts
         if missing := [part for part in wanted if part not in names]:

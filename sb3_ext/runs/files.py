@@ -25,7 +25,7 @@ import numpy as np
 import yaml
 from filelock import FileLock, Timeout
 
-from resgym.files import write_file
+from resgym.files import parse_json, read_text, write_file
 
 
 def sync(path: Path) -> None:
@@ -229,8 +229,8 @@ class RunFolder:
         if not file.is_file():
             return
         kept = []
-        for line in file.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):
-                if json.loads(line)["step"] <= step:
+        for line in read_text(file, "lines", 2**30).splitlines():
+            with suppress(LookupError, TypeError, ValueError):
+                if parse_json(line)["step"] <= step:
                     kept.append(line + "\n")
         write_text_durably(file, "".join(kept))

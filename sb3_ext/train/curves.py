@@ -8,7 +8,6 @@ Rewards in monitor files are drawn by ``rl_zoo3 plot_train``.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from resgym.cli import OneLineParser
+from resgym.files import parse_json, read_text
 from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.runs.command import command
 
@@ -57,11 +57,11 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     """
     history: list[Any] = []
     for name in FILES:
-        with suppress(OSError):
-            text = Path(folder, name).read_text(encoding="utf-8")
+        if os.path.lexists(path := Path(folder, name)):
+            text = read_text(path, "run")
             for part in [text] if name.endswith(".json") else text.splitlines():
                 with suppress(ValueError):
-                    found = json.loads(part)
+                    found = parse_json(part)
                     history += found if isinstance(found, list) else [found]
     with suppress(AttributeError, TypeError, ValueError):  # of another form: there are none
         if curves := history_curves(history):

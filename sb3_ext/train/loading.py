@@ -10,7 +10,6 @@ SB3's own `load` does.
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,12 +25,13 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
+from resgym.files import opened, parse_json, read_text
 from resgym.players import ScoringPlayer
-from resgym.trust import check_pickle, regular_file
+from resgym.trust import check_pickle
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
-from sb3_ext.checkpoints.policy_file import MODEL, read_policy
+from sb3_ext.checkpoints.policy_file import MAX_WEIGHTS, MODEL, read_policy
 from sb3_ext.config.checks import errors_named, one_line
 from sb3_ext.config.sections import read_mapping
 from sb3_ext.ddqn import DDQN
@@ -70,7 +70,8 @@ def load_policy(
     """
     path = Path(path)
     if not path.is_dir():
-        regular_file(path, "model")
+        with opened(path, "model", MAX_WEIGHTS):
+            pass
     elif (path / MODEL).exists():  # of a card
         path = path / MODEL
     if path.suffix == ".safetensors":
@@ -79,13 +80,11 @@ def load_policy(
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
         saved = next(path.parent.glob("*/args.yml"), None)
-        if saved and not saved.read_bytes().startswith(b"!!python"):  # rl_zoo3's own
+        if saved and not read_text(saved, "model").startswith("!!python"):  # rl_zoo3's own
             run = SavedRun(path.parent)
             policy = run.model(path, run.make_env(1), device).policy
         else:
             policy = _policy_of_zip(path, device)
-    elif not path.exists():
-        raise ValueError(f"{path}: there is no such file")
     else:
         raise ValueError(
             f"{path}: is not a checkpoint directory, a card's folder, a .safetensors or a "
@@ -140,7 +139,8 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     check_pickle(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            fields = json.loads(archive.read("data"))
+            _check_stored(archive.getinfo("data"))
+            fields = parse_json(archive.read("data").decode())
         module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: is not a model of stable-baselines3") from error

@@ -1,0 +1,171 @@
+"""Every reader of files refuses in one line what it cannot read, at once and in little memory."""
+
+import json
+import os
+import signal
+import zipfile
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import resgym
+from resgym.benchmark import Solved
+from resgym.scoreboard import read_rows
+from resgym.solver.certificate import read_certificate
+from sb3_ext.checkpoints.policy_file import MODEL
+from sb3_ext.config.sections import read_mapping
+from sb3_ext.runs.checkpoint import MANIFEST, STATE
+from sb3_ext.runs.files import RunFolder
+from sb3_ext.train.curves import read_curves
+from sb3_ext.train.flags import saved_arguments
+from sb3_ext.train.loading import load_policy
+
+
+@pytest.fixture(autouse=True)
+def _never_waits():
+    """Opening a pipe waits for a writer for ever; a signal ends what would."""
+
+    def end(*_):
+        raise AssertionError("a pipe was opened, or reading takes too long")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def card(path):
+    path.rename(path.with_name(MODEL))
+    return load_policy(path.parent)
+
+
+def checkpoint(path):
+    path.rename(path.with_name(MANIFEST))
+    path.with_name(STATE).write_text("{}")
+    return load_policy(path.parent)
+
+
+def run_of_train(path):
+    (path.parent / "env").mkdir()
+    path.rename(path.parent / "env" / "args.yml")
+    return saved_arguments(path.parent)
+
+
+def model_of_train(path):
+    run = path.parent / "run"
+    (run / "env").mkdir(parents=True)
+    path.rename(run / "env" / "args.yml")
+    with zipfile.ZipFile(run / "model.zip", "w") as archive:
+        archive.writestr("data", "{}")
+    return load_policy(run / "model.zip")
+
+
+READERS = {
+    "starts.txt": lambda path: resgym.rho("random", "random", games=4, starts=path),
+    "points.poly": resgym.parse,
+    "points.json": resgym.parse,
+    "board.json": read_rows,
+    "proof.jsonl": read_certificate,
+    "config.yml": read_mapping,
+    "args.yml": run_of_train,
+    "of_model.yml": model_of_train,
+    "model.zip": load_policy,
+    "model.safetensors": load_policy,
+    "solved.npz": Solved.load,
+    "rho.json": lambda path: read_curves(path.parent),
+    "evaluations.jsonl": lambda path: read_curves(path.parent),
+    "card": card,
+    "checkpoint": checkpoint,
+}
+DEFECTS = {
+    "pipe": os.mkfifo,
+    "folder": os.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "missing": lambda path: path.symlink_to("nowhere"),
+    "loop": lambda path: path.symlink_to(path.name),  # not readable, to root neither
+    "large": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 2**43),
+    "deep": lambda path: path.write_text("[" * 200_000),
+    "deep but whole": lambda path: path.write_text("[" * 500 + "]" * 500),
+    "deep mappings": lambda path: path.write_text('{"a":' * 200_000),
+    "not UTF-8": lambda path: path.write_bytes(b"\xff\xfe{}"),
+    "empty": lambda path: path.write_bytes(b""),
+    "a number": lambda path: path.write_text("9" * 5000),
+    "another form": lambda path: path.write_text('[{"updates": [[]], "rho": 3}, null, 1e999]'),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+@pytest.mark.parametrize("name", READERS)
+def test_what_cannot_be_read_is_refused_in_one_line(name, defect, tmp_path):
+    DEFECTS[defect](tmp_path / name)
+    with pytest.raises((TypeError, ValueError)) as error:
+        READERS[name](tmp_path / name)
+    text = str(error.value).partition("\n  ")[0]  # what is parsed is shown, with a caret
+    assert "\n" not in text
+    assert len(text) <= 1000
+
+
+def test_lines_of_metrics_that_are_damaged_are_dropped(tmp_path):
+    lines = ["[" * 200_000, "[]", "3", '{"step": "x"}', '{"step": 1}', '{"step": 2}', '{"step":']
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    RunFolder(tmp_path).keep_lines_until("metrics.jsonl", 1)
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n'
+
+
+def solved(**changes):
+    """The arrays of one position of three axes."""
+    whole = {name: np.array(each, np.int8) for name, each in SOLVED.items()}
+    return {**whole, **changes}
+
+
+SOLVED = {
+    "solver": 1,
+    "points": [[[2, 0, 0], [0, 3, 0]]],
+    "count": [2],
+    "split": [0],
+    "costs": [[3, 3, 3, 3]],
+    "after": [[[-1] * 3] * 4],
+}
+WRONG = {
+    "floats": {"costs": np.ones((1, 4))},
+    "text": {"count": np.array(["2"])},
+    "objects": {"count": np.array([None])},
+    "booleans": {"split": np.array([True])},
+    "times": {"split": np.array([0], "M8[s]")},
+    "records": {"count": np.zeros(1, [("a", "i4")])},
+    "rows": {"count": np.array([2, 2])},
+    "sets": {"costs": np.ones((1, 5), int)},
+    "axes": {"points": np.ones((1, 2, 60), int)},
+    "no axis": {"points": np.array(3)},
+    "count": {"count": np.array([3])},
+    "one point": {"count": np.array([1])},
+    "split": {"split": np.array([3])},
+    "large": {"points": np.array([[[2**60, 0, 0], [0, 3, 0]]])},
+    "negative": {"points": np.array([[[-2, 0, 0], [0, 3, 0]]])},
+    "bomb": {"more": np.zeros(2**30 + 1, np.int8)},
+}
+
+
+@pytest.mark.parametrize("case", [*WRONG, *SOLVED])
+def test_arrays_of_other_types_sizes_and_numbers_are_refused(case, tmp_path):
+    from resgym.solver.labels import SOLVER_VERSION
+
+    good = solved(solver=np.array(SOLVER_VERSION))
+    np.savez_compressed(tmp_path / "good.npz", **good)
+    assert len(Solved.load(tmp_path / "good.npz")) == 1
+    bad = {name: each for name, each in good.items() if name != case} | WRONG.get(case, {})
+    np.savez_compressed(tmp_path / "bad.npz", **bad)
+    with pytest.raises(ValueError, match=r"^data: .*bad\.npz: ") as error:
+        Solved.load(tmp_path / "bad.npz")
+    assert "\n" not in str(error.value)
+
+
+def test_the_description_of_a_policy_is_bounded(tmp_path):
+    file = tmp_path / "model.safetensors"
+    for text in ("[" * 200_000, "[]", json.dumps({"a": [None]}), "9" * 5000):
+        file.write_bytes(save({"x": np.ones(1)}, {"policy": text}))
+        with pytest.raises(ValueError, match=r"model\.safetensors") as error:
+            load_policy(file)
+        assert "\n" not in str(error.value)

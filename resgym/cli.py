@@ -16,6 +16,7 @@ from urllib.parse import quote
 from resgym.files import output_file, write_file
 from resgym.terminal.parser import OneLineParser, told
 from resgym.terminal.progress import progress_lines
+from resgym.terminal.streams import standard_streams
 from resgym.texts import one_line
 from resgym.trust import add_trust, command_line, command_words, packaged
 from resgym.web.command import add_serve
@@ -70,7 +71,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
         warnings.simplefilter("always")
         points = parse(args.start)
     for notice in notices:
-        print(f"resgym {args.command}: {notice.message}", file=sys.stderr)
+        print(f"resgym {args.command}: {one_line(notice.message)}", file=sys.stderr)
     return points
 
 
@@ -364,9 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(given)
 
 
-def _run(given: Sequence[str]) -> int:
-    from resgym.polynomials.parse import ParseError
-
+def _run(given: list[str]) -> int:
     for entry in entry_points(group="resgym.commands"):  # functions of the arguments
         if given[:1] == [entry.name]:
             try:
@@ -374,22 +373,25 @@ def _run(given: Sequence[str]) -> int:
             except ImportError as error:  # it needs an extra that is not installed
                 print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
                 return 2
+    with standard_streams("resgym", plain=True):
+        return _main(given)
+
+
+def _main(given: list[str]) -> int:
+    from resgym.polynomials.parse import ParseError
+
     args = _parser(next(filter(_COMMANDS.get, given), "")).parse_args(given)
     args.progress = progress_lines()
     try:
         with command_line(getattr(args, "trust", False)):
             args.run(args, args.function)
-        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader (head, less) has closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (ValueError, TypeError, OSError) as error:
+        return 0  # the reader (head, less) has closed the pipe
+    except (ArithmeticError, MemoryError, OSError, RecursionError, TypeError, ValueError) as error:
         # The second line of a ParseError is the input, with a caret below it.
         text = str(error) if isinstance(error, ParseError) else one_line(error)
         print(f"resgym {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        sys.stdout.flush()
         return 130
     return 0

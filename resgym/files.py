@@ -30,20 +30,21 @@ def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[TextIO]
         ValueError: there is no such file, it is of another kind, too large, not readable, or the
             block finds that it is not UTF-8; one line that begins with ``field``.
     """
-    name = shown(os.fspath(path))
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise ValueError(f"{field}: got {name}; expected a regular file")
-        if about.st_size > most:
-            given = f"{name} of {about.st_size} bytes"
-            raise ValueError(f"{field}: got {given}; expected at most {most}")
-        with open(path, encoding="utf-8") as file:
-            yield file
+            reason = "expected a regular file"
+        elif about.st_size > most:
+            reason = f"expected at most {most} bytes, got {about.st_size}"
+        else:
+            with open(path, encoding="utf-8") as file:
+                yield file
+            return
     except OSError as error:
-        raise ValueError(f"{field}: {error.strerror or error}: {name}") from None
+        reason = error.strerror or str(error)
     except UnicodeDecodeError:
-        raise ValueError(f"{field}: got {name}; expected UTF-8 text") from None
+        reason = "not UTF-8 text"
+    raise ValueError(f"{field}: cannot be read: {reason}: {shown(os.fspath(path))}")
 
 
 def read_text(path: StrPath, field: str, most: int = MAX_BYTES) -> str:

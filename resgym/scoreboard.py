@@ -15,8 +15,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from resgym.benchmark.tasks import TASKS, Result, evaluate
-from resgym.files import output_file, read_json, write_file
+from resgym.files import output_file, parse_json, read_text, write_file
 from resgym.tables import Rows, Table, markdown_table
+from resgym.texts import shown
 from resgym.trust import check_data
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
@@ -44,8 +45,9 @@ def read_rows(path: Path) -> Scoreboard:
     Raises:
         ValueError: the file is not a scoreboard, or cannot be read, see `resgym.files.opened`.
     """
-    plain = read_json(path, "file")
+    text = read_text(path, "file")
     try:
+        plain = parse_json(text)
         rows = Scoreboard(Result(**each) for each in plain)
         str(rows)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
     action, *given = args.action or ["show"]
     if (action, len(given)) not in (("show", 0), ("add", 1), ("check", 1)):
         raise ValueError(
-            f"action must be 'add MODEL' or 'check FILE', got {' '.join(args.action)!r}"
+            f"action must be 'add MODEL' or 'check FILE', got {shown(' '.join(args.action))}"
         )
     file = output_file(given[0] if action == "check" else args.file, (".json",), "file")
     own = read_rows(file) if file.is_file() or action == "check" else []

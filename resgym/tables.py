@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 from resgym.game.formulas import latex
+from resgym.texts import markdown, markup, printable
 
 Rows = Sequence[Sequence[str]]
 """The heading and the rows of a table."""
@@ -31,7 +31,7 @@ class Table:
         return "\n".join([*lines, r"\hline\end{tabular}", ""])
 
     def _repr_html_(self) -> str:
-        heading, *rows = ([escape(cell) for cell in row] for row in self.table_rows())
+        heading, *rows = ([markup(cell) for cell in row] for row in self.table_rows())
         lines = [f"<tr><th>{'<th>'.join(heading)}"]
         lines += [f"<tr><th>{'<td>'.join(row)}" for row in rows]
         return f'<table style="text-align: right; border-spacing: 1em 0">{"".join(lines)}</table>'
@@ -45,13 +45,14 @@ def _cell(value: Any) -> str:
 
 def markdown_table(rows: Rows) -> str:
     """Format a Markdown table: first column left, numbers in the others right."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines = [f"| {' | '.join(map(markdown, row))} |" for row in rows]
     lines.insert(1, "|---" + "|---:" * (len(rows[0]) - 1) + "|")
     return "\n".join(lines)
 
 
 def text_table(rows: Rows) -> str:
     """Format a table for a terminal, with aligned columns."""
+    rows = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
     return "\n".join(map("  ".join, lines))

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from resgym.game.spec import check_integer
 from resgym.players.checking import check_player
+from resgym.texts import shown
 
 __all__ = ["ContractError", "check_modes", "check_player", "check_vector_env"]
 
@@ -295,7 +296,7 @@ def check_modes(
                 found[mode] = str(error)
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(
-            f"id: got {id!r}; expected a registered environment whose make_vec takes "
+            f"id: got {shown(id)}; expected a registered environment whose make_vec takes "
             f"autoreset_mode: {error}"
         ) from error
     return found

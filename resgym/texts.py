@@ -17,7 +17,10 @@ def short(text: str, most: int = MOST) -> str:
 
 def shown(value: Any) -> str:
     """Format a value for an error, shortened if it is long."""
-    return short(repr(value), 200)
+    try:
+        return short(repr(value), 200)
+    except ValueError:  # of a whole number
+        return "a number of over 4300 digits"
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
-    ("resgym.certificate_check", "resgym.files", "resgym.lazy", "resgym.texts", "resgym.trust"),
-    ("resgym.game", "resgym.tables"),
+    (
+        *("resgym.certificate_check", "resgym.files", "resgym.game", "resgym.lazy"),
+        *("resgym.tables", "resgym.texts", "resgym.trust"),
+    ),
     ("resgym.kernels", "resgym.polynomials", "resgym.render"),
     ("resgym.players",),
     ("resgym.envs",),
@@ -59,7 +61,9 @@ EXCEPT = {
     # The sets of a host, and how loops are compiled.
     "sb3_ext.networks": ("resgym.game.actions", "resgym.kernels.cpu.compilation"),
     # Command lines and what they allow, and how files are written.
-    "sb3_ext.runs": ("resgym.cli", "resgym.files", "resgym.trust"),
+    "sb3_ext.runs": (
+        *("resgym.cli", "resgym.files", "resgym.terminal", "resgym.texts", "resgym.trust"),
+    ),
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 

@@ -16,6 +16,7 @@ from resgym.game.episode import legal_actions
 from resgym.game.spec import GameSpec, check_choice, check_integer
 from resgym.game.state import check_tensor, holds_integers, tensor_kind
 from resgym.game.stepping import EpisodeState, StepPlan
+from resgym.texts import shown
 
 MAX_SEED = 2**63 - 1
 
@@ -26,7 +27,7 @@ def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         if mode in (member, member.name, member.value):
             return member
     names = [member.name for member in AutoresetMode]
-    raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")
+    raise ValueError(f"autoreset_mode must be one of {names}, got {shown(mode)}")
 
 
 def parse_options(options: Any) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def parse_options(options: Any) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise TypeError(f"options must be a dict, got {options!r}")
+        raise TypeError(f"options must be a dict, got {shown(options)}")
     for key in options:
         check_choice("options", key, ("points", "weights", "reset_mask"))
     return dict(options)

@@ -38,6 +38,7 @@ from resgym.players import Player, player_name
 from resgym.players.base import check_role
 from resgym.players.mixture import Mixture, make_mixture
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
+from resgym.texts import shown
 
 
 class PlannedVectorEnv(VectorEnv):
@@ -103,7 +104,7 @@ class PlannedVectorEnv(VectorEnv):
         if plan.seat != "both":
             self.set_opponent("random" if opponent is None else opponent)
         elif opponent is not None:
-            raise ValueError(f"opponent must be None with seat 'both', got {opponent!r}")
+            raise ValueError(f"opponent must be None with seat 'both', got {shown(opponent)}")
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
         """Replace the opponent, from the next move on.

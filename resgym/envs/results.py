@@ -16,6 +16,7 @@ from resgym.game.episode import legal_actions
 from resgym.game.spec import check_choice
 from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
 from resgym.game.variants import rule_of
+from resgym.texts import shown
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ResultForm:
         for name in ("episode_statistics", "full_info"):
             value = getattr(self, name)
             if not isinstance(value, bool):
-                raise TypeError(f"{name} must be True or False, got {value!r}")
+                raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
     def space(self, plan: StepPlan) -> spaces.Space[Any]:
         """Return the observation space of one game for the seat of a plan."""

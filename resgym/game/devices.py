@@ -34,7 +34,7 @@ def resolve_device(device: torch.device | str) -> torch.device:
         torch.empty(0, device=resolved)
     except (RuntimeError, AssertionError, TypeError) as error:
         available = ["cpu"] + [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-        raise ValueError(f"device must be one of {available}, got {str(device)!r}") from error
+        raise ValueError(f"device must be one of {available}, got {shown(str(device))}") from error
     return resolved
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from resgym.texts import printable
+
 AXIS_NAMES = "xyzwvutsrq"
 
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -30,7 +32,7 @@ def latex(text: str) -> str:
         mark = "^" if found[0][0] in _SUPERSCRIPTS else "_"
         return f"{inner}{mark}{{{found[0].translate(PLAIN_DIGITS)}}}{inner}"
 
-    escaped = "".join(_SPECIAL.get(each, each) for each in text)
+    escaped = "".join(_SPECIAL.get(each, each) for each in printable(text))
     return dollar + re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped) + dollar
 
 

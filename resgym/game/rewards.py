@@ -19,6 +19,7 @@ from torch import Tensor
 
 from resgym.game.spec import Role, check_choice, check_function
 from resgym.game.state import GameState
+from resgym.texts import shown
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
     the negative.
     """
     if not isinstance(name, str) or not name or name in REWARDS:
-        raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {name!r}")
+        raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {shown(name)}")
 
     def decorator(function: RewardFunction) -> RewardFunction:
         check_function(name, function, "transition")

@@ -12,6 +12,7 @@ from reprlib import repr as brief
 from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from resgym.game.actions import action_axes
+from resgym.texts import shown
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
@@ -42,11 +43,11 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
         ValueError: ``value`` is outside the range.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+        raise TypeError(f"{name} must be an integer, got {shown(value)} ({type(value).__name__})")
     number: int = value.__index__()
     if number < low or (high is not None and number > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise ValueError(f"{name} must be {allowed}, got {number}")
+        raise ValueError(f"{name} must be {allowed}, got {shown(number)}")
     return number
 
 
@@ -54,7 +55,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return ``value`` if it is one of the choices; the ValueError lists them."""
     if value not in choices:
         hint = nearest(value, choices)
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}{hint}")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}{hint}")
     return str(value)
 
 

@@ -27,6 +27,7 @@ from resgym.game.newton import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
 from resgym.tables import Rows, Table
+from resgym.texts import shown
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
 _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
@@ -226,8 +227,9 @@ def state_from_points(
         raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
     given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
     if _is_scalar(given):
-        hint = f" (did you mean resgym.parse({points!r})?)" if isinstance(points, str) else ""
-        raise TypeError(f"points must be lists of integers, got {points!r}{hint}")
+        text = shown(points)
+        hint = f" (did you mean resgym.parse({text})?)" if isinstance(points, str) else ""
+        raise TypeError(f"points must be lists of integers, got {text}{hint}")
     games: list[Any] = list(given)
     # One game is a list of points, several are lists of lists of points; [] is a game.
     if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):

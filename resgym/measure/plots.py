@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from resgym.files import output_file, write_file
 from resgym.measure.rho import CrossPlay
 from resgym.render.shapes import require_matplotlib
+from resgym.texts import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +113,9 @@ def plot_curves(
         raise ValueError("curves must have at least one curve, got none")
     for curve in curves:
         if not any(map(math.isfinite, curve.y)):
-            raise ValueError(f"curve {curve.label!r} must have a finite value, got {curve.y}")
+            raise ValueError(
+                f"curve {shown(curve.label)} must have a finite value, got {shown(curve.y)}"
+            )
     figure, axes = _figure(9.5, 4.2)
     axes.grid(color="#e6eaee", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast, get_args, runtime_checkable
 
 from resgym.game.spec import Role
+from resgym.texts import shown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +56,7 @@ class Player(Protocol):
 def check_role(role: object, name: str = "role") -> Role:
     """Return ``role`` if it is valid; the ValueError calls it ``name``."""
     if role not in get_args(Role):
-        raise ValueError(f"{name} must be 'host' or 'agent', got {role!r}")
+        raise ValueError(f"{name} must be 'host' or 'agent', got {shown(role)}")
     return cast(Role, role)
 
 

@@ -16,6 +16,7 @@ from resgym.game.stepping import EpisodeState
 from resgym.players.asking import ask_player, ask_players
 from resgym.players.base import Player, begin_games, own_attribute
 from resgym.players.registry import resolve_player
+from resgym.texts import shown
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixtur
         for name, weight in given.items():
             if not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
                 raise ValueError(
-                    f"opponent: the weight of {name!r} must be a number above 0, got {weight!r}"
+                    f"opponent: the weight of {shown(name)} must be a number above 0, got {shown(weight)}"
                 )
         total = math.fsum(given.values())
         shares = tuple(weight / total for weight in given.values())

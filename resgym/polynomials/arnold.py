@@ -13,6 +13,7 @@ import re
 from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import Point
 from resgym.polynomials.reader import read_monomials
+from resgym.texts import shown
 
 _SIMPLE = {"E6": "x^2 + y^3 + z^4", "E7": "x^2 + y^3 + y*z^3", "E8": "x^2 + y^3 + z^5"}
 EXCEPTIONAL = {
@@ -76,7 +77,7 @@ def normal_form(name: str) -> list[Point] | None:
         p, q, r = map(int, found.groups())
         if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
             raise ValueError(
-                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {name!r}"
+                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(name)}"
             )
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
     form = {**_SIMPLE, **EXCEPTIONAL, **BIMODAL}.get(name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from reprlib import repr as brief
 from typing import Any
 
 from resgym.game.formulas import latex, monomial_text, position_pretty, variable_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
+from resgym.texts import markup
 
 Point = tuple[int, ...]
 
@@ -65,7 +65,7 @@ class Exponents(list[Point]):
 
     def _repr_html_(self) -> str:
         return f"""<style>.position svg {{ max-width: 100%; height: auto }}</style>
-<div class="position">{escape(self.pretty())}<br>{self._repr_svg_() or ""}</div>"""
+<div class="position">{markup(self.pretty())}<br>{self._repr_svg_() or ""}</div>"""
 
 
 def check_points(points: Any) -> list[Point]:

@@ -17,6 +17,7 @@ from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
+from resgym.texts import shown
 
 __all__ = [
     "CoefficientWarning",
@@ -105,7 +106,7 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
     names = tuple(name.strip() for name in given)
     for name in names:
         if not re.fullmatch(rf"{LETTER}(_?\d+)?", name):
-            raise ValueError(f"variables must be letters like x or x_1, got {name!r}")
+            raise ValueError(f"variables must be letters like x or x_1, got {shown(name)}")
     names = tuple(re.sub(rf"^({LETTER})(\d)", r"\1_\2", name) for name in names)
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {', '.join(names)}")

@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from resgym.game.formulas import PLAIN_DIGITS
 from resgym.game.spec import MAX_COORDINATE
+from resgym.texts import short
 
 Monomial = dict[str, int]
 """Variables with their exponents above 0."""
@@ -70,13 +71,14 @@ class ParseError(ValueError):
         self.position = position
         start = text.rfind("\n", 0, position) + 1
         end = text.find("\n", position)
-        line = text[start : len(text) if end < 0 else end].replace("\t", " ")
+        line = text[start : len(text) if end < 0 else end]
         column = position - start
         if column > 60:
             line, column = "..." + line[column - 40 :], 43
         if len(line) > column + 40:
             line = line[: column + 37] + "..."
-        super().__init__(f"{message}\n  {line}\n  {' ' * column}^")
+        line = "".join(each if each.isprintable() else " " for each in line)
+        super().__init__(f"{short(message, 300)}\n  {line}\n  {' ' * column}^")
 
 
 def read_monomials(text: str) -> tuple[list[Monomial], bool]:

@@ -14,6 +14,7 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, normal_form
 from resgym.polynomials.monomials import Exponents
+from resgym.texts import shown
 
 _LISTED = re.compile(
     r"\s*(?:[ADE]_?\{?\d{1,18}\}?|[ade]_?\{?\d{1,18}\}?|[ZWQSU]_?\{?\d\d\}?|T[^a-zA-Z+*^]*)\s*"
@@ -42,12 +43,12 @@ def singularity(name: str) -> Exponents:
         ValueError: there is no such singularity.
     """
     if not isinstance(name, str):
-        raise TypeError(f"name must be text like 'E8', got {name!r}")
+        raise TypeError(f"name must be text like 'E8', got {shown(name)}")
     plain = re.sub(r"[\s_{}]", "", name).upper()
     points = normal_form(plain)
     if points is None:
         allowed = "A_n with n >= 1, D_n with n >= 4 (n < 2^59), E6 to E8, T_p,q,r or one like E12"
-        raise ValueError(f"name must be {allowed}, got {name!r}")
+        raise ValueError(f"name must be {allowed}, got {shown(name)}")
     return Exponents(points)
 
 
@@ -77,13 +78,15 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         ValueError: the family or a parameter is unknown, or a parameter is out of range.
     """
     if not isinstance(text, str):
-        raise TypeError(f"family must be text like 'random(points=5,max=5,dim=3)', got {text!r}")
+        raise TypeError(
+            f"family must be text like 'random(points=5,max=5,dim=3)', got {shown(text)}"
+        )
     check_integer("seed", seed, -(2**63), 2**63)
     found = _FAMILY.fullmatch(text)
     entries = found[2].replace(" ", "").split(",") if found else []
     if found is None or (found[1].lower() == "bp" and not all(map(_NUMBER.fullmatch, entries))):
         allowed = "random(points=..,max=..,dim=..) or bp(2,3,5)"
-        raise ValueError(f"family must be {allowed}, got {text!r}")
+        raise ValueError(f"family must be {allowed}, got {shown(text)}")
     if found[1].lower() == "bp":
         return _brieskorn_pham(list(map(int, entries)))
     given = {"points": 5, "max": 5, "dim": 3}
@@ -91,7 +94,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         key, _, value = entry.partition("=")
         if key not in given or not _NUMBER.fullmatch(value):
             allowed = ", ".join(f"{name}=<number>" for name in given)
-            raise ValueError(f"random(...) takes {allowed}, got {entry!r}")
+            raise ValueError(f"random(...) takes {allowed}, got {shown(entry)}")
         given[key] = int(value)
     points = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)

@@ -25,6 +25,7 @@ from resgym.render.shapes import (
     require_matplotlib,
     text_width,
 )
+from resgym.texts import shown
 
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")
@@ -93,7 +94,7 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
     if render_mode not in render_modes(dimension):
         raise RenderModeError(
             f"render_mode must be 'ansi' or 'human' for dimension {dimension} (pictures need 2 or "
-            f"3), got {render_mode!r}"
+            f"3), got {shown(render_mode)}"
         )
     if render_mode == "rgb_array":
         require_matplotlib("render_mode 'rgb_array'", RenderModeError)

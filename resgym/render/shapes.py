@@ -6,10 +6,11 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
+
+from resgym.texts import markup
 
 Point = tuple[float, float]
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
@@ -93,7 +94,7 @@ def svg_page(width: float, height: float, title: str, elements: Sequence[str]) -
     box = f'viewBox="0 0 {width:.0f} {height:.0f}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {box} font-family="{FONT}">'
     ground = f'<rect {size} fill="#ffffff"/>'
-    return "\n".join([head, f"<title>{escape(title)}</title>", ground, *elements, "</svg>", ""])
+    return "\n".join([head, f"<title>{markup(title)}</title>", ground, *elements, "</svg>", ""])
 
 
 def svg_shapes(shapes: Iterable[Shape]) -> list[str]:
@@ -127,7 +128,7 @@ def _svg_shape(shape: Shape) -> str:
     weight = ' font-weight="bold"' if shape.bold else ""
     return (
         f'<text x="{_number(x)}" y="{_number(y)}" font-size="{_number(shape.size)}" '
-        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>{escape(shape.text)}</text>'
+        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>{markup(shape.text)}</text>'
     )
 
 

@@ -27,6 +27,7 @@ from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import Limits, Progress, Solution, grown_tree
 from resgym.solver.variants import solve_variant
+from resgym.texts import shown
 from resgym.trees.data import Chart
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def solve(
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
     if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
-        raise ValueError(f"time_limit must be at least 0 seconds, got {time_limit!r}")
+        raise ValueError(f"time_limit must be at least 0 seconds, got {shown(time_limit)}")
     check_integer("max_positions", max_positions, 1)
     if progress is not None:
         check_function("progress", progress, "state")

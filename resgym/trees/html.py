@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
+from resgym.texts import markup
 from resgym.trees.data import ChartTree
 from resgym.trees.fan import chart_rays, old_coordinates
 from resgym.trees.text import outline, totals_text
@@ -59,28 +58,28 @@ def _open_levels(tree: ChartTree) -> int:
 
 def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
     """HTML for a part of a page; ``mark`` begins the names of its links."""
-    parts = [f'<div class="charts"><style>{_STYLE}</style>{escape(totals_text(tree))}{_LEGEND}']
+    parts = [f'<div class="charts"><style>{_STYLE}</style>{markup(totals_text(tree))}{_LEGEND}']
     levels, rays = _open_levels(tree), chart_rays(tree)
     opened = 0  # charts above, whose part has not ended yet
     for line in outline(tree, max_charts):
-        chart, note = line.chart, escape(" ".join(line.note))
+        chart, note = line.chart, markup(" ".join(line.note))
         parts += ["</details>"] * (opened - chart.depth)
         opened = chart.depth
         if line.like:
             note = f'<a href="#{mark}{line.like}">{note}</a>'
-        text = f"{escape(' '.join(line.parts))} <i>{note}</i>"
+        text = f"{markup(' '.join(line.parts))} <i>{note}</i>"
         if line.others:
-            text += f" <mark>{escape(' '.join(line.others))}</mark>"
+            text += f" <mark>{markup(' '.join(line.others))}</mark>"
         title = ", ".join(old_coordinates(rays[chart.number - 1], tree.variables))
         if chart.children and not line.hidden:
             opened += 1
             parts += [
                 f'<details id="{mark}{chart.number}"{" open" * (chart.depth < levels)}>',
-                f'<summary title="{escape(title)}">{text}</summary>',
+                f'<summary title="{markup(title)}">{text}</summary>',
             ]
         else:
             parts.append(
-                f'<p><span class="{chart.ending or ""}" title="{escape(title)}">{text}</span></p>'
+                f'<p><span class="{chart.ending or ""}" title="{markup(title)}">{text}</span></p>'
             )
     return "\n".join([*parts, *["</details>"] * opened, "</div>"])
 
@@ -90,7 +89,7 @@ def tree_to_html(tree: ChartTree, max_charts: int = 20_000, note: str = "") -> s
 
     ``note`` is HTML that stands below the title.
     """
-    title = escape(tree.title or "Resolution tree")
+    title = markup(tree.title or "Resolution tree")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -11,6 +11,7 @@ from textwrap import indent
 from typing import Any
 
 from resgym.game.formulas import monomial_text
+from resgym.texts import shown
 from resgym.trees.fan import chart_rays, tree_fan
 from resgym.trees.lattice import least
 from resgym.trees.text import totals_text
@@ -121,7 +122,7 @@ def tree_to_script(tree: Any, ending: str) -> str:
         ValueError: the tree is of another kind, or there is no such ending.
     """
     if ending not in _SCRIPTS:
-        raise ValueError(f"ending must be one of {', '.join(_SCRIPTS)}, got {ending!r}")
+        raise ValueError(f"ending must be one of {', '.join(_SCRIPTS)}, got {shown(ending)}")
     if tree.spec.rule != "basic":
         raise ValueError(f"tree must be of rule basic, got {tree.spec.rule}")
     comment, brackets, script, glued, loose = _SCRIPTS[ending]

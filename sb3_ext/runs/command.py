@@ -1,7 +1,7 @@
 """What command lines share: one line for an error, exit codes, signals, options, torch's switches.
 
-SIGINT and SIGTERM stop a run after a checkpoint; SIGUSR1 writes a checkpoint and continues. Only
-the main thread receives signals; other threads install no handlers.
+SIGINT, SIGTERM and SIGHUP stop a run after a checkpoint; SIGUSR1 writes a checkpoint and continues.
+Only the main thread receives signals; other threads install no handlers.
 
 This module imports nothing that takes long, so that Ctrl-C is answered while the rest is imported.
 """
@@ -22,12 +22,17 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
+from resgym.terminal.streams import standard_streams
+from resgym.texts import one_line, printable
 from resgym.trust import command_words, packaged
-from sb3_ext.config.checks import one_line
+
+SIGHUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # not on Windows
 
 Main = Callable[[Sequence[str]], int]
 
-FAILED: tuple[type[BaseException], ...] = (ArithmeticError, ImportError, OSError, RuntimeError)
+FAILED: tuple[type[BaseException], ...] = (
+    *(ArithmeticError, ImportError, MemoryError, OSError, RuntimeError),
+)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
 
 
@@ -39,8 +44,8 @@ def command(
     """Makes a function of the arguments a command, which reports errors by exit codes.
 
     0 is what the function returned. 2: the command line, a file or a folder is not valid. 1:
-    training became NaN, or results could not be written. 130: Ctrl-C. 143: SIGTERM. Each with one
-    line on stderr.
+    training became NaN, or results could not be written. 130: Ctrl-C. 143: SIGTERM. 129: SIGHUP.
+    Each with one line on stderr. 141, without one: the reader of the output has left.
 
     Args:
         name: of the command, which begins the line.
@@ -53,7 +58,7 @@ def command(
         def run(arguments: Sequence[str] | None = None) -> int:
             given = list(sys.argv[1:] if arguments is None else arguments)
             try:
-                with command_words(given), before_training():
+                with standard_streams(name), command_words(given), before_training():
                     return main(given)
             except KeyboardInterrupt:
                 # Where it has come through `exec` of a text, as when a dataclass is made, Python
@@ -61,9 +66,11 @@ def command(
                 exec("")
                 code, message = 130, interrupted
             except SystemExit as end:
-                if end.code != TERMINATED:
+                if end.code not in TERMINATED:
                     raise
-                code, message = TERMINATED, interrupted
+                code, message = int(end.code), interrupted
+            except BrokenPipeError:
+                return BROKEN_PIPE
             except (*refused, *FAILED) as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
@@ -96,8 +103,8 @@ def start(name: str, module: str, function: str = "main") -> int:
         return command(name)(run)()
 
 
-TERMINATED = 143
-"""The exit code of a program that SIGTERM ended, as in a shell."""
+BROKEN_PIPE, TERMINATED = 141, (129, 143)
+"""Exit codes as in a shell, of a program whose reader has left, or that SIGHUP or SIGTERM ended."""
 
 
 def _in_main_thread() -> bool:
@@ -119,28 +126,35 @@ def before_training() -> Iterator[None]:
 
 @contextmanager
 def while_importing(message: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the process at once, with a line: nothing is to be saved yet.
+    """Ctrl-C, SIGTERM and SIGHUP end the process at once, with a line: nothing is to be saved yet.
 
     As exceptions they would be lost, or become others, inside modules that are written in C. The
-    code is 130 or 143.
+    code is 130, 143 or 129.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
         os.write(2, f"{message}\n".encode())
         os._exit(128 + number)
 
-    with _handled(signal.SIGINT, end, signal.default_int_handler), _handled(signal.SIGTERM, end):
+    with (
+        _handled(signal.SIGINT, end, signal.default_int_handler),
+        _handled(signal.SIGTERM, end),
+        _handled(SIGHUP, end, signal.SIG_DFL),
+    ):
         yield
 
 
 @contextmanager
 def blocks_are_left() -> Iterator[None]:
-    """An unhandled SIGTERM ends the program as an exception, so that blocks are left."""
+    """An unhandled SIGTERM or SIGHUP ends the program as an exception, so that blocks are left."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(128 + number)
 
-    with _handled(signal.SIGTERM, leave, signal.SIG_DFL):
+    with (
+        _handled(signal.SIGTERM, leave, signal.SIG_DFL),
+        _handled(SIGHUP, leave, signal.SIG_DFL),
+    ):
         yield
 
 
@@ -168,10 +182,10 @@ def _handled(number: int, handler: Any, instead_of: Any = None) -> Iterator[None
 class RunSignals:
     """Hands signals to a run while the block lasts.
 
-    A second SIGINT or SIGTERM is handled as it was before (it ends the program at once).
+    A second one of them is handled as it was before (it ends the program at once).
 
     Args:
-        stop: called at the first SIGINT or SIGTERM, with the signal; it has to be short.
+        stop: called at the first SIGINT, SIGTERM or SIGHUP, with the signal; it has to be short.
         checkpoint: called at every SIGUSR1.
     """
 
@@ -188,9 +202,10 @@ class RunSignals:
         self._stopped = False
         if not _in_main_thread():
             return self
-        names = ("SIGTERM", "SIGINT", "SIGUSR1")
+        names = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP")
         for number in (each for each in signal.Signals if each.name in names):
-            self._before[number] = signal.signal(number, self._note)
+            if number != SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # by nohup
+                self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -258,7 +273,12 @@ Report = Callable[[str], None]
 
 def reporter(shown: bool) -> Report:
     """Return a function that prints lines to stderr at once, or nothing."""
-    return functools.partial(print, file=sys.stderr, flush=True) if shown else lambda line: None
+
+    def report(line: str) -> None:
+        if shown:
+            print(printable(line), file=sys.stderr, flush=True)
+
+    return report
 
 
 def starts_setting(starts: str | None) -> list[str]:

@@ -20,6 +20,7 @@ import yaml
 
 from resgym.cli import OneLineParser
 from resgym.files import remove_unfinished
+from resgym.texts import printable
 from resgym.trust import add_trust, command_line
 from sb3_ext.config.checks import ConfigError, shown
 from sb3_ext.config.sections import ConfigFile, read_mapping
@@ -198,7 +199,8 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0: done, or ended by a rule; 1: training or writing failed; 2: an argument or file is
-        invalid; 130 and 143: Ctrl-C and SIGTERM, after a checkpoint.
+        invalid; 130, 143 and 129: Ctrl-C, SIGTERM and SIGHUP,
+        after a checkpoint.
     """
     said = "stopped; finished work is kept, and the same command continues"
     return command(job.name, interrupted=said)(partial(_drive, job))(arguments)
@@ -277,7 +279,7 @@ class _Driver:
         except FloatingPointError as error:
             raise FloatingPointError(f"{error}; what was saved is in {self.place}") from None
         self._save()
-        print(self.job.report())
+        print(printable(self.job.report(), "\n"))
         if self.reason:
             again = "--resume" if self.job.resumes else "the same command with --out"
             print(f"{self.job.name} ends: {self.reason}; {again} {self.place} continues there")

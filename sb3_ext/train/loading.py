@@ -69,6 +69,8 @@ def load_policy(
     ``role`` says which one, for a checkpoint of two players.
     """
     path = Path(path)
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
     if not path.is_dir():
         with opened(path, "model", MAX_WEIGHTS):
             pass

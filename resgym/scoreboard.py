@@ -17,7 +17,7 @@ from pathlib import Path
 from resgym.benchmark.tasks import TASKS, Result, evaluate
 from resgym.files import output_file, parse_json, read_text, write_file
 from resgym.tables import Rows, Table, markdown_table
-from resgym.texts import shown
+from resgym.texts import printable, short, shown
 from resgym.trust import check_data
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> None:
         write_rows(file, own)
     about = {name: getattr(args, name) for name in ("name", "track", "steps")}
     for task in (args.task or ["worst-20"]) if action == "add" else ():
-        print(f"measuring {args.name or given[0]}, {task}", file=sys.stderr)
+        print(f"measuring {short(args.name or given[0])}, {task}", file=sys.stderr)
         new = evaluate(given[0], task, **about)
         own = [*(row for row in own if (row.name, row.task) != (new.name, task)), new]
         write_rows(file, own)
@@ -99,6 +99,7 @@ def run(args: argparse.Namespace) -> None:
         return
     print(markdown_table(rows.table_rows()))
     for row in own:
-        print(f"\n{row.name}, {row.task}: {row}, {row.details}, reproduced: {row.reproduced}")
+        heading = f"{printable(row.name)}, {row.task}"
+        print(f"\n{heading}: {row}, {row.details}, reproduced: {row.reproduced}")
     if action == "check" and not all(row.reproduced for row in own):
         raise SystemExit(1)

@@ -43,7 +43,7 @@ def one_line(message: object) -> str:
 
 def markup(text: str) -> str:
     """Return text for HTML and SVG."""
-    return escape(printable(text, "\n"))
+    return escape(printable(text, "\n\u2003"))
 
 
 def markdown(text: str) -> str:

@@ -28,7 +28,7 @@ def main() -> int:
         return start(name, module, function)
     if name not in ("-h", "--help"):
         known = ", ".join(COMMANDS)
-        print(f"sb3_ext: command: got {name!r}; expected one of {known}", file=sys.stderr)
+        print(f"sb3_ext: command: got {name!r:.200}; expected one of {known}", file=sys.stderr)
         return 2
     print("usage: python -m sb3_ext COMMAND ...; COMMAND --help lists its options\n")
     for each, (_, _, text) in COMMANDS.items():

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import torch
 
+from resgym.texts import shown
+
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 _MEMORY_TABLE = Path("/proc/meminfo")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from resgym.files import output_file, write_file
 from resgym.measure.rho import CrossPlay
 from resgym.render.shapes import require_matplotlib
-from resgym.texts import shown
+from resgym.texts import printable, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,8 +82,8 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
         each = results[row][column]
         colour = "white" if each.rho > 0.55 * top else "#1d2733"
         axes.text(column, row, f"{each.rho:.3f}", ha="center", va="center", color=colour)
-    axes.set_xticks(range(len(columns)), columns, rotation=20, ha="right")
-    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xticks(range(len(columns)), [*map(_plain, columns)], rotation=20, ha="right")
+    axes.set_yticks(range(len(rows)), [*map(_plain, rows)])
     axes.set(xlabel="agent", ylabel="host")
     axes.set_title("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
@@ -121,13 +121,15 @@ def plot_curves(
     axes.spines[["top", "right"]].set_visible(False)
     for curve, colour, marker in zip(curves, cycle(COLOURS), cycle(MARKERS), strict=False):
         # A single measurement has no line; many do not need markers.
-        shown = marker if len(curve.x) <= 60 else ""
-        axes.plot(curve.x, curve.y, marker=shown, markersize=4.5, color=colour, label=curve.label)
+        mark = marker if len(curve.x) <= 60 else ""
+        axes.plot(
+            curve.x, curve.y, marker=mark, markersize=4.5, color=colour, label=_plain(curve.label)
+        )
         if curve.band:
             low, high = zip(*curve.band, strict=True)
             axes.fill_between(curve.x, low, high, color=colour, alpha=0.18, linewidth=0)
     for (name, value), style in zip((levels or {}).items(), cycle(LEVEL_STYLES), strict=False):
-        axes.axhline(value, linestyle=style, color="#66727f", label=f"{name} {value:.3f}")
+        axes.axhline(value, linestyle=style, color="#66727f", label=_plain(f"{name} {value:.3f}"))
     axes.set(xlabel="gradient updates", ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -136,6 +138,11 @@ def plot_curves(
     figure.legend(loc="outside right upper", fontsize="small", title=bands, title_fontsize="small")
     _save(figure, target)
     return figure
+
+
+def _plain(text: str) -> str:
+    """Return text for matplotlib, which reads formulas between dollars."""
+    return printable(text).replace("$", r"\$")
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Any]:

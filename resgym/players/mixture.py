@@ -94,9 +94,8 @@ def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixtur
     if isinstance(given, Mapping):
         for name, weight in given.items():
             if not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
-                raise ValueError(
-                    f"opponent: the weight of {shown(name)} must be a number above 0, got {shown(weight)}"
-                )
+                what = f"opponent: the weight of {shown(name)}"
+                raise ValueError(f"{what} must be a number above 0, got {shown(weight)}")
         total = math.fsum(given.values())
         shares = tuple(weight / total for weight in given.values())
     return Mixture(players, shares)

@@ -19,7 +19,7 @@ class _Printable:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        self._stream.write(printable(text, "\n\t"))
+        self._stream.write(printable(text, "\n"))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

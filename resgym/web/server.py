@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+import uvicorn.server
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -190,6 +192,9 @@ def serve(
         access_log=False,
         server_header=False,
     )
+    if getattr(signal, "SIGHUP", None) and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        # As SIGTERM does, it has to end the processes, too.
+        uvicorn.server.HANDLED_SIGNALS += (signal.SIGHUP,)
     shown = "localhost" if host == "::1" else f"[{host}]" if ":" in host else host
     ready(f"http://{shown}:{port}/")
     uvicorn.Server(config).run(sockets=[listening])

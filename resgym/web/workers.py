@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from resgym.players.registry import LAZY
+from resgym.texts import one_line
 from resgym.trust import command_words, import_modules
 
 MEMORY = 4 * 2**30
@@ -62,9 +63,9 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         needs = f"the request needs too much ({type(error).__name__})"
-        raise RefusedError(" ".join(str(error).split())[:500] or needs) from None
+        raise RefusedError(one_line(error) if str(error) else needs) from None
     except Exception as error:  # a bug: report it to the operator
-        print(f"resgym serve: {type(error).__name__}: {error}"[:500], file=sys.stderr)
+        print(f"resgym serve: {type(error).__name__}: {one_line(error)}", file=sys.stderr)
         raise RefusedError("the server failed and logged the error") from None
 
 

@@ -120,7 +120,9 @@ class GamesAgainst(PeriodicCallback):
     ) -> None:
         super().__init__(every)
         if isinstance(opponents, str) or not opponents:
-            raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
+            raise ValueError(
+                f"opponents must be a list of at least one player, got {opponents!r:.200}"
+            )
         self.opponents = {player_name(opponent): opponent for opponent in opponents}
         self.game = {"games": self.default_games, "seed": 0, **game}
         check_arguments(partial(rho, None, None), self.game)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from safetensors import SafetensorError
 
 from resgym.texts import one_line as one_line
+from resgym.texts import short
 from resgym.texts import shown as shown
 
 T = TypeVar("T")
@@ -33,7 +34,10 @@ LARGEST_COUNT = 2**62
 
 
 class ConfigError(ValueError):
-    """A configuration is invalid; the message is one line that names the field."""
+    """A configuration is invalid; the message is one short line that names the field."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(short(message))
 
 
 @contextmanager
@@ -47,7 +51,7 @@ def errors_of(field: str, kind: type[ValueError] = ConfigError) -> Iterator[None
     except (TypeError, ValueError) as error:
         if kind is ConfigError and isinstance(error, ConfigError):
             raise
-        raise kind(f"{field}: {error}") from error
+        raise kind(short(f"{field}: {error}")) from error
 
 
 @contextmanager
@@ -58,7 +62,7 @@ def errors_named(place: str, kind: type[ValueError] = ConfigError) -> Iterator[N
     except KeyError as error:
         raise kind(f"{place}: {error} is missing") from error
     except (*REFUSALS, OSError, SafetensorError) as error:
-        raise kind(f"{place}: {one_line(error)}") from error
+        raise kind(short(f"{place}: {one_line(error)}")) from error
 
 
 def numeric_string_hint(value: Any) -> str:
@@ -94,7 +98,9 @@ def check_number(
     if not math.isfinite(number) or below or number > high:
         opening = "(" if above or low == -math.inf else "["
         closing = ")" if high == math.inf else "]"
-        raise ValueError(f"{name} must lie in {opening}{low:g}, {high:g}{closing}, got {value!r}")
+        raise ValueError(
+            f"{name} must lie in {opening}{low:g}, {high:g}{closing}, got {shown(value)}"
+        )
     return number
 
 
@@ -107,9 +113,9 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     """
     number = check_number(name, value)
     if number != int(number) or number < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {low}, got {shown(value)}")
     if number > LARGEST_COUNT:
-        raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {value!r}")
+        raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {shown(value)}")
     return int(number)
 
 
@@ -147,7 +153,7 @@ class Registry(dict[str, T]):
     def register(self, name: str, entry: Any = None) -> Any:
         """Add an entry under a free name; ``@register(name)`` is a decorator."""
         if not isinstance(name, str) or not name:
-            raise ValueError(f"a {self.kind} needs a name that is not empty, got {name!r}")
+            raise ValueError(f"a {self.kind} needs a name that is not empty, got {shown(name)}")
         if entry is None:
             return lambda item: self.register(name, item)
         if self.setdefault(name, entry) is not entry:

@@ -21,6 +21,7 @@ from resgym.files import write_file
 from resgym.players import player_name
 from resgym.scoreboard import Scoreboard
 from resgym.tables import markdown_table
+from resgym.texts import markdown
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.policy_description import describe_policy
@@ -99,7 +100,7 @@ def _page(
 {about.to_yaml()}
 ---
 
-# {name}
+# {markdown(name)}
 
 A {role} for Hironaka's polyhedral game, for resgym: {shape[1]} axes, up to {shape[0]} points. The
 weights are in `{MODEL}`, their description in `{CONFIG}`; no file runs code.

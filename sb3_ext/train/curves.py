@@ -68,7 +68,7 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
             return curves
     where = " or ".join(FILES)
     raise ValueError(
-        f"run must be a folder with measurements in {where}, got {os.fspath(folder)!r}"
+        f"run must be a folder with measurements in {where}, got {os.fspath(folder)!r:.200}"
     )
 
 

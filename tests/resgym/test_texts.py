@@ -1,0 +1,155 @@
+"""Text from files and callers: short in errors, and escaped for the place where it is shown."""
+
+import json
+import re
+from dataclasses import asdict
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+import resgym
+from resgym.benchmark import evaluate, tasks
+from resgym.game.formulas import latex
+from resgym.measure.plots import Curve, plot_curves
+from resgym.render.shapes import Picture, Text, picture_to_svg
+from resgym.scoreboard import shipped_rows
+from resgym.tables import Table, markdown_table, text_table
+from resgym.texts import MOST, markup, one_line, printable, short, shown
+from resgym.trees.data import ChartTree
+from tests.resgym.commands import run
+from tests.resgym.latex import check_latex
+
+# Escape sequences (C0 and C1), a turned reading direction, line ends, what markup reads.
+HOSTILE = (
+    "\x1b[2J\x1b]0;pwn\x07",
+    "\x9b2J\x85\x7f\x00\x08",
+    "\u202egnp.exe\u2066\u200b\u2028",
+    "a|b\nc\r\td",
+    "<script>&\"'</script>",
+    r"\input{x} $\frac$ 50% #_^~",
+    "[x](javascript:1) `y` *z*",
+    "\ud800",
+)
+LONG = "x" * 50_000
+
+
+def is_plain(text):
+    return all(each.isprintable() or each == "\n" for each in text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_every_place_has_its_escape(name):
+    class Named(Table):
+        def table_rows(self):
+            return [("player", "rho"), (name, "1")]
+
+    table = Named()
+    assert is_plain(text_table(table.table_rows()))
+    assert str(table).count("\n") == 1
+    lines = markdown_table(table.table_rows()).splitlines()
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [3, 3, 3]
+    assert is_plain("".join(lines))
+    assert not re.search(r"(?<!\\)[<`*\[]", lines[2])
+    check_latex(latex(name).replace("\\ud800", ""))
+    assert is_plain(latex(name))
+    page, seen = table._repr_html_(), []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: seen.append(tag)
+    parser.feed(page)
+    assert set(seen) == {"table", "tr", "th", "td"}
+    assert is_plain(page)
+    picture = picture_to_svg(Picture(9, 9, (Text((0, 0), name, "#000000"),), name))
+    ElementTree.fromstring(picture)
+    assert is_plain(picture)
+    tree = ChartTree(resgym.resolution_tree("A1").charts, "xyz", name)
+    assert is_plain(markup(name))
+    assert "<script" not in name or "<script>&" not in tree_page(tree)
+    assert is_plain(one_line(ValueError(name)))
+    plot_curves([Curve(name, [0.0], [0.5])], levels={name: 0.1}).draw_without_rendering()
+
+
+def tree_page(tree):
+    from resgym.trees.html import tree_to_html
+
+    return tree_to_html(tree)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_a_file_cannot_control_the_terminal(name, capsys, tmp_path):
+    row = {**asdict(shipped_rows()[0]), "name": name, "details": {name: 1.0}}
+    (tmp_path / "s.json").write_text(json.dumps([row]))
+    code, out, err = run(capsys, "scoreboard", "--file", str(tmp_path / "s.json"))
+    assert (code, err) == (0, "")
+    assert is_plain(out)
+
+
+def test_paths_cannot_control_the_terminal(capsys, tmp_path):
+    for name in ("\x1b[2J.html", "\x9b.html"):
+        code, out, _ = run(capsys, "tree", "A1", "--out", str(tmp_path / name))
+        assert (code, is_plain(out)) == (0, True)
+    code, _, err = run(capsys, "tree", "x^2 +\x1b[2J y^3")
+    assert (code, is_plain(err)) == (2, True)
+
+
+CALLS = {
+    "parse": lambda: resgym.parse(LONG),
+    "parse digits": lambda: resgym.parse("x^" + "9" * 40_000),
+    "parse variables": lambda: resgym.parse("x+y", variables=LONG),
+    "parse file": lambda: resgym.parse(LONG + ".txt"),
+    "parse control": lambda: resgym.parse("x^2 +" + "\x1b" * 40_000),
+    "parse rows": lambda: resgym.parse([[LONG, 1]]),
+    "singularity": lambda: resgym.singularity(LONG),
+    "family": lambda: resgym.random_family(f"random({LONG}=3)"),
+    "solve": lambda: resgym.solve("E8", LONG),
+    "rule": lambda: resgym.solve("E8", rule=LONG),
+    "time": lambda: resgym.solve("E8", time_limit=LONG),
+    "points": lambda: resgym.state_from_points(LONG, resgym.GameSpec()),
+    "depth": lambda: resgym.resolution_tree("E8", max_depth=LONG),
+    "number": lambda: resgym.resolution_tree("E8", max_depth=-(10**400)),
+    "huge": lambda: resgym.resolution_tree("E8", max_depth=-(10**5000)),
+    "form": lambda: resgym.resolution_tree("A1").to_script(LONG),
+    "starts": lambda: resgym.rho("random", "random", starts=LONG),
+    "task": lambda: evaluate("random", LONG),
+    "envs": lambda: tasks.make("worst-5", reward=LONG),
+    "mode": lambda: tasks.make("worst-5", autoreset_mode=LONG),
+    "render": lambda: tasks.make("worst-5", render_mode=LONG),
+    "device": lambda: tasks.make("worst-5", device=LONG),
+    "label": lambda: plot_curves([Curve(LONG, [0.0], [float("nan")] * 9_999)]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_errors_of_long_values_are_short(call):
+    with pytest.raises((TypeError, ValueError)) as error:
+        CALLS[call]()
+    assert 10 < len(str(error.value)) <= MOST
+    assert str(error.value).count("\n") in (0, 2)  # the text that is parsed, with a caret
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tree", LONG),
+        ("tree", "E8", "--host", LONG),
+        ("rho", LONG, "random"),
+        ("rho", "random", "random", "--games", LONG),
+        (LONG,),
+        ("tree", "E8", f"--{LONG}"),
+        ("certificate", LONG),
+        ("scoreboard", "add", LONG),
+    ],
+)
+def test_errors_of_commands_are_short(arguments, capsys):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert len(err) <= MOST + 40
+    assert is_plain(err)
+
+
+def test_the_middle_is_left_out():
+    assert short("a" * MOST) == "a" * MOST
+    text = short("begin" + LONG + "end")
+    assert (len(text) <= MOST, text[:5], text[-3:], " ... " in text) == (True, "begin", "end", True)
+    assert shown("x\ny") == r"'x\ny'"
+    assert printable("x² + y₁ → ±") == "x² + y₁ → ±"

@@ -1,0 +1,88 @@
+"""Commands in shells of all kinds: closed, full and left streams, other encodings, signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+TREE, ROUND = "resgym tree E6", "sb3_ext two_player --config small --dry-run"
+ENVIRONMENTS = {
+    "ascii": {"PYTHONIOENCODING": "ascii"},
+    "cp1252": {"PYTHONIOENCODING": "cp1252"},
+    "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+}
+# The command, its redirections, the environment, the code, and the line on stderr.
+CASES = [
+    (TREE, "", "ascii", 0, ""),
+    (TREE, "", "cp1252", 0, ""),
+    (TREE, "", "C", 0, ""),
+    (TREE, "<&-", "", 0, ""),
+    (TREE, ">&-", "", 0, ""),
+    (TREE, "<&- >&- 2>&-", "", 0, ""),
+    (TREE, ">/dev/full", "", 1, "resgym: standard output: [Errno 28] No space left on device\n"),
+    ("resgym --help", ">/dev/full", "", 1, "resgym: standard output: [Errno 28] No space"),
+    ("resgym tree é+x", "", "ascii", 2, "resgym tree: unexpected "),
+    ("resgym play E6", "<&-", "", 0, ""),
+    ("resgym certificate -", "<&-", "", 2, "resgym certificate: certificate: cannot be read: No"),
+    (ROUND, ">/dev/full", "", 1, "two_player: standard output: [Errno 28] No space left on device"),
+    (ROUND, "<&- >&-", "ascii", 0, ""),
+    (ROUND, "| true", "", 0, ""),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case[:3])))
+def test_a_command_ends_with_its_code_and_at_most_one_line(case, tmp_path):
+    command, redirections, environment, code, line = case
+    script = f'"{sys.executable}" -m {command} {redirections}; exit ${{PIPESTATUS[0]}}'
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**kept, **ENVIRONMENTS.get(environment, {})},
+        timeout=120,
+    )
+    error = done.stderr.decode("latin-1")
+    assert done.returncode in (code, 141 if "|" in redirections else code), error
+    assert error.startswith(line)
+    assert "Traceback" not in error
+    assert "Exception" not in error
+    assert line or not error
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
+def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
+    words = ["solve", "random(dim=7,points=30,max=60)"]
+    command = [sys.executable, "-m", "resgym", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running:
+        time.sleep(5)
+        running.send_signal(getattr(signal, name))
+        error = running.communicate(timeout=60)[1]
+    assert (running.returncode, error) == (-getattr(signal, name), b"")
+
+
+@pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
+def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, tmp_path):
+    words = [
+        "two_player",
+        "--smoke",
+        "--no-progress",
+        "--steps",
+        "100000",
+        "--out",
+        "run",
+        "--stop",
+        "max_seconds=20",
+    ]
+    command = [*["nohup"] * ignored, sys.executable, "-m", "sb3_ext", *words]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=tmp_path) as running:
+        while running.poll() is None and not list(tmp_path.glob("run/*.jsonl")):
+            time.sleep(0.1)
+        time.sleep(1)
+        running.send_signal(signal.SIGHUP)
+        out, error = running.communicate(timeout=100)
+    assert (running.returncode, "Traceback" in error) == (code, False), error
+    assert ("SIGHUP" in out) == (not ignored)

@@ -66,17 +66,8 @@ def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
 def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, tmp_path):
-    words = [
-        "two_player",
-        "--smoke",
-        "--no-progress",
-        "--steps",
-        "100000",
-        "--out",
-        "run",
-        "--stop",
-        "max_seconds=20",
-    ]
+    words = ["two_player", "--config", "small", "--steps", "100000", "--out", "run"]
+    words += ["--stop", "max_seconds=20"]
     command = [*["nohup"] * ignored, sys.executable, "-m", "sb3_ext", *words]
     with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=tmp_path) as running:
         while running.poll() is None and not list(tmp_path.glob("run/*.jsonl")):

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from reprlib import repr as brief
 from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from resgym.game.actions import action_axes
@@ -114,7 +113,7 @@ def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
     """
     for value in values:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            given = f"{brief(value)} ({type(value).__name__})"
+            given = f"{shown(value)} ({type(value).__name__})"
             raise TypeError(f"{name} must hold integers, got {given}")
         if not 0 <= value <= MAX_COORDINATE:
             given = value if abs(value) < 10**99 else "a number of over 99 digits"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from reprlib import repr as brief
 from typing import Any
 
 import numpy as np
@@ -265,6 +264,6 @@ def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
     if not fits or not 0 <= int(given.min()) <= int(given.max()) <= MAX_COORDINATE:
         raise ValueError(
             f"weights must be {spec.dimension} integers in 0..2^59 (dimension), or these for each "
-            f"of {num_games} games, got {brief(weights)}"
+            f"of {num_games} games, got {shown(weights)}"
         )
     return given.to(torch.int64).expand(num_games, -1)

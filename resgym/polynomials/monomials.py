@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from reprlib import repr as brief
 from typing import Any
 
 from resgym.game.formulas import latex, monomial_text, position_pretty, variable_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
-from resgym.texts import markup
+from resgym.texts import markup, shown
 
 Point = tuple[int, ...]
 
@@ -99,5 +98,5 @@ def _entries(values: Any, name: str, allowed: str) -> list[Any]:
     if hasattr(values, "tolist"):
         values = values.tolist()
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be {allowed}, got {brief(values)}")
+        raise TypeError(f"{name} must be {allowed}, got {shown(values)}")
     return list(values)

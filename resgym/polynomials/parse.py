@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from reprlib import repr as brief
 from typing import Any
 
 from resgym.files import opened, parse_json, read_text
@@ -249,12 +248,12 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         try:
             terms = sympy.Poly(plain, *symbols).terms()
         except sympy.PolynomialError:
-            raise ValueError(f"points must be a polynomial, got {brief(expression)}") from None
+            raise ValueError(f"points must be a polynomial, got {shown(expression)}") from None
         unusual = any(value != 1 for _, value in terms)
         monomials = [
             {str(symbol): power for symbol, power in zip(symbols, powers, strict=True) if power}
             for powers, _ in terms
         ]
-    points = _from_monomials(monomials, unusual, names, brief(expression))
+    points = _from_monomials(monomials, unusual, names, shown(expression))
     points.sort(reverse=True)
     return points

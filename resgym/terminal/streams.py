@@ -45,9 +45,9 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     output: Any = sys.stdout
-    shown = (_Printable(output), _Printable(sys.stderr)) if plain else (output, sys.stderr)
+    show: Any = _Printable if plain else lambda stream: stream
     try:
-        with redirect_stdout(shown[0]), redirect_stderr(shown[1]):
+        with redirect_stdout(show(output)), redirect_stderr(show(sys.stderr)):
             yield
     finally:
         try:

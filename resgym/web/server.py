@@ -194,7 +194,8 @@ def serve(
     )
     if getattr(signal, "SIGHUP", None) and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         # As SIGTERM does, it has to end the processes, too.
-        uvicorn.server.HANDLED_SIGNALS += (signal.SIGHUP,)
+        handling: Any = uvicorn.server
+        handling.HANDLED_SIGNALS += (signal.SIGHUP,)
     shown = "localhost" if host == "::1" else f"[{host}]" if ":" in host else host
     ready(f"http://{shown}:{port}/")
     uvicorn.Server(config).run(sockets=[listening])

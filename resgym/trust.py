@@ -81,14 +81,6 @@ def check_pickle(path: str | os.PathLike[str]) -> None:
         )
 
 
-def regular_file(path: str | os.PathLike[str], field: str) -> Path:
-    """Return the path of a regular file; raise ValueError for a pipe, socket or device."""
-    found = Path(path)
-    if found.exists() and not found.is_file():
-        raise ValueError(f"{field}: got {os.fspath(path)!r}; expected a regular file")
-    return found
-
-
 def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--trust`` to a command line."""
     parser.add_argument(

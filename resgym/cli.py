@@ -359,9 +359,6 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-_DISK_ERRORS = (errno.EIO, errno.ENOSPC)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -395,7 +392,7 @@ def _main(given: list[str]) -> int:
         # The second line of a ParseError is the input, with a caret below it.
         text = str(error) if isinstance(error, ParseError) else one_line(error)
         print(f"resgym {args.command}: {text}", file=sys.stderr)
-        return 1 if getattr(error, "errno", None) in _DISK_ERRORS else 2
+        return 1 if getattr(error, "errno", None) in (errno.EIO, errno.ENOSPC) else 2
     except KeyboardInterrupt:
         return 130
     return 0

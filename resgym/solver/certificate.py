@@ -60,8 +60,8 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
     """Check a certificate, and return what it proves, with the tree of its host.
 
     Raises:
-        ValueError: the file proves nothing, or something else than its first line, or it is no
-            regular file, not readable or too large.
+        ValueError: the file proves nothing, or something else than its first line, or it cannot be
+            read, see `resgym.files.opened`.
     """
     limits = Limits()
     with opened(certificate, "certificate", MOST_BYTES) as file:

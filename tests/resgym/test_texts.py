@@ -137,7 +137,7 @@ def test_errors_of_long_values_are_short(call):
         (LONG,),
         ("tree", "E8", f"--{LONG}"),
         ("certificate", LONG),
-        ("scoreboard", "add", LONG),
+        ("scoreboard", LONG),
     ],
 )
 def test_errors_of_commands_are_short(arguments, capsys):

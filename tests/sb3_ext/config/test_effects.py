@@ -26,6 +26,7 @@ from tests.sb3_ext.config.test_damaged_files import reader_of
 PLAIN = set(
     """
 action_mask_fn activation algo algorithm approximate autoreset_mode backend best channels_order
+categorical_distance_func
 command compile_networks condition config data device dict_time_key direction ent_coef
 exploration_strategy explore families field file filter_keys fingerprint first game
 goal_selection_strategy info_keywords invalid_action key learner learning_rate_factors log loss
@@ -58,7 +59,8 @@ def modules():
         module = importlib.import_module(package)
         yield module
         for each in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{package}."):
-            with suppress(ImportError):  # it needs a package that is not installed
+            # It needs a package that is not installed.
+            with suppress(ImportError, gymnasium.error.DependencyNotInstalled):
                 yield importlib.import_module(each.name)
 
 

@@ -38,7 +38,8 @@ class ParallelStep(NamedTuple):
         truncated: `[M]` bool.
         next_observations: Reached; where an episode ended, its final observation.
         next_legal: Legal actions there, `[M, A]` bool, if the environment was asked for them.
-        episode: If any row ended: `ended` `[M]` bool, returns `r` and lengths `l` of those rows.
+        episode: If any row ended: `ended` `[M]` bool, and of those rows returns `r`, lengths `l`
+            and `is_success` (NaN: unknown), if the environment says it.
     """
 
     observations: Any
@@ -219,18 +220,20 @@ class TensorCollector:
             each_entry(lambda x, last, row=row: operator.setitem(x, row, last), reached, final)
         cut = np.array([bool(each.get("TimeLimit.truncated")) for each in self.infos])
         ends = (dones & ~cut, dones & cut)
-        results = {
-            key: np.array([each.get("episode", {}).get(key, 0.0) for each in self.infos])
-            for key in ("r", "l")
-        }
-        episode = {"ended": np.array(["episode" in each for each in self.infos]), **results}
+        episode = {"ended": np.array(["episode" in each for each in self.infos])}
+        told = [{**each, **each.get("episode", {})} for each in self.infos]
+        for key in ("r", "l", "is_success"):
+            episode[key] = np.array([each.get(key, np.nan) for each in told], np.float32)
         device = self.generator.device
         return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
 
 
 def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     shown, rewards, terminated, truncated, info = env.step_tensors(actions)
-    episode = {"ended": info["_episode"], **info["episode"]} if "episode" in info else None
+    episode = None
+    if "episode" in info:
+        told = {key: info[key] for key in ("is_success",) if key in info}
+        episode = {"ended": info["_episode"], **info["episode"], **told}
     # A promise of the environment itself: a wrapper may change some rows alone.
     whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
     reached = info["final_obs"] if whole else reached_observation(shown, info)
@@ -295,5 +298,7 @@ def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
             "terminal_observation": each_entry(take, step.next_observations),
         }
         if step.episode is not None:
-            rows[row]["episode"] = {key: take(step.episode[key]).item() for key in ("r", "l")}
+            told = {key: take(step.episode[key]).item() for key in step.episode}
+            rows[row]["episode"] = {key: told[key] for key in ("r", "l")}
+            rows[row] |= {key: told[key] for key in ("is_success",) if key in told}
     return rows

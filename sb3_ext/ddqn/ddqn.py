@@ -27,6 +27,7 @@ from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import call_each, to_arrays, to_device
+from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,
@@ -175,8 +176,8 @@ class DDQN(DDQNState):
     ) -> Self:
         """Collect and update until at least `total_timesteps` transitions were collected.
 
-        As in SB3, with these differences. `log_interval` is in updates and replaces the
-        constructor's intervals for this call. Callbacks may have `before_train()` and
+        As in SB3, with these differences. `log_interval`, in episodes, is None: the constructor's
+        intervals apply. A log comes at most once a parallel step. Callbacks may have `before_train()` and
         `after_train()`, called around every block of updates, and `after_learn()`, called when
         `learn` ends, also with an error. A `collector` replaces the model's own environment: it
         receives the weights and then returns `train_freq` parallel steps or more; the number of
@@ -190,7 +191,8 @@ class DDQN(DDQNState):
             *(total_timesteps, callback, reset_num_timesteps),
             *(tb_log_name or type(self).__name__, progress_bar),
         )
-        with self._session(callback, log_interval, total_timesteps, collector) as update:
+        self.start_clock(episodes=log_interval)
+        with self._session(callback, total_timesteps, collector) as update:
             while self.num_timesteps < total_timesteps and not self.stop_requested:
                 rollout = self.collect_rollouts(
                     self.env, callback, self.train_freq, self.replay_buffer
@@ -241,7 +243,8 @@ class DDQN(DDQNState):
         callbacks = self._init_callback(callback)
         self._fitting = True
         try:
-            with self._session(callbacks, log_interval, updates) as update:
+            self.start_clock(updates=log_interval)
+            with self._session(callbacks, updates) as update:
                 for done in range(updates):
                     self._update_current_progress_remaining(done, updates)
                     update(1)
@@ -266,8 +269,11 @@ class DDQN(DDQNState):
             print(buffer.memory_estimate())
         before, counted = self._last_obs, self.num_timesteps
         self.stop_requested = False
+        self.read_episodes()
         total_timesteps, callback = super()._setup_learn(*args, **kwargs)
         self._earlier_transitions += counted - self.num_timesteps
+        if not self.ep_info_buffer:  # SB3 began anew
+            self._evaluation_buffer.clear()
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
             buffer.cut()
@@ -278,12 +284,10 @@ class DDQN(DDQNState):
     def _session(
         self,
         callback: BaseCallback,
-        log_interval: int | None,
         total_timesteps: int,
         collector: Any = None,
     ) -> Iterator[Any]:
         """Prepare and end a loop; yield a function that makes this many updates."""
-        self.start_clock(log_interval)
 
         def update(number: int) -> None:
             if number > 0:
@@ -300,7 +304,10 @@ class DDQN(DDQNState):
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):
                     yield update
-                self.dump_logs()
+                if self._log_episodes is None:
+                    self.dump_logs()
+                self.check_finite()
+                self.read_episodes()
                 callback.on_training_end()
         finally:
             call_each(callback, "after_learn")
@@ -357,14 +364,12 @@ class DDQN(DDQNState):
 
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to continue."""
+        before, episodes = self.num_timesteps, self._episode_num
         if step.episode is not None:
-            counted = [step.episode[key].float() for key in ("ended", "r", "l")]
-            results = torch.stack(counted).to(self.device)  # the games may be on another one
-            self._sums["episode"] += results @ results[0]
-            if self.evaluation_rows:
-                first = self.n_envs - self.evaluation_rows
-                self._sums["evaluation"] += results[:, first:] @ results[0, first:]
-        before = self.num_timesteps
+            self._unread.append(step.episode)
+            now = self._log_episodes is not None or not step.rewards.is_cuda
+            if now or len(self._unread) >= STEPS_BETWEEN_WRITES:  # an accelerator rarely waits
+                self.read_episodes()
         self.num_timesteps += len(step.rewards)
         callback.update_locals(
             {
@@ -383,6 +388,9 @@ class DDQN(DDQNState):
             interval = self.target_update_interval
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
+        every = self._log_episodes
+        if every and self._episode_num // every > episodes // every:
+            self.dump_logs()
         return goes_on
 
     def play(self, env: Any, steps: int) -> Iterator[ParallelStep]:

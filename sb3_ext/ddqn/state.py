@@ -6,7 +6,8 @@ import io
 import pathlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -16,6 +17,7 @@ from annotated_types import Ge, Gt
 from pydantic import create_model
 from stable_baselines3 import DQN
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
+from stable_baselines3.common.utils import safe_mean
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
@@ -108,13 +110,15 @@ class DDQNState(Settings, DQN):
 
     random_streams: dict[str, torch.Generator]  # of exploration and of `predict`
     seconds: Stopwatch
+    ep_info_buffer: Any
+    ep_success_buffer: Any
     exploration: Any
     replay_buffer: Any
     train_freq: TrainFreq  # type: ignore[assignment]
 
     remembered = (
         *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
-        *("_updates_owed", "collector_state", "last_legal", "num_target_updates"),
+        *("_updates_owed", "collector_state", "last_episodes", "last_legal", "num_target_updates"),
     )
 
     last_legal: Tensor | None = None
@@ -126,6 +130,7 @@ class DDQNState(Settings, DQN):
     _finite_until_update: int = 0
     _fitting: bool = False  # to a buffer: no transitions are collected
     _log_every: tuple[float | None, int | None] = (None, None)  # seconds, updates
+    _log_episodes: int | None = None  # between two logs
     _logged_updates: int = 0
     _updates_owed: float = 0.0
 
@@ -148,6 +153,28 @@ class DDQNState(Settings, DQN):
     @collector_state.setter
     def collector_state(self, state: dict[str, Any] | None) -> None:
         self._collector_state = state
+
+    @property
+    def last_episodes(self) -> dict[str, list[Any]]:
+        """The episodes that logged means are about: [return, length, seconds] each, and successes.
+
+        As in SB3, the last `stats_window_size` ones. Those of `evaluation_rows` also have a window
+        of their own.
+        """
+        self.read_episodes()
+        buffers = {"all": self.ep_info_buffer, "evaluation": self._evaluation_buffer}
+        found = {name: [[*each.values()] for each in kept or ()] for name, kept in buffers.items()}
+        return {**found, "successes": list(self.ep_success_buffer or ())}
+
+    @last_episodes.setter
+    def last_episodes(self, saved: Mapping[str, list[Any]]) -> None:
+        self._unread: list[dict[str, Any]] = []
+        size = self._stats_window_size
+        self.ep_info_buffer, self._evaluation_buffer = (
+            deque([dict(zip("rlt", each, strict=True)) for each in saved[name]], size)
+            for name in ("all", "evaluation")
+        )
+        self.ep_success_buffer = deque(saved["successes"], size)
 
     @property
     def highest_exploration_rate(self) -> float:
@@ -180,8 +207,8 @@ class DDQNState(Settings, DQN):
         if self.train_freq.unit != TrainFrequencyUnit.STEP:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
-        sizes = {"episode": 3, "evaluation": 3, "update": len(MEASURED)}
-        self._sums = {name: torch.zeros(size, device=self.device) for name, size in sizes.items()}
+        self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}
+        self.last_episodes = {"all": [], "evaluation": [], "successes": []}
         # SB3 calls only functions of the progress; one that is given stays.
         rates = {"lr_schedule": self.learning_rate, "exploration_schedule": self.exploration}
         for name, rate in rates.items():
@@ -274,9 +301,29 @@ class DDQNState(Settings, DQN):
             )
         self._finite_until_update = self.num_updates
 
+    def read_episodes(self) -> None:
+        """Count the episodes that ended, and put them into the windows; waits for the device."""
+        unread, self._unread = self._unread, []
+        seconds = round((time.time_ns() - self.start_time) / 1e9, 6)
+        windows = {0: self.ep_info_buffer}
+        if self.evaluation_rows:
+            windows[self.n_envs - self.evaluation_rows] = self._evaluation_buffer
+        for episode in unread:
+            ended = episode["ended"]
+            self._episode_num += int(ended.sum())
+            for first, window in windows.items():
+                which = first + ended[first:].nonzero()[-self._stats_window_size :, 0]
+                returns, lengths = (episode[key][which].tolist() for key in ("r", "l"))
+                for r, l in zip(returns, lengths, strict=True):
+                    window.append({"r": r, "l": int(l), "t": seconds})
+            if "is_success" in episode:
+                found = episode["is_success"][ended].tolist()
+                self.ep_success_buffer.extend(each for each in found if each == each)  # no NaN
+
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""
         self.check_finite()
+        self.read_episodes()
         record, sums = self.logger.record, self._sums
         if updates := self.num_updates - self._logged_updates:
             for name, value in zip(MEASURED, (sums["update"] / updates).tolist(), strict=True):
@@ -286,24 +333,25 @@ class DDQNState(Settings, DQN):
         record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
         record("train/target_updates", self.num_target_updates)
         record("rollout/exploration_rate", self.exploration_rate)
-        self._episode_num += int(sums["episode"][0])
         record("rollout/episodes", self._episode_num)
-        for prefix, name in (("", "episode"), ("evaluation_", "evaluation")):
-            count, returns, lengths = sums[name].tolist()
-            if count:
-                record(f"rollout/{prefix}ep_rew_mean", returns / count)
-                record(f"rollout/{prefix}ep_len_mean", lengths / count)
-        self._sums = {name: torch.zeros_like(each) for name, each in sums.items()}
+        for prefix, window in (("", self.ep_info_buffer), ("evaluation_", self._evaluation_buffer)):
+            if window:
+                record(f"rollout/{prefix}ep_rew_mean", safe_mean([each["r"] for each in window]))
+                record(f"rollout/{prefix}ep_len_mean", safe_mean([each["l"] for each in window]))
+        if self.ep_success_buffer:
+            record("rollout/success_rate", safe_mean(self.ep_success_buffer))
+        sums["update"] = torch.zeros_like(sums["update"])
         for name, value in getattr(self._collector, "statistics", {}).items():
             if isinstance(value, (int, float)):
                 record(f"collector/{name}", value)
         self._record_times()
         self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
 
-    def start_clock(self, log_interval: int | None = None) -> None:
-        """Begin to count the time until the next log, which may be due by updates alone."""
-        intervals = (self.log_interval_seconds, self.log_interval_updates)
-        self._log_every = intervals if log_interval is None else (None, log_interval)
+    def start_clock(self, updates: int | None = None, episodes: int | None = None) -> None:
+        """Begin to count the time until the next log, which may be due by one count alone."""
+        own = (self.log_interval_seconds, self.log_interval_updates)
+        self._log_every = own if (updates, episodes) == (None, None) else (None, updates)
+        self._log_episodes = episodes
         self.seconds = Stopwatch(environment=0.0, update=0.0)
         self._began = self._logged_at = time.perf_counter()
         self._counted_before = (self.num_timesteps, self.num_updates)
@@ -323,7 +371,6 @@ class DDQNState(Settings, DQN):
         if self._log_every[0] is None:
             return {}
         return {
-            "_episode_num": self._episode_num + int(self._sums["episode"][0]),
             "_logged_updates": self.num_updates,
             "_sums": {name: torch.zeros_like(each) for name, each in self._sums.items()},
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import random
 import warnings
+from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -171,8 +172,10 @@ def training_state(model: Any) -> dict[str, Any]:
 
     SB3's algorithms draw random actions from their action space.
     """
+    getattr(model, "read_episodes", lambda: None)()
     state = {name: getattr(model, name) for name in _remembered(model)}
     state |= getattr(model, "between_logs", dict)()
+    state |= {name: [*each] for name, each in state.items() if isinstance(each, deque)}
     if hasattr(model, "random_streams"):
         streams = model.random_streams.items()
         return state | {"random": {name: stream.get_state() for name, stream in streams}}
@@ -194,7 +197,9 @@ def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
         return value.to(model.device, copy=True) if copied else copy.copy(value)
 
     for name in _remembered(model):
-        setattr(model, name, each_entry(own, state[name]))
+        value = each_entry(own, state[name])
+        window = isinstance(value, list) and name.endswith("_buffer")
+        setattr(model, name, deque(value, model._stats_window_size) if window else value)
     if not hasattr(model, "random_streams"):
         model.action_space.np_random.bit_generator.state = state["random"]
         return

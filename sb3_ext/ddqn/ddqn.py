@@ -177,11 +177,10 @@ class DDQN(DDQNState):
         """Collect and update until at least `total_timesteps` transitions were collected.
 
         As in SB3, with these differences. `log_interval`, in episodes, is None: the constructor's
-        intervals apply. A log comes at most once a parallel step. Callbacks may have `before_train()` and
-        `after_train()`, called around every block of updates, and `after_learn()`, called when
-        `learn` ends, also with an error. A `collector` replaces the model's own environment: it
-        receives the weights and then returns `train_freq` parallel steps or more; the number of
-        updates follows the transitions.
+        intervals apply. Callbacks may have `before_train()` and `after_train()`, called around
+        every block of updates, and `after_learn()`, called when `learn` ends, also with an error.
+        A `collector` replaces the model's own environment: it receives the weights and then
+        returns `train_freq` parallel steps or more; the number of updates follows the transitions.
 
         Raises:
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
@@ -273,7 +272,7 @@ class DDQN(DDQNState):
         total_timesteps, callback = super()._setup_learn(*args, **kwargs)
         self._earlier_transitions += counted - self.num_timesteps
         if not self.ep_info_buffer:  # SB3 began anew
-            self._evaluation_buffer.clear()
+            self.evaluation_buffer.clear()
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
             buffer.cut()
@@ -304,10 +303,10 @@ class DDQN(DDQNState):
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):
                     yield update
-                if self._log_episodes is None:
-                    self.dump_logs()
                 self.check_finite()
                 self.read_episodes()
+                if not self._log_every[2]:
+                    self.dump_logs()
                 callback.on_training_end()
         finally:
             call_each(callback, "after_learn")
@@ -364,11 +363,11 @@ class DDQN(DDQNState):
 
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to continue."""
-        before, episodes = self.num_timesteps, self._episode_num
+        before, episodes, every = self.num_timesteps, self._episode_num, self._log_every[2]
         if step.episode is not None:
             self._unread.append(step.episode)
-            now = self._log_episodes is not None or not step.rewards.is_cuda
-            if now or len(self._unread) >= STEPS_BETWEEN_WRITES:  # an accelerator rarely waits
+            rarely = self.device.type != "cpu" and not every  # as reading waits
+            if not rarely or len(self._unread) >= STEPS_BETWEEN_WRITES:
                 self.read_episodes()
         self.num_timesteps += len(step.rewards)
         callback.update_locals(
@@ -388,7 +387,6 @@ class DDQN(DDQNState):
             interval = self.target_update_interval
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
-        every = self._log_episodes
         if every and self._episode_num // every > episodes // every:
             self.dump_logs()
         return goes_on

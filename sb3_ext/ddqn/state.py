@@ -7,7 +7,7 @@ import pathlib
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -118,7 +118,8 @@ class DDQNState(Settings, DQN):
 
     remembered = (
         *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
-        *("_updates_owed", "collector_state", "last_episodes", "last_legal", "num_target_updates"),
+        *("_updates_owed", "collector_state", "evaluation_buffer", "last_legal"),
+        "num_target_updates",
     )
 
     last_legal: Tensor | None = None
@@ -129,8 +130,7 @@ class DDQNState(Settings, DQN):
     _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
     _finite_until_update: int = 0
     _fitting: bool = False  # to a buffer: no transitions are collected
-    _log_every: tuple[float | None, int | None] = (None, None)  # seconds, updates
-    _log_episodes: int | None = None  # between two logs
+    _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
     _logged_updates: int = 0
     _updates_owed: float = 0.0
 
@@ -153,28 +153,6 @@ class DDQNState(Settings, DQN):
     @collector_state.setter
     def collector_state(self, state: dict[str, Any] | None) -> None:
         self._collector_state = state
-
-    @property
-    def last_episodes(self) -> dict[str, list[Any]]:
-        """The episodes that logged means are about: [return, length, seconds] each, and successes.
-
-        As in SB3, the last `stats_window_size` ones. Those of `evaluation_rows` also have a window
-        of their own.
-        """
-        self.read_episodes()
-        buffers = {"all": self.ep_info_buffer, "evaluation": self._evaluation_buffer}
-        found = {name: [[*each.values()] for each in kept or ()] for name, kept in buffers.items()}
-        return {**found, "successes": list(self.ep_success_buffer or ())}
-
-    @last_episodes.setter
-    def last_episodes(self, saved: Mapping[str, list[Any]]) -> None:
-        self._unread: list[dict[str, Any]] = []
-        size = self._stats_window_size
-        self.ep_info_buffer, self._evaluation_buffer = (
-            deque([dict(zip("rlt", each, strict=True)) for each in saved[name]], size)
-            for name in ("all", "evaluation")
-        )
-        self.ep_success_buffer = deque(saved["successes"], size)
 
     @property
     def highest_exploration_rate(self) -> float:
@@ -208,7 +186,8 @@ class DDQNState(Settings, DQN):
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
         self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}
-        self.last_episodes = {"all": [], "evaluation": [], "successes": []}
+        self._unread: list[dict[str, Any]] = []
+        self.evaluation_buffer: deque[dict[str, Any]] = deque(maxlen=self._stats_window_size)
         # SB3 calls only functions of the progress; one that is given stays.
         rates = {"lr_schedule": self.learning_rate, "exploration_schedule": self.exploration}
         for name, rate in rates.items():
@@ -304,20 +283,20 @@ class DDQNState(Settings, DQN):
     def read_episodes(self) -> None:
         """Count the episodes that ended, and put them into the windows; waits for the device."""
         unread, self._unread = self._unread, []
-        seconds = round((time.time_ns() - self.start_time) / 1e9, 6)
-        windows = {0: self.ep_info_buffer}
-        if self.evaluation_rows:
-            windows[self.n_envs - self.evaluation_rows] = self._evaluation_buffer
         for episode in unread:
-            ended = episode["ended"]
-            self._episode_num += int(ended.sum())
-            for first, window in windows.items():
-                which = first + ended[first:].nonzero()[-self._stats_window_size :, 0]
-                returns, lengths = (episode[key][which].tolist() for key in ("r", "l"))
-                for r, l in zip(returns, lengths, strict=True):
-                    window.append({"r": r, "l": int(l), "t": seconds})
+            ended = episode["ended"].nonzero()[:, 0]
+            self._episode_num += len(ended)
+            rows = ended[-self._stats_window_size :]
+            for row, total, length in zip(
+                *(each.tolist() for each in (rows, episode["r"][rows], episode["l"][rows])),
+                strict=True,
+            ):
+                told = {"r": total, "l": int(length)}
+                self.ep_info_buffer.append(told)
+                if row >= self.n_envs - self.evaluation_rows:
+                    self.evaluation_buffer.append(told)
             if "is_success" in episode:
-                found = episode["is_success"][ended].tolist()
+                found = episode["is_success"][rows].tolist()
                 self.ep_success_buffer.extend(each for each in found if each == each)  # no NaN
 
     def dump_logs(self) -> None:
@@ -334,7 +313,7 @@ class DDQNState(Settings, DQN):
         record("train/target_updates", self.num_target_updates)
         record("rollout/exploration_rate", self.exploration_rate)
         record("rollout/episodes", self._episode_num)
-        for prefix, window in (("", self.ep_info_buffer), ("evaluation_", self._evaluation_buffer)):
+        for prefix, window in (("", self.ep_info_buffer), ("evaluation_", self.evaluation_buffer)):
             if window:
                 record(f"rollout/{prefix}ep_rew_mean", safe_mean([each["r"] for each in window]))
                 record(f"rollout/{prefix}ep_len_mean", safe_mean([each["l"] for each in window]))
@@ -349,15 +328,15 @@ class DDQNState(Settings, DQN):
 
     def start_clock(self, updates: int | None = None, episodes: int | None = None) -> None:
         """Begin to count the time until the next log, which may be due by one count alone."""
-        own = (self.log_interval_seconds, self.log_interval_updates)
-        self._log_every = own if (updates, episodes) == (None, None) else (None, updates)
-        self._log_episodes = episodes
+        own = (self.log_interval_seconds, self.log_interval_updates, None)
+        given = (None, updates, episodes)
+        self._log_every = given if any(given) else own
         self.seconds = Stopwatch(environment=0.0, update=0.0)
         self._began = self._logged_at = time.perf_counter()
         self._counted_before = (self.num_timesteps, self.num_updates)
 
     def _log_if_due(self) -> None:
-        seconds, updates = self._log_every
+        seconds, updates, _ = self._log_every
         late = seconds is not None and time.perf_counter() - self._logged_at >= seconds
         if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
             self.dump_logs()

@@ -8,7 +8,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.model_state import training_state
+from sb3_ext.checkpoints.model_state import load_training_state, training_state
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
 from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model
@@ -72,7 +72,8 @@ def test_windows_tables_and_successes(kind):
 def test_windows_go_on_after_a_checkpoint():
     first, second = (make_model(stats_window_size=5, evaluation_rows=2) for _ in range(2))
     first.learn(200)
-    second.last_episodes = training_state(first)["last_episodes"]
-    assert second.last_episodes == first.last_episodes
+    load_training_state(second, training_state(first))
+    for name in ("ep_info_buffer", "ep_success_buffer", "evaluation_buffer"):
+        assert getattr(second, name) == getattr(first, name)
+        assert getattr(second, name).maxlen == 5
     assert len(second.ep_info_buffer) == 5
-    assert second.ep_info_buffer.maxlen == 5

@@ -54,6 +54,7 @@ class PlannedVectorEnv(VectorEnv):
             `action_masks` is not needed. A subclass that breaks the promise must unset it.
         final_obs_of_all_rows: a promise likewise: ``final_obs``, where a step has it, also holds
             the observations of rows that continue, so it is the result of all rows' actions.
+        returns_new_tensors: a promise likewise: no later step writes to what a step returned.
     """
 
     # As Gymnasium declares it: each instance has its own, with its autoreset mode.
@@ -63,6 +64,7 @@ class PlannedVectorEnv(VectorEnv):
     }
     all_actions_legal = False
     final_obs_of_all_rows = True
+    returns_new_tensors = True
 
     def __init__(
         self,

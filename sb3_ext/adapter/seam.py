@@ -102,6 +102,14 @@ def call_each(callback: Any, method: str) -> None:
         getattr(each, method, lambda: None)()
 
 
+def check_spaces(*given: spaces.Space) -> None:
+    """ValueError if numbers of a space do not begin at 0, as SB3 and our networks take it."""
+    for space in given:
+        for each in getattr(space, "spaces", {"": space}).values():
+            if np.any(getattr(each, "start", 0)):
+                raise ValueError(f"space: got {each}; expected one that starts at 0")
+
+
 Observation = Tensor | dict[str, Tensor]
 
 
@@ -131,19 +139,10 @@ def to_arrays(observation: Any) -> Any:
 
 
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:
-    """Return a numpy copy in the dtype of the space; later steps do not change it.
-
-    Raises:
-        TypeError: The observation does not consist of tensors.
-    """
+    """Return a numpy copy in the dtype of the space; later steps do not change it."""
     if isinstance(observation, dict) and isinstance(space, spaces.Dict):
         return {key: to_numpy(value, space[key]) for key, value in observation.items()}
-    if not isinstance(observation, Tensor):
-        raise TypeError(
-            f"observation: got {type(observation).__name__}; expected torch tensors (for numpy"
-            " arrays use SB3's DummyVecEnv)"
-        )
-    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)
+    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)  # type: ignore[union-attr]
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:

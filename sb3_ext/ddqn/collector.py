@@ -207,8 +207,10 @@ class TensorCollector:
 
     def _play_arrays(self, env: VecEnv, actions: Tensor) -> tuple[Any, ...]:
         """One step of any environment of SB3, whose arrays become tensors on the device."""
-        shown, rewards, dones, self.infos = env.step(actions.cpu().numpy())
-        reached, normalizer = shown, unwrap_vec_normalize(env)
+        results = env.step(actions.cpu().numpy())
+        # Copied, as the environment may write its next results into the same memory.
+        shown, rewards, dones = (each_entry(np.array, each) for each in results[:3])
+        reached, normalizer, self.infos = shown, unwrap_vec_normalize(env), results[3]
         if normalizer is not None:
             reached, rewards = normalizer.get_original_obs(), normalizer.get_original_reward()
             self.original = to_device(reached, self.generator.device)

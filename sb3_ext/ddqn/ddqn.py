@@ -309,6 +309,8 @@ class DDQN(DDQNState):
                     self.dump_logs()
                 callback.on_training_end()
         finally:
+            if isinstance(self.env, TensorVecEnv):
+                self.env.flush()
             call_each(callback, "after_learn")
             self._collector = None
 

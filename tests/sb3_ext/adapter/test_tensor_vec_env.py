@@ -11,12 +11,14 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import DictInfoToList
 from stable_baselines3.common.monitor import Monitor, get_monitor_files
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import each_entry, entries_of
-from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
+from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES, MonitorFile
 from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
 
 
@@ -155,12 +157,14 @@ def test_seeds_and_options_count_once_at_the_next_reset():
     assert seen == []
     adapted.reset()
     adapted.reset()
-    adapted.set_options([{"points": [1]}, {"points": [2]}])  # one for each row
+    adapted.set_options([{"points": 1}, {}])  # one for each row
     adapted.reset()
     adapted.set_options()
     adapted.reset()
     plain = (None, None)
-    assert seen == [([5, 6], {"length": 4}), plain, (None, {"points": [[1], [2]]}), plain]
+    mask = seen[3][1].pop("reset_mask")
+    assert mask.tolist() == [True, False]
+    assert seen == [([5, 6], {"length": 4}), plain, plain, (None, {"points": 1}), plain]
 
 
 def test_attributes():
@@ -172,6 +176,9 @@ def test_attributes():
     assert adapted.metadata["render_fps"] == 7
     adapted.set_attr("_step", torch.tensor([0, 1, 2]))
     assert adapted.get_attr("_step", indices=[2, 1]) == [2, 1]
+    assert len(adapted.env_method("action_masks", indices=[2])) == 1
+    with pytest.raises(ValueError, match=r"indices: got \[0\]; load_state_dict is one of all"):
+        adapted.env_method("load_state_dict", {}, indices=[0])
     adapted.set_attr("illegal", "error")
     adapted.set_attr("illegal", "error", indices=range(3))
     with pytest.raises(ValueError, match=r"indices: got \[0\]"):
@@ -188,16 +195,27 @@ def test_monitor_file_lists_every_episode(tmp_path):
     adapted.seed(0)
     adapted.reset()
     episodes = []
-    for _ in range(2 * STEPS_BETWEEN_WRITES):
+    for _ in range(20):
         _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
         episodes += [info["episode"] for info in infos if info]
-    assert 0 < len(read_monitor(tmp_path)["r"]) < len(episodes)
+        assert len(read_monitor(tmp_path)["r"]) == len(episodes)
     adapted.close()
     adapted.close()
     written = read_monitor(tmp_path)
     assert written["r"] == [episode["r"] for episode in episodes]
     assert written["l"] == [episode["l"] for episode in episodes]
     assert written["t"] == sorted(written["t"])
+
+
+def test_an_accelerator_rarely_waits_for_the_monitor_file(tmp_path):
+    file = MonitorFile(str(tmp_path / "0"), "Toy")
+    ended, episode = torch.tensor([True, False]), {"r": torch.ones(2), "l": torch.ones(2)}
+    for written in (*[0] * (STEPS_BETWEEN_WRITES - 1), STEPS_BETWEEN_WRITES):
+        file.add({"episode": episode, "_episode": ended}, now=False)
+        assert len(read_monitor(tmp_path)["r"]) == written
+    file.add({"episode": episode, "_episode": ended}, now=False)
+    file.close()
+    assert len(read_monitor(tmp_path)["r"]) == STEPS_BETWEEN_WRITES + 1
 
 
 def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
@@ -243,23 +261,48 @@ def test_other_reset_modes_are_refused(mode):
 def test_what_is_no_tensor_environment_is_refused():
     with pytest.raises(TypeError, match=r"venv: got ToyEnv, need"):
         TensorVecEnv(ToyEnv())
-    numpy_env = SyncVectorEnv([ToyEnv], autoreset_mode=AutoresetMode.SAME_STEP)
-    with pytest.raises(TypeError, match="observation: got ndarray"):
-        TensorVecEnv(numpy_env).reset()
+    same_step = SyncVectorEnv([ToyEnv], autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(TypeError, match="info: got list; expected a dictionary"):
+        TensorVecEnv(DictInfoToList(same_step)).reset()
+    for space in (Discrete(2, start=1), MultiDiscrete([2, 2], start=[0, 1])):
+        for name in ("single_action_space", "single_observation_space"):
+            toy = ToyVectorEnv(2)
+            setattr(toy, name, space)
+            with pytest.raises(ValueError, match="expected one that starts at 0"):
+                TensorVecEnv(toy)
     with pytest.raises(TypeError, match=r"\['num_rows'\]: only with a list"):
         TensorVecEnv(ToyVectorEnv(2), num_rows=3)
 
 
-@pytest.mark.parametrize("lost", ["final_obs", "episode"])
-def test_what_is_missing_in_the_info_is_named(lost):
-    class Forgetful(VectorWrapper):
-        def step(self, actions):
-            *results, info = self.env.step(actions)
-            return (*results, {key: info[key] for key in info if key != lost})
+class Forgetful(VectorWrapper):
+    lost = "final_obs"
 
+    def step(self, actions):
+        *results, info = self.env.step(actions)
+        return (*results, {key: info[key] for key in info if self.lost not in key})
+
+
+def test_final_observations_that_are_missing_are_named():
     adapted = TensorVecEnv(Forgetful(ToyVectorEnv(2)))
     adapted.set_options({"length": 1})
     adapted.reset()
-    step = adapted.step_tensors if lost == "final_obs" else adapted.step
-    with pytest.raises(ValueError, match=f"^{lost}: missing"):
-        step(np.zeros(2, dtype=int))
+    with pytest.raises(ValueError, match=r"^final_obs: missing"):
+        adapted.step_tensors(np.zeros(2, dtype=int))
+
+
+def test_episodes_are_counted_if_the_environment_does_not():
+    told, counted = (TensorVecEnv(each) for each in (ToyVectorEnv(3), Forgetful(ToyVectorEnv(3))))
+    counted.venv.lost = "episode"
+    seen = []
+    for env in (told, counted):
+        env.seed(3)
+        env.reset()
+        seen.append([])
+        for number in range(30):
+            for info in env.step(np.full(3, number % 4))[3]:
+                seen[-1] += [(info["episode"][key], info["episode"]["l"]) for key in "rl" if info]
+            if number == 10 and env is counted:  # a checkpoint
+                state = env.state_dict()
+                env.reset()
+                env.load_state_dict(state)
+    assert seen[0] == seen[1] != []

@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict, Space
+from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.results import LegalDiscrete
@@ -30,7 +29,7 @@ except ImportError as error:
 HOST, AGENT = "host_0", "agent_0"
 
 
-class raw_env(AECEnv, gymnasium.utils.EzPickle):
+class raw_env(AECEnv):
     """Hironaka's game in turns: ``host_0`` chooses a set of axes, ``agent_0`` one axis of it.
 
     Both seats observe ``observation`` float32 [P + 1, D]: the points as in ``resgym/Hironaka-v0``,
@@ -58,7 +57,6 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
         """
-        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, **kwargs)
         super().__init__()
         if "observation" in kwargs:
             raise TypeError("observation is for Gymnasium's environments: both seats see points")
@@ -84,8 +82,14 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             seat: Dict(observation=points, action_mask=Box(0, 1, (size,), np.int8))
             for seat, size in sizes.items()
         }
+        self.action_spaces = {seat: Discrete(size) for seat, size in sizes.items()}
+        self.__setstate__({})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
         self.action_spaces = {
-            seat: LegalDiscrete(size, partial(self._mask, seat)) for seat, size in sizes.items()
+            seat: LegalDiscrete(space, partial(self._mask, seat))
+            for seat, space in self.action_spaces.items()
         }
 
     def observation_space(self, agent: str) -> Space[Any]:

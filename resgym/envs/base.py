@@ -94,9 +94,6 @@ class PlannedVectorEnv(VectorEnv):
             "render_modes": render_modes(plan.spec.dimension),
         }
         self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
-        if not self.all_actions_legal:
-            assert isinstance(self.action_space, spaces.MultiDiscrete)
-            self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
         self._last: LastStep | None = None  # kept for frames
         self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
@@ -107,6 +104,16 @@ class PlannedVectorEnv(VectorEnv):
             self.set_opponent("random" if opponent is None else opponent)
         elif opponent is not None:
             raise ValueError(f"opponent must be None with seat 'both', got {shown(opponent)}")
+
+        self._sample_legal()
+
+    def _sample_legal(self) -> None:
+        if not self.all_actions_legal:
+            self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._sample_legal()
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
         """Replace the opponent, from the next move on.
@@ -297,6 +304,8 @@ class PlannedVectorEnv(VectorEnv):
         form, plan = self.form, self.plan
         info = form.info(plan, result, self.games if form.full_info else None)
         add_masks(info, self._every)
+        if "_rewards" in info and plan.autoreset_mode == "NEXT_STEP":  # not of rows only reset
+            info["_rewards"] = form.out(self.games.lengths > 0)
         return (
             form.seen(plan.seat, result.points, result.coords),
             form.paid(result.reward),

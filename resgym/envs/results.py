@@ -144,38 +144,36 @@ def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
     return np.concatenate(parts, 1, dtype=np.float32)
 
 
-class LegalDiscrete(spaces.Discrete):
-    """A `Discrete` space that samples among the actions that are legal now.
+class Legal:
+    """A space that samples among the actions that are legal now.
 
-    Gymnasium's tools and most tutorials draw actions by ``action_space.sample()`` without a mask.
-    A copy (also a pickled one) is a plain `Discrete`, detached from its environment.
+    Gymnasium's tools and most tutorials draw actions by ``action_space.sample()`` without a mask. A
+    copy (also a pickled one) goes on with the same random numbers, but is a plain space, detached
+    from its environment. A copied environment makes a space of its copy.
     """
 
-    def __init__(self, n: int, masks: Callable[[], np.ndarray | None]) -> None:
-        super().__init__(n)
-        self._masks = masks
+    _masks: Callable[[], np.ndarray | None]
 
-    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Draw until the action is legal; a mask or probabilities are obeyed."""
-        action = super().sample(mask, probability)
-        legal = self._masks() if mask is None and probability is None else None
-        while legal is not None and legal.any() and not legal[action]:
-            action = super().sample()
-        return action
+    def __init__(self, space: spaces.Space[Any], masks: Callable[[], np.ndarray | None]) -> None:
+        vars(self).update(vars(space), _masks=masks)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return spaces.Discrete, (int(self.n),)
+        kept = vars(self).copy()
+        del kept["_masks"]
+        return object.__new__, (type(self).__bases__[-1],), kept
 
 
-class LegalMultiDiscrete(spaces.MultiDiscrete):
-    """A `MultiDiscrete` space of N games that samples among the actions that are legal now.
+class LegalDiscrete(Legal, spaces.Discrete):
+    """A `Discrete` space of legal actions."""
 
-    A copy (also a pickled one) is a plain `MultiDiscrete`, detached from its environment.
-    """
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """Draw uniformly among the legal actions; obey a mask or probabilities."""
+        legal = self._masks() if mask is None and probability is None else None
+        return super().sample(mask if legal is None else legal.astype(np.int8).ravel(), probability)
 
-    def __init__(self, space: spaces.MultiDiscrete, masks: Callable[[], np.ndarray | None]) -> None:
-        super().__init__(space.nvec, space.dtype)
-        self._masks = masks
+
+class LegalMultiDiscrete(Legal, spaces.MultiDiscrete):
+    """A `MultiDiscrete` space of N games with legal actions."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
         """Draw uniformly among the legal actions of each game; obey a mask or probabilities."""
@@ -184,6 +182,3 @@ class LegalMultiDiscrete(spaces.MultiDiscrete):
             return super().sample(mask, probability)
         keys = np.where(legal, self.np_random.random(legal.shape), -1.0)
         return keys.argmax(1).astype(self.dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return spaces.MultiDiscrete, (self.nvec, self.dtype)

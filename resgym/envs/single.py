@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from resgym.envs.arguments import MAX_SEED, parse_options
@@ -33,12 +32,14 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         vector_env = HironakaVectorEnv(**{"max_episode_steps": None, **fixed, **kwargs})
         self.vector_env = vector_env
         self.observation_space = vector_env.single_observation_space
-        space = vector_env.single_action_space
-        assert isinstance(space, spaces.Discrete)
-        self.action_space = LegalDiscrete(int(space.n), self._legal_now)
+        self.action_space = LegalDiscrete(vector_env.single_action_space, vector_env._legal_now)
         self.metadata = {**type(self).metadata, "render_modes": vector_env.metadata["render_modes"]}
         self.render_mode = vector_env.render_mode
-        self._every_action = np.ones(int(space.n), np.int8)
+        self._every_action = np.ones(vector_env.plan.num_actions, np.int8)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.action_space = LegalDiscrete(self.action_space, self.vector_env._legal_now)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -79,9 +80,6 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         if self.vector_env.all_actions_legal:
             return self._every_action.copy()
         return self.action_masks().astype(np.int8)
-
-    def _legal_now(self) -> np.ndarray | None:
-        return self.action_masks() if self.vector_env.is_started else None
 
     def action_masks(self) -> np.ndarray:
         """Bool [A], True = legal."""

@@ -56,7 +56,7 @@ def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]
 def stamps(*tensors: Tensor) -> list[int]:
     """Return a stamp that every write to tensors changes, also through `Tensor.detach`.
 
-    Players and rewards receive live memory. A write through NumPy leaves no stamp.
+    Rewards receive live memory. A write through NumPy leaves no stamp.
     """
     return [0 if each.is_inference() else each._version for each in tensors]
 
@@ -108,8 +108,8 @@ class GameState(Table):
         return self.rule.answers(self.points, coords)
 
     def detached(self) -> GameState:
-        """Return the same games in new tensor objects that share the memory and nothing else."""
-        return GameState(self.points.detach(), self.count.detach(), self.rule)
+        """Return the same games in memory of their own."""
+        return replace(self, points=self.points.clone(), count=self.count.clone())
 
     def select(self, index: Tensor | slice) -> GameState:
         """Return the games of ``index`` (int64 or bool [N]) as copies, or of a slice as views."""

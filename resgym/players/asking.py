@@ -47,10 +47,11 @@ def ask_player(
             argument.
     """
     own = player if rows is None else rows_of(player, rows)
-    handed = (state.points, state.count, *(() if coords is None else (coords,)))
-    before = stamps(*handed)
     # Copies of this call: what a player does to their shape or memory affects no game.
-    answer = own.act(state.detached(), None if coords is None else coords.detach(), rng)
+    shown, named = state.detached(), None if coords is None else coords.clone()
+    handed = (shown.points, shown.count, *(() if named is None else (named,)))
+    before = stamps(*handed)
+    answer = own.act(shown, named, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*handed) != before:
         raise ValueError(f"{who} must not write to its arguments")

@@ -38,6 +38,8 @@ from sb3_ext.adapter.seam import (
 )
 
 STEPS_BETWEEN_WRITES = 64
+SHOWING: weakref.WeakSet[TensorVecEnv] = weakref.WeakSet()
+"""Those that have returned observations, see `TensorVecEnv.shown`."""
 VecEnvIndices = int | Iterable[int] | None
 # Attributes that SB3 asks a single environment for.
 _READING = ("action_masks", "render")  # methods whose result has one entry a row
@@ -56,6 +58,8 @@ class TensorVecEnv(VecEnv):
     In `infos`, rows that ended have `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l,
     t}, and what the environment says at the end. Rows that continue have what an environment of
     arrays says, and nothing with tensors.
+
+    The attribute `shown` is the observation that `reset` or `step` has returned last.
 
     Results belong to the caller: they are copied, because an environment may write its next results
     into the same memory. An environment with `returns_new_tensors` = True promises not to, and its
@@ -99,6 +103,7 @@ class TensorVecEnv(VecEnv):
         self._device: torch.device | None = None
         self._arrays = False
         self._actions: Any = None
+        self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
         form = getattr(self.venv.unwrapped, "form", None)
@@ -172,7 +177,10 @@ class TensorVecEnv(VecEnv):
         """
         values: Any = torch.as_tensor(actions, device=self.device)
         *results, info = self.venv.step(values.cpu().numpy() if self._arrays else values)
-        told = {**info, **info.get("final_info", {})}
+        told = dict(info)
+        if "final_info" in info:  # the rest is about the next episodes
+            own = ("final_obs", "_final_obs", "episode", "_episode")
+            told = {**{key: info[key] for key in own if key in info}, **info["final_info"]}
         if self._arrays and "final_obs" in told:
             told["final_obs"] = self._dense(told["final_obs"], results[0])
         observation, rewards, terminated, truncated, told = self._owned((*results, told))
@@ -216,7 +224,12 @@ class TensorVecEnv(VecEnv):
 
     def reset(self) -> Any:
         """Start new episodes in all rows; numpy observations, `[N, ...]`."""
-        return to_numpy(self.reset_tensors(), self.observation_space)
+        return self._show(self.reset_tensors())
+
+    def _show(self, observation: Observation) -> Any:
+        self.shown = to_numpy(observation, self.observation_space)
+        SHOWING.add(self)
+        return self.shown
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keep the actions for `step_wait`."""
@@ -232,7 +245,7 @@ class TensorVecEnv(VecEnv):
             infos = infos_of(info, np.arange(self.num_envs))
         if dones.any():
             self._fill_infos(infos, np.flatnonzero(dones), told, (truncated & ~terminated))
-        shown = to_numpy(observation, self.observation_space)
+        shown = self._show(observation)
         return shown, rewards.cpu().numpy().astype(np.float32), dones, infos
 
     def action_masks(self) -> np.ndarray:
@@ -427,7 +440,7 @@ class MonitorFile:
         info_keywords: Sequence[str] = (),
     ) -> None:
         self._start = time.time()
-        self._pending: list[tuple[float, Any, dict[str, Any]]] = []
+        self._pending: list[tuple[float, dict[str, Any]]] = []
         header: dict[str, Any] = {"t_start": self._start, "env_id": env_id}
         self._keywords = tuple(info_keywords)
         self._writer = ResultsWriter(filename, header, self._keywords, override_existing)
@@ -436,8 +449,9 @@ class MonitorFile:
     def add(self, info: dict[str, Any], *, now: bool) -> None:
         """Note the episodes that ended in a step."""
         if "episode" in info:
-            told = {**info["episode"], **{key: info[key] for key in self._keywords}}
-            self._pending.append((time.time() - self._start, info["_episode"], told))
+            names = ("episode", "_episode", *self._keywords)
+            told = {name: info[name] for name in names if name in info}
+            self._pending.append((time.time() - self._start, told))
         if now or len(self._pending) >= STEPS_BETWEEN_WRITES:
             self.flush()
 
@@ -445,11 +459,11 @@ class MonitorFile:
         """Write what has been gathered."""
         if self._file.closed:
             return
-        for seconds, ended, told in self._pending:
-            for each in infos_of(told, np.flatnonzero(ended.cpu().numpy())):
-                entry = {"r": round(each["r"], 6), "l": each["l"], "t": round(seconds, 6)}
-                entry |= {key: each[key] for key in self._keywords}
-                self._writer.logger.writerow(entry)
+        for seconds, told in self._pending:
+            for each in infos_of(told, np.flatnonzero(told["_episode"].cpu().numpy())):
+                r, length = each["episode"]["r"], each["episode"]["l"]
+                entry = {"r": round(r, 6), "l": length, "t": round(seconds, 6)}
+                self._writer.logger.writerow(entry | {key: each[key] for key in self._keywords})
         self._pending.clear()
         self._file.flush()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.base import Checkpoints, Signals
-from sb3_ext.callbacks.evaluation import RhoEvaluation, SampleGames
+from sb3_ext.callbacks.evaluation import RhoEvaluation, SampleGames, evaluate_policy
 from sb3_ext.callbacks.stopping import Curriculum, StopConditions
 from sb3_ext.callbacks.watching import ActionCounts, LayerStatistics, SystemStatistics, Timers
 from sb3_ext.config.checks import Registry
@@ -30,6 +30,7 @@ __all__ = [
     "StopConditions",
     "SystemStatistics",
     "Timers",
+    "evaluate_policy",
 ]
 
 CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)

@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import EvalCallback
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from resgym.measure.games import sample_games
 from resgym.measure.rho import rho
@@ -22,6 +23,7 @@ from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.model_state import load_vec_env_state, vec_env_state
 from sb3_ext.checkpoints.policy_file import save_model, save_player
 from sb3_ext.config.checks import check_arguments, check_count
+from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
 
@@ -34,11 +36,17 @@ _REMEMBERED = (
 )
 
 
+def evaluate_policy(model: Any, env: Any, *args: Any, **kwargs: Any) -> Any:
+    """As SB3's function, with the legal actions of the environment."""
+    env = env if isinstance(env, VecEnv) else DummyVecEnv([lambda: env])
+    return evaluation.evaluate_policy(with_masks(model, env), env, *args, **kwargs)
+
+
 class Evaluation(EvalCallback):
     """Play episodes periodically; write ``evaluations.npz`` and ``best_model.zip``.
 
-    As `EvalCallback`, but a resumed run continues with its measurements, best value and episodes,
-    and files are replaced as a whole.
+    As `EvalCallback`, but it plays legal actions, a resumed run continues with its measurements,
+    best value and episodes, and files are replaced as a whole.
 
     Args:
         eval_env: the environment; its state is saved if it has one.
@@ -52,12 +60,14 @@ class Evaluation(EvalCallback):
         self.log_path = str(folder / "evaluations.new")
 
     def _on_step(self) -> bool:
-        before, goes_on = self.best_mean_reward, True
+        before, goes_on, model = self.best_mean_reward, True, self.model
+        self.model = with_masks(model, self.eval_env)
         with going_on_without("evaluation", self.folder):
             goes_on = super()._on_step()
             written = self.folder / "evaluations.new.npz"
             if written.exists():
                 rename_durably(written, self.folder / "evaluations.npz")
+        self.model = model
         if self.best_mean_reward > before:
             kept, self.best_mean_reward = self.best_mean_reward, before
             with going_on_without("best model", self.folder):

@@ -15,7 +15,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from sb3_ext.config.checks import Registry
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.legality import mask_key
+from sb3_ext.ddqn.legality import mask_key, shown_masks
 
 ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 """Algorithms of stable-baselines3's form."""
@@ -36,10 +36,10 @@ class ObservedMaskPPO(MaskablePPO):
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """As in sb3-contrib; ``action_masks`` default to those in the observation."""
+        """As in sb3-contrib; ``action_masks`` default to those of the observation."""
         key = mask_key(self.observation_space, self.action_space)
-        if action_masks is None and key is not None:
-            action_masks = np.asarray(observation[key], dtype=bool)
+        if action_masks is None:
+            action_masks = shown_masks(observation) if key is None else observation[key]
         return super().predict(observation, state, episode_start, deterministic, action_masks)
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from stable_baselines3 import DQN
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn, TrainFreq
 from stable_baselines3.common.utils import configure_logger
@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.seam import call_each, to_arrays, to_device
+from sb3_ext.adapter.seam import call_each, to_arrays, to_device, walk_callbacks
 from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
 from sb3_ext.ddqn.collector import (
     Collector,
@@ -36,7 +36,14 @@ from sb3_ext.ddqn.collector import (
     lazy_array,
     lazy_infos,
 )
-from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
+from sb3_ext.ddqn.legality import (
+    LOSSES,
+    STRATEGIES,
+    bootstrap_target,
+    legal_argmax,
+    shown_masks,
+    with_masks,
+)
 from sb3_ext.ddqn.policies import NAMES, QPolicy, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
 from sb3_ext.networks.mlp import in_mode
@@ -86,8 +93,9 @@ class DDQN(DDQNState):
             logged separately.
         warmup: Actions until `learning_starts`: `"uniform_legal"` at random, `"policy"` from the
             untrained network with exploration.
-        mask_source: Source of the legal actions: `"observation"` (an entry `action_mask` or
-            `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
+        mask_source: Source of the legal actions: `"observation"` (an entry `action_mask`,
+            `action_masks` or the agent's `coords`), `"environment"` (`action_masks()`), `"none"`,
+            `"auto"`.
         target_update_unit: Unit of `target_update_interval`, `"updates"` or `"transitions"`. In
             transitions, an interval ends with the parallel step that completes it.
         replay_ratio: updates * batch_size / transitions, the average number of uses of a
@@ -279,6 +287,13 @@ class DDQN(DDQNState):
         self.start_clock()
         return total_timesteps, callback
 
+    def _init_callback(self, *args: Any, **kwargs: Any) -> BaseCallback:
+        callback = super()._init_callback(*args, **kwargs)
+        for each in walk_callbacks(callback):
+            if isinstance(each, EvalCallback):  # SB3's calls `predict` without masks
+                each.model = with_masks(self, each.eval_env)
+        return callback
+
     @contextmanager
     def _session(
         self,
@@ -450,13 +465,16 @@ class DDQN(DDQNState):
         """Actions for arrays or tensors of one row, `[]`, or of N rows, `[N]`, as in SB3.
 
         Rows explore unless `deterministic` as in training, with the rate of now, among legal
-        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
+        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, or those of
+        the `TensorVecEnv` that has returned this very object last.
         `state` is returned as it is.
         """
         tensors, many = self.policy.obs_to_tensor(to_arrays(observation))
         with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
         legal = self.legal_actions.of_observation(tensors)
+        if action_masks is None and legal is None and self.mask_source != "none":
+            action_masks = shown_masks(observation)
         if action_masks is not None:
             legal = torch.as_tensor(action_masks, device=self.device).bool().expand_as(values)
         if deterministic:

@@ -7,6 +7,7 @@ in a value that is returned, because `0 * -inf` in a target is NaN.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,34 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn import functional
 
+from sb3_ext.adapter.seam import check_spaces, to_arrays
+from sb3_ext.adapter.tensor_vec_env import SHOWING
 from sb3_ext.config.checks import Registry, unknown_word
 
-MASK_KEYS = ("action_mask", "coords")
+MASK_KEYS = ("action_mask", "action_masks")
 MASK_SOURCES = ("auto", "observation", "environment", "none")
 
 
 def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str | None:
-    """The first of `MASK_KEYS` that is a mask, `MultiBinary(A)` for A actions, or None."""
-    if isinstance(observation_space, spaces.Dict) and isinstance(action_space, spaces.Discrete):
-        for key in MASK_KEYS:
-            space = observation_space.spaces.get(key)
-            if isinstance(space, spaces.MultiBinary) and space.shape == (int(action_space.n),):
-                return key
-    return None
+    """The entry of observations that is the mask of A actions, found by its name, or None.
+
+    It is called `action_mask` or `action_masks`, or `coords` where an agent of this package
+    observes `points` and `coords` alone.
+
+    Raises:
+        ValueError: An entry of that name has other values than 0 and 1, or not A of them.
+    """
+    if not isinstance(observation_space, spaces.Dict) or not hasattr(action_space, "n"):
+        return None
+    entries, number = observation_space.spaces, int(action_space.n)
+    names = ("coords",) if entries.keys() == {"points", "coords"} else MASK_KEYS
+    key = next((name for name in names if name in entries), None)
+    if key is not None:
+        space: Any = entries[key]
+        low, high = getattr(space, "low", 0), getattr(space, "high", getattr(space, "nvec", 2) - 1)
+        if space.shape != (number,) or np.any(low != 0) or np.any(high != 1):
+            raise ValueError(f"{key}: got {space}; expected 0 or 1 for each of {number} actions")
+    return key
 
 
 def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
@@ -41,6 +56,41 @@ def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
     if hasattr(type(env), "action_masks_tensor"):
         return env.action_masks_tensor()  # type: ignore[attr-defined, no-any-return]
     return np.stack(env.env_method("action_masks"))
+
+
+def shown_masks(observation: Any) -> np.ndarray | None:
+    """The masks of the `TensorVecEnv` that has returned this very object last, or None."""
+    for env in SHOWING:
+        if env.shown is observation and not env.all_actions_legal and env.has_attr("action_masks"):
+            return env.action_masks()
+    return None
+
+
+class Masked:
+    """A model that asks an environment for the legal actions when it predicts."""
+
+    def __init__(self, model: Any, env: VecEnv, key: str | None) -> None:
+        self._model, self._env, self._key = model, env, key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def predict(self, observation: Any, *args: Any, **kwargs: Any) -> Any:
+        """As the model, among legal actions."""
+        masks = environment_masks(self._env) if self._key is None else observation[self._key]
+        return self._model.predict(observation, *args, action_masks=to_arrays(masks), **kwargs)
+
+
+def with_masks(model: Any, env: VecEnv) -> Any:
+    """A model that plays legal actions of an environment, to be evaluated there.
+
+    That is the model itself if there are no masks, or if its `predict` takes none.
+    """
+    source = getattr(model, "mask_source", "auto")
+    if "action_masks" not in signature(model.predict).parameters:
+        return model
+    legal = LegalActions(model.observation_space, model.action_space, env, source)
+    return model if legal.source == "none" else Masked(model, env, legal.key)
 
 
 class LegalActions:
@@ -71,7 +121,9 @@ class LegalActions:
     ) -> None:
         if source not in MASK_SOURCES:
             raise ValueError(unknown_word("mask_source", source, MASK_SOURCES))
-        key = mask_key(observation_space, action_space)
+        check_spaces(action_space)
+        seeing = source in ("auto", "observation")
+        key = mask_key(observation_space, action_space) if seeing else None
         # Looked up on the class: a wrapper around it may have masks of its own.
         all_legal = hasattr(type(env), "all_actions_legal") and env.all_actions_legal  # type: ignore[union-attr]
         asked = env is not None and env.has_attr("action_masks")
@@ -80,10 +132,10 @@ class LegalActions:
             source = asked_or_none if key is None else "observation"
         names_none = source == "observation" and key is None
         if names_none or (source == "environment" and env is not None and not asked):
-            wanted = "entry action_mask or coords" if names_none else "action_masks()"
+            wanted = "entry action_mask" if names_none else "action_masks()"
             raise ValueError(f"mask_source: got {source!r}, which has no {wanted}")
         self.source = source
-        self.key = key if source == "observation" else None
+        self.key = key
 
     def of_observation(self, observation: Any) -> Tensor | None:
         """The mask inside a batch of observations, `[N, A]` bool, or None if it is not there."""

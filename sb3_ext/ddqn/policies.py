@@ -152,7 +152,6 @@ class LegalQNetwork(QNetwork):
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.sort_axes = net_arch, dueling, sort_axes
-        self.mask_key = mask_key(self.observation_space, self.action_space)
         num_actions = int(self.action_space.n)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
@@ -180,7 +179,8 @@ class LegalQNetwork(QNetwork):
         return super().forward(images).gather(1, actions)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
-        legal = None if self.mask_key is None else observation[self.mask_key].bool()
+        key = mask_key(self.observation_space, self.action_space)
+        legal = None if key is None else observation[key].bool()
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
+from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.runs.command import command
 from sb3_ext.train.flags import REFUSED, add_flags, check_algorithm, whole
 from sb3_ext.train.loading import SavedRun
@@ -99,7 +100,7 @@ def _play(args: argparse.Namespace, render: str | None) -> None:
     env = run.make_env(args.n_envs, args.seed, args.reward_log, **shown)
     if (statistics := unwrap_vec_normalize(env)) is not None:
         statistics.norm_reward = args.norm_reward
-    model = run.model(Path(path), env, args.device)
+    model = with_masks(run.model(Path(path), env, args.device), env)
     if render == "rgb_array":
         films = str(args.output_folder or run.folder / "videos")
         env = VecVideoRecorder(env, films, lambda step: step == 0, args.n_timesteps, prefix)

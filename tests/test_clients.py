@@ -9,6 +9,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "clients"
 PAGE = FOLDER.with_suffix(".md").read_text(encoding="utf-8")
 LIBRARIES = {name: name for name in ("pettingzoo", "tianshou", "torchrl")}
+LIBRARIES |= {"gymnasium": "moviepy"}  # for its videos
 LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib"}
 
 

@@ -233,7 +233,8 @@ class TensorVecEnv(VecEnv):
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keep the actions for `step_wait`."""
-        self._actions = actions
+        # PyTorch does not take a list of arrays.
+        self._actions = np.asarray(actions) if isinstance(actions, (list, tuple)) else actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""

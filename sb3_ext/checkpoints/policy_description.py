@@ -21,6 +21,7 @@ from gymnasium import spaces
 from sb3_contrib.common.maskable import policies as maskable
 from sb3_contrib.qrdqn import policies as qrdqn
 from stable_baselines3.common.policies import (
+    ActorCriticCnnPolicy,
     ActorCriticPolicy,
     BasePolicy,
     MultiInputActorCriticPolicy,
@@ -38,11 +39,15 @@ POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 
 POLICIES.update(
     {
+        "contrib.MaskableActorCriticCnnPolicy": maskable.MaskableActorCriticCnnPolicy,
         "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
         "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
+        "contrib.QRDQNCnnPolicy": qrdqn.CnnPolicy,
         "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
         "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
+        "sb3.ActorCriticCnnPolicy": ActorCriticCnnPolicy,
         "sb3.ActorCriticPolicy": ActorCriticPolicy,
+        "sb3.DQNCnnPolicy": dqn.CnnPolicy,
         "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
         "sb3.DQNPolicy": dqn.DQNPolicy,
         "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
@@ -65,6 +70,7 @@ _FIELDS = {
     "Box": ("low", "high", "shape", "dtype"),
     "Discrete": ("n", "start"),
     "MultiBinary": ("shape",),
+    "MultiDiscrete": ("nvec", "start", "dtype"),
 }
 
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
@@ -135,8 +141,9 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     if isinstance(space, spaces.Dict):
         entries = {str(key): describe_space(entry) for key, entry in space.spaces.items()}
         return {"type": "Dict", "spaces": entries}
-    kind = type(space).__name__
-    if kind not in _FIELDS:
+    # A class derived from one of these, such as the game's `Discrete`, is described as that one.
+    kind = next((name for name in _FIELDS if isinstance(space, getattr(spaces, name))), None)
+    if kind is None:
         raise ValueError(f"space: got {space}; expected {', '.join(_FIELDS)} or a Dict of these")
     fields = {name: getattr(space, name) for name in _FIELDS[kind]}
     plain = {k: str(v) if k == "dtype" else np.asarray(v).tolist() for k, v in fields.items()}

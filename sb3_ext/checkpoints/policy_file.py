@@ -8,6 +8,7 @@ such files, and so is ``model.safetensors`` of a model card
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from resgym.files import opened, parse_json
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.runs.checkpoint import checkpoint_errors, save_checkpoint
-from sb3_ext.runs.files import rename_durably
+from sb3_ext.runs.files import CheckpointWarning, rename_durably
 
 MODEL = "model.safetensors"
 """Such a file in a card's folder."""
@@ -95,9 +96,12 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
         name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"
         save_model(path.with_name(name), model)
     policy = getattr(model, "policy", model)
+    network = network_description(policy)
+    if reason := network.get("not_described"):
+        warnings.warn(f"{path}: cannot play later: {reason}", CheckpointWarning, stacklevel=2)
     state = {
         "evaluation": evaluation,
-        "network": network_description(policy),
+        "network": network,
         "policy": dict(policy.state_dict()),
     }
     save_checkpoint(path, state)

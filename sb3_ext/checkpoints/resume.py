@@ -25,6 +25,7 @@ from sb3_ext.checkpoints.model_state import (
 from sb3_ext.runs.checkpoint import (
     checkpoint_errors,
     checkpoint_name,
+    list_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
@@ -42,7 +43,8 @@ def save_run(
 
     Args:
         model: between two blocks of updates, as after `learn` or where `Checkpoints` saves.
-        run_dir: the folder of the run; the checkpoint is named after the transitions collected.
+        run_dir: the folder of the run; the checkpoint is named after the transitions collected, or
+            after the newest checkpoint there if that has a greater number.
         callbacks: callbacks whose state is saved too.
         keep_last: number of checkpoints to keep.
 
@@ -53,7 +55,11 @@ def save_run(
     state = model_state(model)
     state["callbacks"] = callback_states(callbacks)
     state["random"] = global_random_state()
-    path = Path(run_dir) / checkpoint_name(model.num_timesteps)
+    number = getattr(model, "num_transitions", model.num_timesteps)
+    for newest in list_checkpoints(run_dir)[:1]:  # a model that counts anew must not fall behind it
+        last = int(newest.stem.removeprefix("checkpoint-"))
+        number = number if number >= last else last + 1
+    path = Path(run_dir) / checkpoint_name(number)
     return save_checkpoint(path, state, keep_last=keep_last)
 
 

@@ -44,9 +44,10 @@ from sb3_ext.ddqn.legality import (
     shown_masks,
     with_masks,
 )
-from sb3_ext.ddqn.policies import NAMES, QPolicy, clip_gradients, forget_tiny_moments
+from sb3_ext.ddqn.policies import NAMES, CnnPolicy, QPolicy, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
 from sb3_ext.networks.mlp import in_mode
+from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
@@ -79,7 +80,8 @@ class DDQN(DDQNState):
     update; intervals have a unit; with a `TensorVecEnv` no data leave the device.
 
     Args:
-        policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"MultiInputPolicy"` or a class.
+        policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"CnnPolicy"`,
+            `"MultiInputPolicy"` or a class.
         env: The environment, its id, or None.
         learning_rate: A schedule for `schedules.parse_schedule`, or a callable as in SB3.
         double_q: False: the target network also chooses the next action (plain DQN).
@@ -124,7 +126,10 @@ class DDQN(DDQNState):
     stop_requested: bool = False  # whether the running `learn` or `fit` is to end
     _infos: Any = None  # of the last step, where an environment of arrays gave them
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = dict.fromkeys(NAMES, QPolicy)
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        **dict.fromkeys(NAMES, QPolicy),
+        "CnnPolicy": CnnPolicy,
+    }
 
     def __init__(
         self,
@@ -272,7 +277,8 @@ class DDQN(DDQNState):
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
-        if self.verbose >= 1 and not buffer.is_allocated:
+        tensors = isinstance(buffer, TensorReplayBuffer)
+        if tensors and self.verbose >= 1 and not buffer.is_allocated:
             print(buffer.memory_estimate())
         before, counted = self._last_obs, self.num_timesteps
         self.stop_requested = False
@@ -283,7 +289,8 @@ class DDQN(DDQNState):
             self.evaluation_buffer.clear()
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
-            buffer.cut()
+            if tensors:
+                buffer.cut()
         self.start_clock()
         return total_timesteps, callback
 
@@ -363,12 +370,8 @@ class DDQN(DDQNState):
             callback.on_rollout_start()
             before, number = self.num_timesteps, 0
             for played in self.play(env, train_freq.frequency):
-                obs, actions, rewards, terminated, truncated, reached, legal = played[:7]
-                replay_buffer.add_batch(
-                    *(obs, reached, actions, rewards, terminated, truncated, legal),
-                    steps=None if rewards.dim() == 1 else len(rewards),
-                )
-                stored = self.num_timesteps + rewards.numel()
+                self._store(replay_buffer, played)
+                stored = self.num_timesteps + played.rewards.numel()
                 for step in played.each():
                     number += 1
                     callback.update_locals({"env": env, "num_collected_steps": number})
@@ -377,6 +380,19 @@ class DDQN(DDQNState):
                         return RolloutReturn(stored - before, 0, continue_training=False)
             callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
+
+    def _store(self, buffer: Any, played: ParallelStep) -> None:
+        if isinstance(buffer, TensorReplayBuffer):
+            obs, actions, rewards, terminated, truncated, reached, legal = played[:7]
+            buffer.add_batch(
+                *(obs, reached, actions, rewards, terminated, truncated, legal),
+                steps=None if rewards.dim() == 1 else len(rewards),
+            )
+            return
+        for step in played.each():
+            infos = self._infos or lazy_infos(step)
+            obs, actions, rewards, terminated, truncated, reached = step.as_arrays()[:6]
+            buffer.add(obs, reached, actions, rewards, terminated | truncated, infos)
 
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to continue."""
@@ -469,6 +485,8 @@ class DDQN(DDQNState):
         the `TensorVecEnv` that has returned this very object last.
         `state` is returned as it is.
         """
+        if isinstance(observation, tuple):
+            self.policy.predict(observation)  # type: ignore[arg-type]  # raises, in SB3's words
         tensors, many = self.policy.obs_to_tensor(to_arrays(observation))
         with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
@@ -483,7 +501,7 @@ class DDQN(DDQNState):
             choose = STRATEGIES[self.exploration_strategy]
             actions = choose(values, legal, self.exploration_rate, self.random_streams["predict"])
         array = actions.cpu().numpy()
-        return (array if many else array[0]), state
+        return (array if many else array.squeeze(0)), state
 
     # Updates
 
@@ -520,7 +538,7 @@ class DDQN(DDQNState):
         """The loss on a batch of the replay buffer; a subclass may learn something else."""
         with torch.no_grad():
             target = self.compute_target(batch)
-        predicted = self._online(batch.observations).gather(1, batch.actions).squeeze(1)
+        predicted = self._online(batch.observations).gather(1, batch.actions.long()).squeeze(1)
         weights = getattr(batch, "weights", None)
         if weights is None:
             return LossTerms(LOSSES[self.loss](predicted, target), predicted, target)

@@ -4,8 +4,8 @@
 
     net_arch            layers after the features, in the language of `sb3_ext.networks`
     extractor           features extractor by name: `"flatten"` or `"point_set"`
-    features_extractor_class, features_extractor_kwargs   as in SB3; the class may be a name or a
-                        path such as `module.Class`
+    features_extractor_class, features_extractor_kwargs   as in SB3, images included; the class may
+                        be a name or a path such as `module.Class`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     sort_axes           axes that are renamed by the size of their coordinates, so that games which
@@ -27,9 +27,11 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import Registry, check_number, unknown_word
@@ -52,12 +54,19 @@ TINY_SQUARE = 2e-38
 gradient (beta 0.999) 1.8e-38 is left of it, still a normal float32."""
 
 
+_HOOKS_OF_ALL = (_global_optimizer_pre_hooks, _global_optimizer_post_hooks)
+
+
 class FusedAdam(optim.Adam):
     """Adam with `fused=True` and the same bits; PyTorch sorts tensors for longer than it steps."""
 
-    @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One step of every group, without PyTorch's hooks around steps and its profiler's mark."""
+        """One step of every group; hooks and the profiler's mark around it only if there are any."""
+        own = (self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks)
+        (self._hooked_step if any((*own, *_HOOKS_OF_ALL)) else self._step)()
+
+    @torch.no_grad()
+    def _step(self) -> None:
         for group in self.param_groups:
             parts: list[list[Tensor]] = [[] for _ in range(6)]
             self._init_group(group, *parts)
@@ -68,6 +77,7 @@ class FusedAdam(optim.Adam):
             torch._fused_adam_(*parts, beta1=beta1, beta2=beta2, **settings)
 
     step.hooked = True  # type: ignore[attr-defined]  # so PyTorch puts nothing around it
+    _hooked_step = optim.Optimizer.profile_hook_step(_step)
 
 
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float) -> Tensor:
@@ -210,8 +220,6 @@ class QPolicy(DQNPolicy):
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
-        is_dict = isinstance(observation_space, spaces.Dict)
-        usual = "flatten" if is_dict else "sb3.FlattenExtractor"
         kind = OPTIMIZERS.resolve(optimizer_class)
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
@@ -225,12 +233,24 @@ class QPolicy(DQNPolicy):
             action_space,
             lr_schedule,
             features_extractor_class=extractor_class(
-                features_extractor_class or extractor or usual
+                features_extractor_class
+                or extractor
+                or self._usual_extractor(observation_space, arguments)
             ),
             optimizer_class=kind,
             optimizer_kwargs=settings,
             **arguments,
         )
+
+    @staticmethod
+    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+        """SB3's, but `flatten` for a dictionary without images."""
+        if not isinstance(space, spaces.Dict):
+            return "sb3.FlattenExtractor"
+        normalized = not arguments.get("normalize_images", True)
+        images = any(is_image_space(each, normalized_image=normalized) for each in space.values())
+        with_arguments = arguments.get("features_extractor_kwargs")
+        return "sb3.CombinedExtractor" if images or with_arguments else "flatten"
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -254,7 +274,16 @@ class QPolicy(DQNPolicy):
         }
 
 
+class CnnPolicy(QPolicy):
+    """The policy with SB3's convolutions for an image."""
+
+    @staticmethod
+    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+        return "sb3.NatureCNN"
+
+
 NAMES = ("HostPolicy", "AgentPolicy", "MlpPolicy", "MultiInputPolicy")
 """What configurations call the policy: by the seat that it plays, or as SB3 does."""
 for _name in (QPolicy.__name__, *NAMES):
     POLICIES.register(_name, QPolicy)
+POLICIES.register("CnnPolicy", CnnPolicy)

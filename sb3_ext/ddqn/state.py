@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pathlib
 import time
@@ -9,26 +10,26 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 import torch
 from annotated_types import Ge, Gt
 from pydantic import create_model
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
-from stable_baselines3.common.utils import safe_mean
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, safe_mean
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from sb3_ext.adapter.seam import OBSERVATIONS
+from sb3_ext.adapter.seam import OBSERVATIONS, to_arrays
 from sb3_ext.config.sections import (
     Count,
     Fraction,
     Number,
     PositiveCount,
-    PositiveFraction,
     PositiveNumber,
     Section,
     Whole,
@@ -38,7 +39,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule, set_learning_rate
+from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 """What every update measures; means over the updates are logged."""
@@ -95,7 +96,7 @@ _CHECKED = create_model(
     max_grad_norm=Annotated[float, Gt(0)],
     n_steps=PositiveCount,
     target_update_interval=PositiveCount,
-    tau=PositiveFraction,
+    tau=Fraction,
 )
 
 
@@ -167,6 +168,19 @@ class DDQNState(Settings, DQN):
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy, which has its own log and plays its environment itself."""
+        left_out = ("_collector", "_logger", "_online", "_target")
+        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        return {**state, "_collector_state": self.collector_state, "_custom_logger": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._create_aliases()
+        self.replay_buffer.device = self.device  # a buffer is pickled on the CPU
+        if isinstance(self.replay_buffer, HerReplayBuffer):  # it is pickled without
+            self.replay_buffer.env = self.env
+
     def _setup_model(self) -> None:
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
@@ -180,7 +194,8 @@ class DDQNState(Settings, DQN):
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about
             # a buffer that was not told of `n_steps`.
-            warnings.simplefilter("ignore", UserWarning)
+            if isinstance(self.replay_buffer, TensorReplayBuffer):
+                warnings.simplefilter("ignore", UserWarning)
             super()._setup_model()
         if self.train_freq.unit != TrainFrequencyUnit.STEP:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
@@ -188,18 +203,18 @@ class DDQNState(Settings, DQN):
         self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}
         self._unread: list[dict[str, Any]] = []
         self.evaluation_buffer: deque[dict[str, Any]] = deque(maxlen=self._stats_window_size)
-        # SB3 calls only functions of the progress; one that is given stays.
-        rates = {"lr_schedule": self.learning_rate, "exploration_schedule": self.exploration}
-        for name, rate in rates.items():
-            if isinstance(rate, Schedule):
-                setattr(self, name, Following(rate, self))
         if self.exploration is not None:
+            self.exploration_schedule = self._following(self.exploration)
             self.exploration_rate = self.exploration_schedule(1.0)
-        set_learning_rate(self.policy.optimizer, self.lr_schedule(1.0))
+        elif self.exploration_fraction == 0:  # SB3's line would be divided by it
+            self.exploration_schedule = ConstantSchedule(self.exploration_final_eps)
 
     def _setup_lr_schedule(self) -> None:
-        self.learning_rate = self._read_schedule("learning_rate", self.learning_rate)
-        super()._setup_lr_schedule()
+        self.lr_schedule = self._following(self._read_schedule("learning_rate", self.learning_rate))
+
+    def _following(self, rate: Any) -> Any:
+        """A schedule as SB3 calls it, with the progress; a function of the progress stays one."""
+        return Following(rate, self) if isinstance(rate, Schedule) else FloatSchedule(rate)
 
     @staticmethod
     def _read_schedule(name: str, value: Any, highest: float = torch.inf) -> Any:
@@ -220,31 +235,55 @@ class DDQNState(Settings, DQN):
         if self.compile_networks:
             # Shapes are fixed: PyTorch would compile changing ones again for any shape.
             network = torch.compile(network, dynamic=False, mode=self.compile_networks)
-        return (lambda x: action_values(network, x, bfloat16=True)) if self.autocast else network
+        return partial(action_values, network, bfloat16=True) if self.autocast else network
 
     def _find_legal_actions(self) -> None:
         """Settle the source of the legal actions, and make the replay buffer to match."""
         spaces = (self.observation_space, self.action_space)
         self.legal_actions = LegalActions(*spaces, self.env, self.mask_source)
-        defaults = {
+        assert self.replay_buffer_class is not None
+        asked = self.legal_actions.source == "environment"
+        if not issubclass(self.replay_buffer_class, TensorReplayBuffer):  # SB3 makes it
+            if asked:
+                raise ValueError(
+                    f"replay_buffer_class: {self.replay_buffer_class.__name__} cannot keep the legal"
+                    " actions of action_masks(); use TensorReplayBuffer, or mask_source='none'"
+                )
+            return
+        buffer = self.replay_buffer
+        if buffer is not None and (buffer.store_next_legal == asked or buffer.size() > 0):
+            return
+        arguments = {
             "n_steps": self.n_steps,
             "gamma": self.gamma if self.n_steps > 1 else None,
-            "store_next_legal": self.legal_actions.source == "environment",
+            "store_next_legal": asked,
+            **self.replay_buffer_kwargs,
         }
-        buffer = self.replay_buffer
-        if buffer is not None and (
-            buffer.store_next_legal == defaults["store_next_legal"] or buffer.size() > 0
-        ):
-            return
-        assert self.replay_buffer_class is not None
         self.replay_buffer = self.replay_buffer_class(
             self.buffer_size,
             *spaces,
             device=self.device,
             n_envs=self.n_envs,
             optimize_memory_usage=self.optimize_memory_usage,
-            **{**defaults, **self.replay_buffer_kwargs},
+            **arguments,
         )
+
+    def load_replay_buffer(self, path: Any, truncate_last_traj: bool = True) -> None:
+        """As in SB3; `n_steps` and `gamma` stay those of the model.
+
+        Raises:
+            ValueError: The model needs legal actions, which the buffer does not have.
+        """
+        super().load_replay_buffer(path, truncate_last_traj)
+        buffer = self.replay_buffer
+        asked = self.legal_actions.source == "environment"
+        if asked and not getattr(buffer, "store_next_legal", False):
+            raise ValueError(
+                "store_next_legal: False in this buffer; mask_source='environment' needs True"
+            )
+        if hasattr(buffer, "n_steps"):  # it holds single transitions
+            own = {"n_steps": self.n_steps, "gamma": self.gamma, **self.replay_buffer_kwargs}
+            buffer.n_steps, buffer.gamma = own["n_steps"], own["gamma"]
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
         """As in SB3."""
@@ -259,7 +298,7 @@ class DDQNState(Settings, DQN):
             name: torch.Generator(self.device).manual_seed(int(word))
             for name, word in zip(("explore", "predict"), words, strict=False)
         }
-        if self.replay_buffer is not None:
+        if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.set_seed(int(words[2]))
 
     def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
@@ -271,7 +310,8 @@ class DDQNState(Settings, DQN):
 
     def check_finite(self) -> None:
         """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
-        self.replay_buffer.check_finite("rewards")
+        if isinstance(self.replay_buffer, TensorReplayBuffer):
+            self.replay_buffer.check_finite("rewards")
         if not self._sums["update"].isfinite().all():
             raise FloatingPointError(
                 "train/loss or its gradient became NaN or infinite in updates"
@@ -376,10 +416,14 @@ class DDQNState(Settings, DQN):
     ) -> None:
         """As in SB3, without the replay buffer; FloatingPointError if `check_finite` raises."""
         self.check_finite()
-        super().save(path, exclude, include)
+        kept = copy.copy(self)
+        for name in OBSERVATIONS:  # arrays, for a machine without this device
+            setattr(kept, name, to_arrays(getattr(self, name)))
+        super(DDQNState, kept).save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
         ours = "batch_changes extra_losses last_legal legal_actions random_streams seconds"
-        private = "_collector _collector_state _fitting _infos _online _sums _target"
-        names = (*ours.split(), *private.split(), *OBSERVATIONS)
+        private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
+        schedules = ("exploration_schedule", "lr_schedule")  # made anew of what was given
+        names = (*ours.split(), *private.split(), *schedules)
         return [*super()._excluded_save_params(), *names]

@@ -36,6 +36,7 @@ EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry(
 # What SB3's policies take when none is named.
 EXTRACTORS.register("sb3.CombinedExtractor", torch_layers.CombinedExtractor)
 EXTRACTORS.register("sb3.FlattenExtractor", torch_layers.FlattenExtractor)
+EXTRACTORS.register("sb3.NatureCNN", torch_layers.NatureCNN)
 
 
 def extractor_class(given: str | type[BaseFeaturesExtractor]) -> type[BaseFeaturesExtractor]:

@@ -1,6 +1,6 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
-It replaces SB3's buffers (2.9.2) in any off-policy algorithm.
+It replaces SB3's buffers (2.9.2) in any off-policy algorithm, but not `HerReplayBuffer`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ class TensorReplayBufferSamples(NamedTuple):
     indices: Tensor | None = None
 
 
+def _as_array(name: str) -> Any:
+    def array(buffer: TensorReplayBuffer) -> Any:
+        buffer.allocate()
+        return each_entry(lambda x: to_arrays(x[: buffer.size()]), buffer._fields[name])
+
+    return property(array)
+
+
 class TensorReplayBuffer(ReplayBuffer):
     """Ring of transitions `[T, N, ...]` on a device: T time slots for N parallel rows.
 
@@ -63,12 +71,17 @@ class TensorReplayBuffer(ReplayBuffer):
     n-step windows stop at the end of an episode, at the newest slot, and where `cut` was called. A
     truncated episode is bootstrapped from its final observation, a terminated one not at all.
 
+    SB3's attributes `observations`, `next_observations`, `actions` and `rewards` are arrays
+    `[size(), N, ...]`, which share the memory of a buffer on the CPU; `dones` and `timeouts` are
+    copies, and a `cut` counts as a timeout.
+
     Args:
         buffer_size: Capacity in transitions, >= 1.
         observation_space: Of one row: a box, a discrete one, or a flat dictionary of them.
         action_space: Of one row.
         device: Device of the transitions and of samples.
         n_envs: Number of parallel rows N.
+        handle_timeout_termination: As in SB3; False treats a truncation as a termination.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
@@ -76,7 +89,10 @@ class TensorReplayBuffer(ReplayBuffer):
         seed: Of the sampling, see `set_seed`.
     """
 
-    handle_timeout_termination = True  # SB3 asks a buffer from a file
+    handle_timeout_termination = True  # also in files of older versions
+
+    observations, next_observations = _as_array("observations"), _as_array("next_observations")
+    actions, rewards = _as_array("actions"), _as_array("rewards")
 
     def __init__(
         self,
@@ -86,6 +102,7 @@ class TensorReplayBuffer(ReplayBuffer):
         device: torch.device | str = "auto",
         n_envs: int = 1,
         optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
         *,
         n_steps: int = 1,
         gamma: float | None = None,
@@ -104,6 +121,7 @@ class TensorReplayBuffer(ReplayBuffer):
         )
         self.buffer_size = max(buffer_size // n_envs, 1)
         self.store_next_legal = store_next_legal
+        self.handle_timeout_termination = handle_timeout_termination
         # One transition of one row: shapes, dtypes and sizes of everything come from here.
         entries: Any = getattr(observation_space, "spaces", observation_space)
         shown = each_entry(lambda space: _example(get_obs_shape(space), space), entries)
@@ -144,6 +162,16 @@ class TensorReplayBuffer(ReplayBuffer):
     def bytes_per_transition(self) -> int:
         """Memory of one transition."""
         return sum(x.nbytes for each in self._example.values() for x in entries_of(each).values())
+
+    @property
+    def dones(self) -> np.ndarray:  # type: ignore[override]
+        """1 where an episode ended, `[size(), N]` float32."""
+        return _as_array("ended").fget(self).astype(np.float32)  # type: ignore[no-any-return]
+
+    @property
+    def timeouts(self) -> np.ndarray:  # type: ignore[override]
+        """1 where an episode ended without termination, `[size(), N]` float32."""
+        return self.dones - _as_array("terminated").fget(self)  # type: ignore[no-any-return]
 
     def memory_bytes(self) -> int:
         """Memory of the full buffer, whether allocated yet or not."""
@@ -192,7 +220,7 @@ class TensorReplayBuffer(ReplayBuffer):
             obs: Observations acted on, `[N, ...]` or a dictionary of such.
             next_obs: Observations reached; for rows that ended, the final one of the episode (see
                 `sb3_ext.adapter.reached_observation`).
-            actions: `[N]` or `[N, action_dim]`.
+            actions: `[N]`, `[N, action_dim]`, or in the shape of the space.
             rewards: `[N]`.
             terminated: `[N]` bool.
             truncated: `[N]` bool.
@@ -203,7 +231,12 @@ class TensorReplayBuffer(ReplayBuffer):
             ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected, or
                 the buffer does not fit into memory. Nothing is stored then.
         """
-        values = (obs, actions, rewards, next_obs, terminated, terminated | truncated, next_legal)
+        ended = terminated | truncated
+        terminated = terminated if self.handle_timeout_termination else ended
+        shape = self.action_space.shape or ()
+        if len(shape) > 1 and actions.shape[-len(shape) :] == shape:
+            actions = actions.flatten(-len(shape))
+        values = (obs, actions, rewards, next_obs, terminated, ended, next_legal)
         given = dict(zip(self._example, values, strict=False))
         if self.store_next_legal != (next_legal is not None):
             raise ValueError(f"next_legal: store_next_legal is {self.store_next_legal}")
@@ -240,7 +273,21 @@ class TensorReplayBuffer(ReplayBuffer):
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
         values = (obs, next_obs, action, reward, ended & ~timeout, ended & timeout)
-        self.add_batch(*(to_device(value, torch.device("cpu")) for value in values))
+        tensors = [to_device(value, torch.device("cpu")) for value in values]
+        if self.n_steps > 1 and self.num_transitions:
+            self._cut_where_reset(tensors[0])
+        self.add_batch(*tensors)
+
+    def _cut_where_reset(self, obs: Observation) -> None:
+        """End the windows of rows that do not go on from where they were.
+
+        SB3's algorithms reset the environment at a second `learn` without a word to the buffer.
+        """
+        last = (self.pos - 1) % self.buffer_size
+        for key, field in entries_of(self._fields["next_observations"]).items():
+            reached, shown = field[last], entries_of(obs)[key]
+            shown = _shaped("obs", (self.n_envs,), reached[0], shown)[0].to(reached)
+            self._fields["ended"][last] |= (shown != reached).flatten(1).any(dim=1)
 
     def cut(self) -> None:
         """End all windows at the newest transitions: the next ones belong to other games."""

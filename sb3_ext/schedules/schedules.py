@@ -21,10 +21,9 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator
-from stable_baselines3.common.utils import ConstantSchedule
 from torch.optim import Optimizer
 
-from sb3_ext.adapter.seam import num_updates, progress_remaining
+from sb3_ext.adapter.seam import num_updates
 from sb3_ext.config.checks import (
     Registry,
     check_count,
@@ -282,14 +281,11 @@ def _parse_string(text: str, unit: Unit | None) -> Schedule:
 
 
 class Following:
-    """A schedule of a model's counters in the form that SB3 calls; saved as its number of now.
+    """A schedule of a model's counters in the form that SB3 calls.
 
     Transitions are ``num_transitions`` of the model if it has that, else its ``num_timesteps``,
     which ``learn`` sets back.
     """
-
-    # Of what has a dictionary SB3 writes every attribute as text, the model's address too.
-    __slots__ = ("model", "schedule")
 
     def __init__(self, schedule: Schedule, model: Any) -> None:
         self.schedule, self.model = schedule, model
@@ -303,9 +299,6 @@ class Following:
             "progress": 1.0 - progress_remaining,
         }
         return self.schedule(counts[self.schedule.unit])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ConstantSchedule, (self(progress_remaining(self.model)),)
 
 
 def of_progress(schedule: Schedule) -> Callable[[float], float]:

@@ -6,6 +6,8 @@ PYTEST_ARGS ?=
 TRAIN_ARGS ?=
 BENCH_ARGS ?=
 ORACLE_ARGS ?=
+PEERS_ARGS ?=
+SB3_SOURCE ?=
 WORKERS ?= 2
 
 VENV := .venv
@@ -17,7 +19,7 @@ LOWEST := .venv-lowest
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-long test-lowest check format weight bench oracle docs dist-test clean
+.PHONY: help install train test test-long test-lowest peers check format weight bench oracle docs dist-test clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -49,6 +51,9 @@ test-long: $(STAMP) ## run the tests that take minutes: a million moves against 
 
 test-lowest: $(LOWEST)/.installed ## run the quick tests on the oldest versions allowed
 	$(TEST_ENV) $(LOWEST)/bin/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+peers: $(STAMP) ## run the tests of stable-baselines3 on our classes (SB3_SOURCE=folder of its source)
+	$(TEST_ENV) SB3_SOURCE="$(SB3_SOURCE)" $(BIN)/python -m benchmarks.peers $(PEERS_ARGS)
 
 check: $(STAMP) ## check format, lint, types and wording
 	$(BIN)/ruff format --check .

@@ -61,7 +61,7 @@ class FusedAdam(optim.Adam):
     """Adam with `fused=True` and the same bits; PyTorch sorts tensors for longer than it steps."""
 
     def step(self) -> None:  # type: ignore[override]
-        """One step of every group; hooks and the profiler's mark around it only if there are any."""
+        """One step of every group, with the profiler's mark only where there are hooks."""
         own = (self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks)
         (self._hooked_step if any((*own, *_HOOKS_OF_ALL)) else self._step)()
 

@@ -20,6 +20,7 @@ from pydantic import create_model
 from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, safe_mean
+from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
@@ -182,6 +183,11 @@ class DDQNState(Settings, DQN):
             self.replay_buffer.env = self.env
 
     def _setup_model(self) -> None:
+        if not issubclass(self.policy_class, DQNPolicy):
+            name = self.policy_class.__name__
+            raise ValueError(
+                f"policy: got {name}; expected a DQNPolicy, as in models of DDQN and DQN"
+            )
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
         if layers := self.policy_kwargs.get("net_arch"):
@@ -245,9 +251,10 @@ class DDQNState(Settings, DQN):
         asked = self.legal_actions.source == "environment"
         if not issubclass(self.replay_buffer_class, TensorReplayBuffer):  # SB3 makes it
             if asked:
+                name = self.replay_buffer_class.__name__
                 raise ValueError(
-                    f"replay_buffer_class: {self.replay_buffer_class.__name__} cannot keep the legal"
-                    " actions of action_masks(); use TensorReplayBuffer, or mask_source='none'"
+                    f"replay_buffer_class: {name} cannot keep the legal actions of action_masks();"
+                    " use TensorReplayBuffer, or mask_source='none'"
                 )
             return
         buffer = self.replay_buffer

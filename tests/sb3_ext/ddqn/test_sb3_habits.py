@@ -1,0 +1,216 @@
+"""What users of SB3's DQN do: its buffers, its policies for images, its idioms, its messages."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3 import DQN, PPO, HerReplayBuffer
+from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.envs import BitFlippingEnv, FakeImageEnv
+from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.dqn import policies
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.schedules import Linear
+from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model, same, weights
+
+
+def unmasked(rows=8, **arguments):
+    env = DummyVecEnv([NumpyToy for _ in range(rows)])
+    env.seed(3)
+    return make_model(env, mask_source="none", **arguments)
+
+
+def numbers(model):
+    """The transitions of a buffer of either kind, and its ends."""
+    buffer, size = model.replay_buffer, model.replay_buffer.size()
+    names = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+    return {name: np.asarray(getattr(buffer, name)[:size], np.float64) for name in names}
+
+
+@pytest.mark.parametrize("kind", [ReplayBuffer, NStepReplayBuffer])
+def test_sb3s_buffers_get_the_same_transitions(kind):
+    models = [unmasked(replay_buffer_class=each).learn(160) for each in (None, kind)]
+    ours, theirs = map(numbers, models)
+    # 64 at random; the updates, of other batches, begin after them.
+    for name in ours:
+        assert ours[name].shape == theirs[name].shape == (20, 8, *ours[name].shape[2:])
+        assert np.array_equal(ours[name][:9], theirs[name][:9])
+    assert ours["dones"][:9].any()
+    assert ours["timeouts"][:9].any()
+    assert models[1].num_updates == 12
+    assert isinstance(models[1].replay_buffer, kind)
+
+
+def test_hindsight_relabels_goals():
+    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False) for _ in range(2)])
+    arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
+    model = DDQN("MultiInputPolicy", env, device="cpu", **arguments).learn(200)
+    batch = model.replay_buffer.sample(256)
+    reached = batch.next_observations["achieved_goal"] == batch.next_observations["desired_goal"]
+    wins = torch.where(reached.all(dim=1), 0.0, -1.0)
+    assert torch.equal(batch.rewards[:, 0], wins)
+    assert 0 < -wins.sum() < 256
+    with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot keep the legal"):
+        make_model(replay_buffer_class=ReplayBuffer)
+
+
+class Images(gymnasium.Env):
+    """Pictures beside numbers; SB3's pictures are from 36 pixels up."""
+
+    observation_space = spaces.Dict(
+        picture=spaces.Box(0, 255, (36, 36, 1), np.uint8), number=spaces.Box(-1, 1, (3,))
+    )
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, self.np_random.random() < 0.1, False, {}
+
+
+POLICIES = {
+    "CnnPolicy": ("CnnPolicy", lambda: FakeImageEnv(36, 36, discrete=True), 1),
+    "class CnnPolicy": (policies.CnnPolicy, lambda: FakeImageEnv(36, 36, discrete=True), 1),
+    "dictionary with an image": ("MultiInputPolicy", Images, 1),
+    "class MultiInputPolicy": (policies.MultiInputPolicy, Images, 1),
+    "a flat image": ("MlpPolicy", lambda: FakeImageEnv(36, 36, discrete=True), 0),
+    "no image": ("MlpPolicy", lambda: gymnasium.make("CartPole-v1"), 0),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_policies_have_the_layers_of_dqn(name, tmp_path):
+    policy, env, images = POLICIES[name]
+    made = env()
+    arguments = {"buffer_size": 50, "learning_starts": 5, "batch_size": 4, "device": "cpu"}
+    ours, theirs = (kind(policy, made, seed=0, **arguments) for kind in (DDQN, DQN))
+
+    def layers(model):
+        kept = (torch.nn.Conv2d, torch.nn.Linear)
+        return [tuple(each.weight.shape) for each in model.q_net.modules() if type(each) in kept]
+
+    assert layers(ours) == layers(theirs)
+    assert sum(len(shape) == 4 for shape in layers(ours)) == 3 * images
+    ours.learn(20)
+    ours.save(tmp_path / "model")
+    loaded = DDQN.load(tmp_path / "model", made, device="cpu")
+    assert same(weights(ours), weights(loaded))
+
+
+def rate(model):
+    return model.policy.optimizer.param_groups[0]["lr"]
+
+
+@pytest.mark.parametrize("given", [1e-3, "lin_1e-2_1e-4_50", lambda progress: 0.1 * progress])
+def test_the_learning_rate_stays_what_was_given_and_can_be_replaced(given, tmp_path):
+    model = make_model(learning_rate=given).learn(160)
+    assert model.learning_rate is given
+    model.learning_rate = 0.25  # SB3's idiom
+    model._setup_lr_schedule()
+    model.learn(80, reset_num_timesteps=False)
+    assert rate(model) == 0.25
+    model.learning_rate = "lin_0.5_0_1000"
+    model._setup_lr_schedule()
+    model.save(tmp_path / "model")
+    for each in (model, DDQN.load(tmp_path / "model", model.get_env(), device="cpu")):
+        each.learn(80, reset_num_timesteps=False)
+        assert rate(each) == pytest.approx(0.5 * (1 - (each.num_updates - 1) / 1000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"exploration_fraction": 0.0}, [0.05, 0.05]),
+        ({"exploration_fraction": 0.0, "exploration_final_eps": 0.5}, [0.5, 0.5]),
+        ({"exploration_rate": lambda progress: 0.5 * progress}, [0.5, 0.25]),
+        ({"exploration_fraction": 1.0}, [1.0, 0.525]),
+    ],
+)
+def test_exploration_rates_of_the_progress(arguments, expected):
+    model = make_model(**arguments)
+    for progress, value in zip((1.0, 0.5), expected, strict=True):
+        model._current_progress_remaining = progress
+        model.explorer()
+        assert model.exploration_rate == pytest.approx(value)
+    assert model.learn(160).num_updates > 0
+
+
+def test_predict_of_one_observation_and_of_reset():
+    model = make_model(gymnasium.make("CartPole-v1"), tau=0.0)
+    one, many = (model.predict(np.zeros(shape, np.float32))[0] for shape in ((4,), (3, 4)))
+    assert isinstance(one, np.ndarray)
+    assert (one.shape, many.shape) == ((), (3,))
+    with pytest.raises(ValueError, match="You have passed a tuple to the predict"):
+        model.predict(gymnasium.make("CartPole-v1").reset())
+    before = weights(model)
+    after = weights(model.learn(100))
+    target = [name for name in after if name.startswith("q_net_target")]
+    assert target
+    assert all(torch.equal(before[name], after[name]) for name in target)  # tau is 0
+
+
+def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
+    model = make_model().learn(80)
+    model.save(tmp_path / "model")
+    env, shown = model.get_env(), model._last_obs.clone()
+    resets = len(env.venv.reset_calls)
+    going_on = DDQN.load(tmp_path / "model", env, force_reset=False, device="cpu")
+    assert np.array_equal(going_on._last_obs, shown)
+    going_on.learn(8, reset_num_timesteps=False)
+    assert len(env.venv.reset_calls) == resets
+    assert torch.equal(torch.as_tensor(going_on.replay_buffer.observations[0]), shown)
+    DDQN.load(tmp_path / "model", env, device="cpu").learn(8, reset_num_timesteps=False)
+    assert len(env.venv.reset_calls) == resets + 1
+
+
+@pytest.mark.parametrize("settings", [(3, 0.5), (1, 0.5), (5, 0.99)])
+def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(settings, tmp_path):
+    make_model(n_steps=3).learn(400).save_replay_buffer(tmp_path / "buffer")
+    n_steps, gamma = settings
+    model = make_model(n_steps=n_steps, gamma=gamma)
+    model.fit(tmp_path / "buffer.pkl", updates=2)
+    batch = model.replay_buffer.sample(512)
+    assert batch.discounts.min().item() == pytest.approx(gamma**n_steps)
+    masked = make_model(mask_source="environment")
+    make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
+    with pytest.raises(ValueError, match="store_next_legal: False in this buffer"):
+        masked.load_replay_buffer(tmp_path / "without.pkl")
+
+
+def test_the_models_own_gamma_reaches_the_buffer():
+    model = make_model(n_steps=3, gamma=0.5).learn(160)
+    found = set(model.replay_buffer.sample(256).discounts[:, 0].tolist())
+    assert found == {0.5, 0.25, 0.125}
+
+
+def test_schedules_of_transitions_go_on_in_a_second_learn():
+    schedule = Linear(1.0, 0.0, steps=800, unit="transitions")
+    model = make_model(learning_rate=schedule, exploration_rate=schedule)
+    for total in (160, 320, 480):
+        model.learn(160)
+        assert (model.num_timesteps, model.num_transitions) == (160, total)
+        assert rate(model) == pytest.approx(1 - total / 800)
+        assert model.exploration_rate == pytest.approx(1 - (total - 8) / 800)
+
+
+def test_a_file_of_another_algorithm_is_refused_in_words(tmp_path):
+    PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8, device="cpu").save(tmp_path / "ppo")
+    with pytest.raises(ValueError, match="policy: got ActorCriticPolicy; expected a DQNPolicy"):
+        DDQN.load(tmp_path / "ppo")
+    model = DQN("MlpPolicy", "CartPole-v1", buffer_size=8, device="cpu")
+    model.save(tmp_path / "dqn")
+    assert same(weights(model), weights(DDQN.load(tmp_path / "dqn", device="cpu")))
+
+
+def test_lists_of_actions():
+    for kind in (DummyVecEnv, TensorVecEnv):
+        env = make_vec_env("resgym/HironakaHost-v0", 2, vec_env_cls=kind)
+        for actions in ([0, 1], [np.int64(0), np.int64(1)], [np.array(0), np.array(1)]):
+            env.reset()
+            assert env.step(actions)[1].shape == (2,)

@@ -114,7 +114,9 @@ class TensorReplayBuffer(ReplayBuffer):
         if n_steps > 1:
             check_number("gamma", gamma, 0.0, 1.0)
         if optimize_memory_usage:
-            raise ValueError("optimize_memory_usage: got True; this buffer keeps what it is given")
+            raise ValueError(
+                "optimize_memory_usage: got True; expected False, or SB3's ReplayBuffer"
+            )
         # ReplayBuffer's own constructor allocates numpy arrays.
         super(ReplayBuffer, self).__init__(
             buffer_size, observation_space, action_space, device, n_envs=n_envs

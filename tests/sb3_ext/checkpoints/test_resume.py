@@ -1,13 +1,23 @@
 """Training 2N equals training N, saving, and training N in a new model, bit for bit."""
 
+import json
+
+import gymnasium
+import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from sb3_contrib import QRDQN
 from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks import Checkpoints
+from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.model_state import model_state, training_state
+from sb3_ext.checkpoints.policy_description import build_space, describe_space
+from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
@@ -210,3 +220,74 @@ def test_everything_moves_between_devices(source, target, tmp_path):
     other.learn(160, reset_num_timesteps=False)
     assert other.num_timesteps == 480
     assert load_policy(path).device.type == "cpu"
+
+
+@pytest.mark.parametrize("name", ["schedules of transitions", "stock DQN"])
+def test_a_second_learn_continues_the_names(name, tmp_path):
+    """Its states are the newest, and a new model in an old folder is not pruned either."""
+    make, saving = MODELS[name], Checkpoints(tmp_path, Every(updates=10))
+    model, updates, before = make(), [], 0
+    for steps in (640, 320, 160):
+        model.learn(steps, saving)
+        found = make()
+        newest = resume(found, tmp_path)
+        updates.append(found._n_updates)
+        assert found._n_updates == model._n_updates
+        number = int(newest.name.removeprefix("checkpoint-"))
+        assert number > before
+        before = number
+    if hasattr(model, "num_transitions"):
+        assert number == model.num_transitions == 1120
+    assert updates == sorted({*updates})
+    other = make()
+    other.learn(160, Checkpoints(tmp_path, Every(updates=10)))
+    found = make()
+    resume(found, tmp_path)
+    assert found._n_updates == other._n_updates < updates[-1]
+
+
+def test_a_model_of_a_single_environment_is_checkpointed_and_plays(tmp_path):
+    """Its action space is one of the game's own, which is a `Discrete`."""
+    env = gymnasium.make("resgym/HironakaAgent-v0", opponent="random")
+    model = make_model(DummyVecEnv([lambda: env]))
+    model.learn(80)
+    with pytest.warns(CheckpointWarning, match="environment: it was not saved"):
+        resume(make_model(DummyVecEnv([lambda: env])), save_run(model, tmp_path).parent)
+    save_player(tmp_path / "player", model, {}, archive=False)
+    policy = load_policy(tmp_path / "player")
+    own, loaded = model.policy.state_dict(), policy.state_dict()
+    assert equal({**own}, {**loaded})
+
+
+class Unknown(FlattenExtractor):
+    """Without a name in the table of extractors."""
+
+
+def test_a_player_that_cannot_be_loaded_is_said_to_be_so(tmp_path):
+    model = make_model(policy_kwargs={"features_extractor_class": Unknown})
+    with pytest.warns(CheckpointWarning, match="cannot play later: .*Unknown"):
+        save_player(tmp_path / "player", model, {}, archive=False)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.MultiDiscrete([2, 3]),
+        spaces.MultiDiscrete([[2, 3], [4, 5]], start=[[1, 0], [0, -2]]),
+        spaces.Discrete(3, start=1),
+        spaces.MultiBinary((2, 3)),
+        spaces.Dict(
+            a=spaces.MultiDiscrete([2], dtype=np.int32), b=spaces.Box(0, 255, (2,), np.uint8)
+        ),
+    ],
+)
+def test_spaces_are_built_from_their_descriptions(space):
+    built = build_space(json.loads(json.dumps(describe_space(space))))
+    assert (built, type(built)) == (space, type(space))
+    assert built.contains(space.sample())
+
+
+def test_the_legal_actions_are_described_as_plain_ones():
+    space = gymnasium.make("resgym/HironakaHost-v0").action_space
+    assert type(space) is not spaces.Discrete
+    assert describe_space(space) == describe_space(spaces.Discrete(4))

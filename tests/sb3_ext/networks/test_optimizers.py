@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from sb3_ext.ddqn.policies import FusedAdam, clip_gradients, forget_tiny_moments
 
@@ -49,3 +50,27 @@ def test_clip_and_step_give_the_bits_of_pytorch(max_norm):
             optimizer.step()
         networks.append(network.state_dict())
     assert all(torch.equal(networks[0][name], networks[1][name]) for name in networks[0])
+
+
+def test_hooks_around_steps_run_and_change_no_bit():
+    """Those of one optimiser, and those of all."""
+    seen, found = [], []
+    for hooked in (False, True):
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = FusedAdam([weight], lr=0.1, fused=True)
+        handles = []
+        if hooked:
+            handles = [
+                optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
+                optimizer.register_step_post_hook(lambda *_: seen.append("after")),
+                register_optimizer_step_post_hook(lambda *_: seen.append("after any")),
+            ]
+        for _ in range(2):
+            weight.grad = torch.tensor([1.0, -2.0, 0.5])
+            optimizer.step()
+        for handle in handles:
+            handle.remove()
+        optimizer.step()
+        found.append(weight.detach().clone())
+    assert torch.equal(*found)
+    assert sorted(seen) == ["after"] * 2 + ["after any"] * 2 + ["before"] * 2

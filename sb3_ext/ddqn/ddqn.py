@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.seam import call_each, to_arrays, to_device, walk_callbacks
+from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
 from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
 from sb3_ext.ddqn.collector import (
     Collector,
@@ -277,8 +277,7 @@ class DDQN(DDQNState):
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
-        tensors = isinstance(buffer, TensorReplayBuffer)
-        if tensors and self.verbose >= 1 and not buffer.is_allocated:
+        if self.verbose >= 1 and not getattr(buffer, "is_allocated", True):  # SB3's are
             print(buffer.memory_estimate())
         before, counted = self._last_obs, self.num_timesteps
         self.stop_requested = False
@@ -289,8 +288,7 @@ class DDQN(DDQNState):
             self.evaluation_buffer.clear()
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
-            if tensors:
-                buffer.cut()
+            tell_buffer(self, "cut")
         self.start_clock()
         return total_timesteps, callback
 

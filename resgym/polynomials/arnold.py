@@ -12,10 +12,11 @@ import re
 
 from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import Point
-from resgym.polynomials.reader import read_monomials
+from resgym.polynomials.reader import Reader
 from resgym.texts import shown
 
 _SIMPLE = {"E6": "x^2 + y^3 + z^4", "E7": "x^2 + y^3 + y*z^3", "E8": "x^2 + y^3 + z^5"}
+_PARABOLIC = {"P8": "x^3 + y^3 + z^3", "X9": "x^4 + y^4 + z^2", "J10": "x^3 + y^6 + z^2"}
 EXCEPTIONAL = {
     "E12": "x^3 + y^7 + z^2",
     "E13": "x^3 + x*y^5 + z^2",
@@ -60,8 +61,8 @@ def normal_form(name: str) -> list[Point] | None:
     """Return the exponents of a normal form, or None for an unknown name.
 
     Args:
-        name: ``A3``, ``D4``, ``E6`` to ``E8``, one of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for
-            x^3+y^4+z^5+x*y*z, in capitals and without spaces.
+        name: ``A3``, ``D4``, ``E6`` to ``E8``, ``P8``, ``X9``, ``J10``, one of `EXCEPTIONAL` or
+            `BIMODAL`, or ``T3,4,5`` for x^3+y^4+z^5+x*y*z, in capitals and without spaces.
 
     Raises:
         ValueError: 1/p + 1/q + 1/r is above 1, or a number is out of range.
@@ -80,7 +81,7 @@ def normal_form(name: str) -> list[Point] | None:
                 f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(name)}"
             )
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
-    form = {**_SIMPLE, **EXCEPTIONAL, **BIMODAL}.get(name)
+    form = {**_SIMPLE, **_PARABOLIC, **EXCEPTIONAL, **BIMODAL}.get(name)
     if form is None:
         return None
-    return [tuple(powers.get(name, 0) for name in "xyz") for powers in read_monomials(form)[0]]
+    return [*Reader(form, [(0, len(form))], "xyz").polynomials[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from resgym.game.formulas import latex, monomial_text, position_pretty, variable_pretty
@@ -10,6 +11,8 @@ from resgym.game.spec import MAX_DIMENSION, check_coordinates
 from resgym.texts import markup, shown
 
 Point = tuple[int, ...]
+Terms = dict[Point, Fraction]
+"""A polynomial: its coefficients, none of them 0, by exponents."""
 
 
 class Exponents(list[Point]):
@@ -20,20 +23,33 @@ class Exponents(list[Point]):
     Args:
         points: exponent tuples of one length D.
         variables: D names; by default ``x, y, z, w``, or ``x_1`` to ``x_D`` for more than four.
+        generators: the polynomials that they are the exponents of: one, or several of an ideal.
+            None where the coefficients are not known.
 
     Attributes:
-        exponents_only: the polynomial had coefficients other than 1.
+        exponents_only: a polynomial has coefficients other than 1.
     """
 
     exponents_only = False
 
-    def __init__(self, points: Iterable[Point], variables: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        points: Iterable[Point],
+        variables: Sequence[str] | None = None,
+        generators: Iterable[Terms] = (),
+    ) -> None:
         super().__init__(points)
+        self.generators = tuple(generators)
         dimension = len(self[0]) if self else 0
         if variables is None:
             indexed = [f"x_{axis}" for axis in range(1, dimension + 1)]
             variables = "xyzw"[:dimension] if dimension <= 4 else indexed
         self.variables: tuple[str, ...] = tuple(variables)
+
+    @property
+    def ideal(self) -> bool:
+        """Whether they were given as an ideal of several polynomials."""
+        return len(self.generators) > 1
 
     @property
     def dimension(self) -> int:

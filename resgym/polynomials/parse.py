@@ -1,53 +1,85 @@
-"""Mathematical input as exponent tuples."""
+"""Mathematical input as exponents and coefficients."""
 
 from __future__ import annotations
 
-import json
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import partial
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
-from resgym.files import opened, parse_json, read_text
-from resgym.game.formulas import PLAIN_DIGITS
+from resgym.files import opened, read_text
 from resgym.game.spec import MAX_DIMENSION
-from resgym.polynomials.monomials import Exponents, check_points
-from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
+from resgym.polynomials.monomials import Exponents, Terms, check_points
+from resgym.polynomials.reader import GREEK, Reader, variable_order
+from resgym.polynomials.reader import ParseError as ParseError
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
 from resgym.texts import shown
 
-__all__ = [
-    "CoefficientWarning",
-    "ConstantWarning",
-    "ParseError",
-    "as_position",
-    "parse",
-    "parse_lines",
-    "parse_text",
-]
-
-_FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
+_FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2", ".sage", ".jl")
 MAX_LENGTH = 50_000
 """Most characters of a text; the time to read it is proportional to them."""
 MAX_FILE = 2**31
 """Bytes of a file with one position a line."""
 
-_RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
-_PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
-_CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\(")
-_COMMENT = re.compile(r"(?://|#)[^\n]*")
-_ROWS = re.compile(r"(?:matrix\b)?(?!\[[^;]*,)[\s0-9,;|(){}\[\]]+")
+_SPELLINGS = (
+    (r"\\\n\s*", ""),  # Singular breaks long lines so
+    (r"\\[dt]?frac\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))"),
+    (r"\A\s*\$\$?|\$\$?\s*\Z|\\(?:left|right|quad|[^A-Za-z{}])|\"", " "),
+    (r"[·⋅∙×]|\\cdot(?![a-z])|\\times(?![a-z])", "*"),
+    ("[−–—]", "-"),
+    (r"⟨|\\langle", "("),
+    (r"⟩|\\rangle", ")"),
+    (r"\\", " "),
+    ("([⁰¹²³⁴-⁹]+)", r"^\1"),
+    ("([₀-₉]+)", r"_\1"),
+)
+_COMMENT = re.compile(
+    r"(?<![0-9])//[^\n]*|//(?![0-9])[^\n]*|#[^\n]*|(?m:(?<!\S)--(?:\s[^\n]*|$))"
+    r"|/\*(?s:.*?)(?:\*/|\Z)"
+)
+_EXPORT = re.compile(r'"points":\s*([\[\]\s0-9,]*)|(?m:^ *(?:poly )?germ = [^\n;]*)')
+_RING = re.compile(
+    r"""\bring\s+\w+\s*=\s*(?:0|QQ)\s*,
+        \s*(\((?:[^();]|\([^();]{1,40}\)){1,400}\)|[^,;]{1,40})\s*,[^;]*
+    |\bQQ\s*\[([^][]{1,400})\]
+    |\.?<([^<>;]{1,400})>\s*:?=[^;\n]*
+    |\b\w{0,40}ring\(QQ,([^;\n)]{1,400})\)
+    |\ of\ [^;\n]{0,40}Ring\ in\ ([^;\n]{1,400}?)\ over\ Rational\ Field""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAMES = re.compile(r"([A-Za-z]+|[Α-Ωα-ω])(?:[_([{]{0,2}([0-9]+)(?:\.\.\w*?([0-9]+))?)?[])}]*")
+_STATEMENT = re.compile(r"(?:[^;\n]|(?<=[-+*/^,(=[{])\n|\n(?=\s*[-+*/^,)=\]}]))+")
+# "poly f =", "f :=", or "f =" if f is no usual variable and not on the right side.
+_DEFINITION = re.compile(
+    r"""\s*(?:(?:poly|ideal|ring)\s+(?=\w)|(?=\w{1,20}(?:\([^()]*\))?\s*:=)
+     |(?![a-dq-zX-Z]+\s*=)(?!([A-Za-z]{1,20}+)[^=]*=[^;]*(?<![A-Za-z])\1(?![A-Za-z])))
+    (?P<name>[A-Za-z]+)[0-9]*(?:\((?P<of>[\w\s,]+)\)|\[[0-9]+\])?\s*:?=(?!=)""",
+    re.VERBOSE,
+)
+# Brackets around the whole, with brackets inside twice.
+_LIST = re.compile(
+    r"""\s*(?:[iI]deal|monomial_?[iI]deal|space)?\s*(?:(\()|(\[)|\{)
+    (?P<all>(?:[^][(){}]|[([{](?:[^][(){}]|[([{][^][(){}]*[])}])*[])}])*)
+    (?(1)\)|(?(2)\]|\}))\s*""",
+    re.VERBOSE,
+)
+_SCRIPT = re.compile(r"\b(?:poly|ideal|ring)\s+\w+\s*=")
+_ROWS = re.compile(r"(?:matrix\b)?[-\s0-9,;|(){}\[\]]+")
+_ROW_END = re.compile(r"[;)\]}]|(?<=[^,\[({\s])[ \t]*\n")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
 class CoefficientWarning(UserWarning):
-    """Coefficients other than 1 were given; only exponents matter to the game."""
+    """The coefficients and signs are ignored: only the exponents matter to the game."""
 
 
 class ConstantWarning(UserWarning):
-    """The polynomial has a constant term: the origin is not on the hypersurface."""
+    """With a constant term the hypersurface misses the origin: the game is over."""
 
 
 def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
@@ -57,21 +89,25 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
         source: one of
 
             - a polynomial as text: ``x^2+y^3=z^5``, ``x**2 + y**3*z``, ``x^2y``, ``x²+y³``,
-              Singular's short form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several,
-              separated by commas, give the union of their monomials, as in
-              ``monomialIdeal(x^13, x^6*y^4, y^9)``;
+              Singular's short form ``x2+y2z+z3``, indexed variables ``x_1^2+x[2]^3``, LaTeX, or
+              what computer algebra programs print, with the ring before it;
+            - several polynomials, an ideal: ``x^2, y^3``, ``[x^2, y^3]``, ``ideal(x^2, y^3)``, or
+              one a line;
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
             - exponent lists, as lists, arrays or JSON text; text as other programs write lists and
               matrices: ``{{2,1,0},{0,0,3}}``, ``[2 1 0; 0 0 3]``, one row a line;
-            - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
-            - a file with one of these texts: a ``Path``, or text ending in .txt, .json, .poly,
-              .sing or .m2. ``#`` and ``//`` start comments there.
+            - a SymPy expression, ``Poly`` or ``Eq``, or a polynomial of Sage;
+            - a file with one of these texts: a ``Path``, or text with the ending of one, such as
+              .txt, .poly, or .json, .sing, .m2, .sage and .jl of exported trees.
+
+            ``#``, ``//``, and ``--`` between blanks start comments.
         variables: names in the order of the axes, ``"x,y,z"`` or a list. By default the variables
-            that occur, in alphabetical order (``w`` after ``z``, indices by number).
+            that are declared, or that occur, in alphabetical order (``w`` after ``z``, indices by
+            number).
 
     Returns:
-        Exponent tuples in order of appearance without repetitions, with ``.variables``. A list of
-        exponents is returned as given.
+        Exponent tuples in order of appearance without repetitions, with ``.variables``, and with
+        coefficients in ``.generators``. A list of exponents is returned as given.
 
     Raises:
         ParseError: the text cannot be parsed; a caret marks the character.
@@ -79,17 +115,17 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
             or above 2^59, or a text of more than 50,000 characters.
         TypeError: the source has another type.
     """
-    names = _variable_names(variables)
+    names = None if variables is None else _variable_names(variables)
+    if isinstance(source, str) and source.strip().lower().endswith(_FILE_SUFFIXES):
+        source = source if "\n" in source else Path(source.strip())
     if isinstance(source, Path):
-        return _parse_file(source, names)
+        source = read_text(source, "points")
     if isinstance(source, str):
-        if "\n" not in source and source.strip().lower().endswith(_FILE_SUFFIXES):
-            return _parse_file(Path(source.strip()), names)
         return parse_text(source, names)
     if hasattr(source, "free_symbols"):
         return _parse_sympy(source, names)
     if callable(getattr(source, "exponents", None)):
-        source = [tuple(row) for row in source.exponents()]
+        return _parse_sage(source, names)
     return _from_rows(source, names or getattr(source, "variables", None))
 
 
@@ -98,18 +134,18 @@ def as_position(points: Any) -> Exponents:
     return points if isinstance(points, Exponents) else parse(points)
 
 
-def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if variables is None:
-        return None
-    given = variables.split(",") if isinstance(variables, str) else list(variables)
-    names = tuple(name.strip() for name in given)
-    for name in names:
-        if not re.fullmatch(rf"{LETTER}(_?\d+)?", name):
-            raise ValueError(f"variables must be letters like x or x_1, got {shown(name)}")
-    names = tuple(re.sub(rf"^({LETTER})(\d)", r"\1_\2", name) for name in names)
+def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    text = given if isinstance(given, str) else ",".join(given)
+    if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
+        raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
+    names: list[str] = []
+    for word, first, last in _NAMES.findall(text):
+        start = int(first or 0)
+        marks = range(start, min(int(last or start), start + MAX_DIMENSION) + 1)
+        names += [GREEK.get(word, word) + (f"_{mark}" if first else "") for mark in marks]
     if len(set(names)) != len(names):
-        raise ValueError(f"variables must differ, got {', '.join(names)}")
-    return names
+        raise ValueError(f"variables must differ, got {shown(', '.join(names))}")
+    return tuple(names)
 
 
 def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
@@ -133,10 +169,6 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
                 yield number, position
 
 
-def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
-    return parse_text(_blank(_COMMENT, read_text(path, "points", 4 * MAX_LENGTH)), names)
-
-
 def _blank(pattern: re.Pattern[str], text: str) -> str:
     """Overwrite the matches with blanks, so that carets still mark the right place."""
     return pattern.sub(lambda found: " " * len(found[0]), text)
@@ -144,78 +176,92 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 
 def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     """Parse a text that is never the name of a file."""
-    if len(text) > MAX_LENGTH:
+    if export := _EXPORT.search(text[:MAX_LENGTH]):
+        text = export[1] or text[: export.end()]
+    size = len(text)
+    for pattern, plain in _SPELLINGS:
+        text = re.sub(pattern, plain, text)
+    text = unicodedata.normalize("NFKC", text)
+    if max(size, len(text)) > MAX_LENGTH:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
-    if long := re.search("[0-9]{101}", text.translate(PLAIN_DIGITS)):
-        raise ParseError(
-            "points must have numbers of at most 100 digits, got more", text, long.start()
-        )
-    if not text.strip():
+    text = _blank(_COMMENT, text)
+    text = "\n".join(filter(None, map(str.rstrip, text.split("\n"))))
+    if not text:
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
+    if long := re.search("[0-9]{101}|[0-9][eE][-+]?[0-9]{3}", text):
+        message = "points must have numbers of at most 100 digits, got more"
+        raise ParseError(message, text, long.start())
     if is_singularity_name(text):
         return singularity(text)
     if _FAMILY.match(text):
         return random_family(text)
-    if re.fullmatch("[A-Za-z]{4,}", word := text.strip()):
-        letters = "*".join(word)
-        message = f"{word} is not a polynomial or a name; write a product as {letters}"
-        raise ParseError(message, text, text.index(word))
-    if _ROWS.fullmatch(text.strip()):
-        rows = [[*map(int, re.findall("[0-9]+", row))] for row in re.split(r"[\n;)\]}]", text)]
+    if _ROWS.fullmatch(text) and text.count("[") == text.count("]"):
+        rows = [[*map(int, re.findall("-?[0-9]+", row))] for row in _ROW_END.split(text)]
         if max(map(len, rows)) > 1:
             return _from_rows([*filter(None, rows)], names)
-    if text.lstrip().startswith("["):
-        return _from_rows(_read_json(text), names)
-    text = text.rstrip().removesuffix(";").rstrip()
-    ring = _RING.match(text)
+    ring = _RING.search(text)
     if ring:
-        names = names or _variable_names(ring[1])
-        text = " " * ring.end() + text[ring.end() :]
-    text = _blank(_PREFIX, text)
-    call = _CALL.match(text)
-    if call and text.endswith(")"):
-        text = " " * call.end() + text[call.end() : -1]
-    if not text.strip():
-        raise ValueError("points must be a polynomial, got none")
-    return _from_monomials(*read_monomials(text), names, text)
+        names = names or _variable_names(next(filter(None, ring.groups())))
+    plain = _blank(_RING, text)
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for part in _STATEMENT.finditer(plain):
+        start, end = part.span()
+        name = ""
+        if head := _DEFINITION.match(plain, start, end):
+            name, start = head["name"], head.end()
+            names = names or (_variable_names(head["of"]) if head["of"] else None)
+        if inside := _LIST.fullmatch(plain, start, end):
+            start, end = inside.span("all")
+        if body := plain[start:end].strip():
+            found.setdefault(name, {})[body] = start, end
+    if len(found) > 1 and (ring or _SCRIPT.search(plain)):
+        found.pop("", None)  # commands
+    if len(found) != 1:
+        what = shown(", ".join(filter(None, found)))
+        hint = "a ring must have the field 0 or QQ"
+        raise ValueError(
+            f"points must be one polynomial or ideal, got {len(found)} ({what}); {hint}"
+        )
+    reader = Reader(text, [*found.popitem()[1].values()], names)
+    return _from_terms(reader.polynomials, reader.names, names is not None, text)
 
 
-def _from_monomials(
-    monomials: list[Monomial], unusual: bool, names: tuple[str, ...] | None, text: str
+def _from_terms(
+    polynomials: Sequence[Terms], names: Sequence[str], declared: bool, text: str
 ) -> Exponents:
     """Return the exponents; warn about what the game ignores."""
-    shown = text.strip()
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    if not monomials:
-        raise ValueError(f"the polynomial must have a term, but all terms of {shown!r} cancel")
-    used = {name for monomial in monomials for name in monomial}
-    if not used:
-        raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
-    names = names or tuple(sorted(used, key=_variable_order))
+    points = [*dict.fromkeys(chain(*polynomials))]
+    typed = shown(text)
+    if not points:
+        raise ValueError(f"the polynomial must have a term, but all terms of {typed} cancel")
+    if not any(map(any, points)):
+        raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {typed}")
+    kept = [declared or any(column) for column in zip(*points, strict=True)]
+    names = [*compress(names, kept)]
     if not 2 <= len(names) <= MAX_DIMENSION:
         hint = "; write indexed variables as x_1, x_2" if len(names) == 1 else ""
         raise ValueError(
             f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
-            f"{shown!r} has {len(names)} ({', '.join(names)}){hint}"
+            f"{typed} has {len(names)} ({', '.join(names)[:60]}){hint}"
         )
-    if unknown := sorted(used - set(names)):
-        what = f"{unknown[0]} is not one of the variables {', '.join(names)}"
-        raise ParseError(what, text, text.find(unknown[0][0]))
-    points = _from_rows([[each.get(name, 0) for name in names] for each in monomials], names)
-    points.exponents_only = unusual
-    if unusual:
-        text = "coefficients and signs are ignored: only the exponents matter to the game"
-        warnings.warn(text, CoefficientWarning, stacklevel=4)
-    if not all(map(any, points)):
-        text = "a constant term: the hypersurface misses the origin, so the game is over"
-        warnings.warn(text, ConstantWarning, stacklevel=4)
-    return points
-
-
-def _variable_order(name: str) -> tuple[str, int]:
-    found = re.fullmatch(rf"({LETTER})_?(\d*)", name)
-    letter, index = found.groups() if found else (name, "")
-    return ("z~" if letter == "w" else letter), int(index or -1)
+    generators = [
+        {tuple(compress(point, kept)): value for point, value in terms.items()}
+        for terms in polynomials
+        if terms
+    ]
+    values = {*chain(*(terms.values() for terms in generators))}
+    known = all(isinstance(value, Fraction) for value in values)
+    rows = check_points(compress(point, kept) for point in points)
+    found = Exponents(rows, names, generators if known else ())
+    found.exponents_only = values != {1}
+    constant = not all(map(any, found))
+    for noticed, category in (
+        (found.exponents_only, CoefficientWarning),
+        (constant, ConstantWarning),
+    ):
+        if noticed:
+            warnings.warn(category.__doc__ or "", category, stacklevel=4)
+    return found
 
 
 def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
@@ -225,35 +271,39 @@ def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
     return Exponents(points, names)
 
 
-def _read_json(text: str) -> Any:
-    # Python writes tuples with parentheses; the same length keeps error positions right.
-    plain = text.replace("(", "[").replace(")", "]")
-    try:
-        return parse_json(plain)
-    except json.JSONDecodeError as error:
-        position = min(error.pos, len(text.rstrip()) - 1)
-        raise ParseError(f"not a list of exponents: {error.msg}", text, position) from None
-    except ValueError as error:
-        raise ParseError(f"not a list of exponents: {error}", text, 0) from None
-
-
-def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
+def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
     import sympy
 
-    symbols = sorted(expression.free_symbols, key=str)
-    monomials: list[Monomial] = [{}]
-    unusual = False
-    if symbols:
-        plain = getattr(expression, "as_expr", lambda: expression)()
-        try:
-            terms = sympy.Poly(plain, *symbols).terms()
-        except sympy.PolynomialError:
-            raise ValueError(f"points must be a polynomial, got {shown(expression)}") from None
-        unusual = any(value != 1 for _, value in terms)
-        monomials = [
-            {str(symbol): power for symbol, power in zip(symbols, powers, strict=True) if power}
-            for powers, _ in terms
-        ]
-    points = _from_monomials(monomials, unusual, names, shown(expression))
-    points.sort(reverse=True)
+    if isinstance(source, sympy.Equality):
+        source = source.lhs - source.rhs
+    symbols = {str(symbol): symbol for symbol in source.free_symbols}
+    if not {*symbols} <= {*(names or symbols)}:
+        raise ValueError(f"{shown(source)} is not in the variables {', '.join(names or ())}")
+    declared = names or [*map(str, getattr(source, "gens", ()))]
+    variables = declared or sorted(symbols, key=variable_order)
+    axes = [symbols.get(name, sympy.Symbol(name)) for name in variables]
+    try:
+        poly = sympy.Poly(source, *axes or [sympy.Dummy()])
+    except sympy.PolynomialError:
+        raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
+    if poly.domain.characteristic() or len(symbols) < len(source.free_symbols):
+        what = "rational, with variables of different names"
+        raise ValueError(f"points must be {what}, got {shown(source)}")
+    terms = {
+        point: Fraction(str(value)) if value.is_Rational else value
+        for point, value in poly.terms()
+        if value
+    }
+    return _from_terms([terms], variables, bool(declared), str(source))
+
+
+def _parse_sage(source: Any, names: Sequence[str] | None) -> Exponents:
+    rows = [*map(tuple, source.exponents())]
+    if not hasattr(source, "parent"):
+        return _from_rows(rows, names)
+    ring = source.parent()
+    points = _from_rows(rows, names or ring.variable_names())
+    if not ring.characteristic():
+        values = map(Fraction, map(str, source.coefficients()))
+        points.generators = (dict(zip(rows, values, strict=True)),)
     return points

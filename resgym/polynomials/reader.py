@@ -1,60 +1,66 @@
-"""A recursive-descent reader for polynomials, separated by commas.
+"""One grammar for polynomials, as people and programs write them.
 
-Nothing is evaluated. Letters become variables, and text outside the grammar is an error with a
-caret under the character. The length of the text, nesting, exponents and work are bounded, so
-any input is read or refused at once.
+Nothing is evaluated. A text is read as what it says, or refused with a caret under the place. Its
+length, nesting, exponents, coefficients and work are bounded: it is read or refused at once.
 
 Grammar (blanks are free between tokens)::
 
-    list    = equation { "," equation }
+    list     = equation { "," equation }      bare, in brackets, or in ideal( ) and the like
     equation = sum [ "=" sum ]
-    sum     = [sign] product { sign product }
-    product = factor { ("*" | "/" | nothing) factor }
-    factor  = (number | variable | "(" sum ")") [power]
-    power   = ("^" | "**") (digits | "(" digits ")" | "{" digits "}")
-              | digits that touch a variable (Singular's short form: x2 is x^2)
-    variable = letter [ "_" digits | "_{" digits "}" ]
+    sum      = [sign] product { sign product }
+    product  = factor { ("*" | "/" | "//" | nothing) factor }
+    factor   = (number | variable | bracket sum bracket) [power]
+    power    = ("^" | "**") (digits | "(" digits ")" | "{" digits "}"), or digits that touch
+    variable = name [index]                   x, alpha, x_1, x_{1}, x(1), x[1], x1
+
+Digits that touch a letter are its index if the variables are declared so or the text must mean it
+(x1^2, x0*y1, x2*x3); otherwise they are its power, as in Singular's short form (x2+y3). Letters
+that touch are a product if they usually are variables (xy, ad) or also stand alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from operator import add
 from typing import NoReturn
 
-from resgym.game.formulas import PLAIN_DIGITS
 from resgym.game.spec import MAX_COORDINATE
+from resgym.polynomials.monomials import Terms
 from resgym.texts import short
 
-Monomial = dict[str, int]
-"""Variables with their exponents above 0."""
-
-Terms = dict[int, int]
-"""A polynomial: coefficients modulo `_PRIME` by packed monomials. The exponents of a monomial are
-packed into one integer, `_BITS` for each variable, so a product adds the integers."""
-
 MAX_TERMS = 10_000
-MAX_PRODUCTS = 100_000
+MAX_PRODUCTS = 50_000
 MAX_NESTING = 50
-MAX_POWER = 100
 MAX_VARIABLES = 52
+MAX_NUMBER = 10**300
+"""Of the numerators and denominators of coefficients."""
 
-# Only whether a coefficient is 0 or 1 matters. Modulo this prime that is exact for all of up to 156
-# digits, and no power of a number takes time.
-_PRIME = 2**521 - 1
-# Powers stop at 2^59, and no text is long enough for the sum of its exponents to reach 2^96.
-_BITS = 96
-
-_PLAIN = str.maketrans("·⋅×−", "***-")
-_NUMBER = re.compile(r"[0-9]+(?:\.([0-9]+))?")
-LETTER = "[A-Za-z]"
-_VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|(_))?([0-9]*)")
-_INDEXED = re.compile(rf"{LETTER}\d+\s*(?:\^|\*\*)")
-_WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
-_POWER = re.compile(
-    r"(?:\^|\*\*)\s*(?:([0-9]+)|\(\s*([0-9]+)\s*\)|\{\s*([0-9]+)\s*\})"
-    r"(?![0-9]|\s*(?:\.|\^|\*\*))"
+_TOKEN = re.compile(
+    r"""(?P<word>[A-Za-z]+|[Α-Ωα-ορ-ω])
+     (?:(?P<digits>[0-9]+)|(?P<index>_?\([0-9]+\)|\[[0-9]+\]|_\{[0-9]+\}|_[0-9]+))?
+    |(?:\^|\*\*)\s*(?P<power>[0-9]+|\(\s*[0-9]+\s*\)|\{\s*[0-9]+\s*\})(?![0-9]|\s*(?:[.^]|\*\*))
+    |[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|//|==|--|\*\*|\S""",
+    re.VERBOSE,
 )
-_NO_POWER = re.compile(r"(?:\^|\*\*)\s*[({]?")
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+
+_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau"
+_GREEK += " upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
+GREEK = dict(zip("αβγδεζηθικλμνξρστυφχψωΓΔΘΛΞΣΦΨΩ", _GREEK.split(), strict=True))
+
+_ALONE = re.compile("(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
+_PRODUCT = re.compile(r"(?!sqrt|.*(.).*\1)(?:[a-d]+|[q-z]+|[X-Z]+)")
+_INDEXED = re.compile(
+    r"[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
+)
+# A function, or digits that touch a letter in a text with other powers, indices or products.
+_FUNCTION = re.compile(r"(?<![A-Za-z])([e-pA-W]\s?\()")
+_UNCLEAR = re.compile(
+    r"(?s)(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
+    r".*?((?<![0-9.])[A-Za-z][0-9]+|(?<=[0-9.])[A-DF-Za-df-z][0-9]+)"
+)
 
 
 class ParseError(ValueError):
@@ -69,206 +75,184 @@ class ParseError(ValueError):
     def __init__(self, message: str, text: str, position: int) -> None:
         self.text = text
         self.position = position
-        start = text.rfind("\n", 0, position) + 1
-        end = text.find("\n", position)
-        line = text[start : len(text) if end < 0 else end]
-        column = position - start
-        if column > 60:
-            line, column = "..." + line[column - 40 :], 43
-        if len(line) > column + 40:
-            line = line[: column + 37] + "..."
+        before = text[:position].rpartition("\n")[2][-40:]
+        line = before + text[position:].partition("\n")[0][:40]
         line = "".join(each if each.isprintable() else " " for each in line)
-        super().__init__(f"{short(message, 300)}\n  {line}\n  {' ' * column}^")
+        super().__init__(f"{short(message, 300)}\n  {line}\n  {' ' * len(before)}^")
 
 
-def read_monomials(text: str) -> tuple[list[Monomial], bool]:
-    """Return the monomials of a text, and whether a coefficient differs from 1.
+def variable_order(name: str) -> tuple[str, int]:
+    """Return the key that sorts names: ``w`` after ``z``, and indices by number."""
+    letter = name.rstrip("0123456789")
+    return letter.rstrip("_").replace("w", "z~"), int(name[len(letter) :] or -1)
 
-    Like terms of a polynomial are added, and zero terms dropped. Several polynomials give the union
-    of their monomials.
+
+class Reader:
+    """Reads the polynomials of a text.
+
+    Args:
+        text: what they are a part of.
+        places: where each stands, or several with commas between: first character, one after last.
+        declared: the variables that are declared, if any.
+
+    Attributes:
+        names: the declared variables, or those that occur, in the usual order.
+        polynomials: coefficients by exponents in the order of ``names``.
 
     Raises:
         ParseError: the text does not follow the grammar, or would take too long.
     """
-    reader = _Reader(text)
-    terms: Terms = {}
-    unusual, more = False, ","
-    while more:
-        polynomial = reader.read_equation()
-        unusual |= any(value != 1 for value in polynomial.values())
-        terms |= polynomial
-        reader.check_terms(terms)
-        more = reader.take(",")
-    if reader.peek():
-        reader.unexpected()
-    return [reader.exponents(monomial) for monomial in terms], unusual
 
+    def __init__(
+        self, text: str, places: Sequence[tuple[int, int]], declared: Sequence[str] | None
+    ) -> None:
+        self._text, self._declared = text, declared or ()
+        bare = "; ".join(text[start:end] for start, end in places)
+        self._letters = {name.partition("_")[0] for name in declared or _ALONE.findall(bare)}
+        self._indexed = declared is None and _INDEXED.search(bare)
+        unclear = _FUNCTION.search(bare) or (not self._indexed and _UNCLEAR.match(bare))
+        if unclear and not declared:
+            hint = "* for a product, ^ for a power, _ for an index, # before remarks"
+            self._fail(f"{unclear[1]} is unclear; write {hint}", text.index(unclear[1]))
+        found: dict[str, int] = {}
+        parts = [[*self._tokens(*place, found)] for place in places]
+        self.names = [*(declared or sorted(found, key=variable_order))]
+        for name, at in found.items():
+            if name not in self.names[:MAX_VARIABLES]:
+                known = ", ".join(self.names)[:60]
+                self._fail(f"{name} is not one of at most {MAX_VARIABLES} variables {known}", at)
+        self._one = (0,) * len(self.names)
+        self._depth = self._products = 0
+        self.polynomials = [terms for part in parts for terms in self._read(part)]
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        # Raised and lowered digits as typed ones.
-        text = re.sub("[⁰¹²³⁴-⁹]+", lambda found: "^" + found[0].translate(PLAIN_DIGITS), text)
-        text = re.sub("[₀-₉]+", lambda found: "_" + found[0].translate(PLAIN_DIGITS), text)
-        self.text = text = text.translate(_PLAIN)
-        self.at = self.depth = self.products = 0
-        self.names: dict[str, int] = {}
-        # "x1^2" can only mean an indexed variable; then so does every "x1" of the text.
-        self.indexed = _INDEXED.search(text) is not None
+    def _fail(self, message: str, place: int | None = None) -> NoReturn:
+        raise ParseError(message, self._text, self._rest[-1][1] if place is None else place)
 
-    def fail(self, message: str, position: int | None = None) -> NoReturn:
-        raise ParseError(message, self.text, self.at if position is None else position)
+    def _tokens(self, start: int, end: int, names: dict[str, int]) -> Iterator[tuple[str, int]]:
+        """Split into tokens with their places, one variable each; add the variables to names."""
+        for token in _TOKEN.finditer(self._text, start, end):
+            word, digits, index, power = token.group("word", "digits", "index", "power")
+            at = token.start()
+            if word:
+                *first, last = self._variables(GREEK.get(word, word), at)
+                if digits and (self._indexed or f"{last}_{digits}" in self._declared):
+                    index, digits = digits, None
+                mark = f"_{int(index.strip('_()[]{}'))}" if index else ""
+                for name in (*first, last + mark):
+                    names.setdefault(name, at)
+                    yield name, at
+                power = digits
+            elif not power:
+                yield token[0], at
+            if power:
+                yield "^" + power.strip("(){} "), at
+        yield "", end
 
-    def unexpected(self) -> NoReturn:
-        character = self.peek()
-        early = "the polynomial ends too early"
-        self.fail(f"unexpected {character!r} in the polynomial" if character else early)
+    def _variables(self, word: str, at: int) -> Sequence[str]:
+        """Return the variables of a word, without index."""
+        if word in self._letters or word in GREEK.values():
+            return [word]
+        if len(word) > 1 and not self._letters.issuperset(word) and not _PRODUCT.fullmatch(word):
+            hint = f"; write a product as {'*'.join(word)}" if len(word) < 10 else ""
+            self._fail(f"{word[:40]} is not a variable or number{hint}", at)
+        return word
 
-    def peek(self) -> str:
-        """Return the next character that is not blank; empty at the end."""
-        while (character := self.text[self.at : self.at + 1]).isspace():
-            self.at += 1
-        return character
-
-    def take(self, characters: str) -> str:
-        """Read the next character if it is one of these; otherwise read nothing."""
-        character = self.peek()
-        if character not in characters:
-            return ""
-        self.at += len(character)
-        return character
-
-    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what matches next, if anything."""
-        self.peek()
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+    def _read(self, tokens: list[tuple[str, int]]) -> list[Terms]:
+        """Return left sides minus right sides, if there are any, between the commas of tokens."""
+        self._rest = tokens[::-1]
+        found: list[Terms] = []
+        while not found or self._take(","):
+            found.append(self._sum())
+            if self._take("=", "=="):
+                self._add(found[-1], self._sum(), -1)
+        if self._rest[1:]:
+            self._unexpected()
         return found
 
-    def read_equation(self) -> Terms:
-        """Return the left side minus the right side, if there is one."""
-        terms = self.read_sum()
-        if self.take("="):
-            self.add(terms, self.read_sum(), -1)
-        return terms
+    def _unexpected(self) -> NoReturn:
+        token, hint = self._rest[-1][0], "write terms like 2*x^3*y, with whole exponents"
+        self._fail(f"unexpected {token!r}; {hint}" if token else "the polynomial ends too early")
 
-    def read_sum(self) -> Terms:
-        total: Terms = {}
-        sign = self.take("+-") or "+"
-        while sign:
-            self.add(total, self.read_product(), 1 if sign == "+" else -1)
-            sign = self.take("+-")
-        return total
+    def _take(self, *allowed: str) -> str:
+        """Read the next token if it is one of these; otherwise read nothing."""
+        return self._rest.pop()[0] if self._rest[-1][0] in allowed else ""
 
-    def read_product(self) -> Terms:
-        product = self.read_factor()
-        while character := self.peek():
-            if self.take("/"):
-                start = self.at
-                divisor = self.read_factor()
-                if set(divisor) - {0}:
-                    self.fail("division by a variable: exponents must be at least 0", start)
-                if not divisor:
-                    self.fail("division by zero", start)
-                product = self.multiply(product, {0: pow(divisor[0], -1, _PRIME)})
-            elif self.take("*") or character == "(" or re.match(LETTER, character):
-                product = self.multiply(product, self.read_factor())
-            elif character in "0123456789":
-                self.fail("a number after a factor: write x^2 for a power and 2*x for a product")
-            else:
-                break
-        return product
-
-    def read_factor(self) -> Terms:
-        character = self.peek()
-        start = self.at
-        base: Terms = {}
-        if found := self.match(_NUMBER):
-            value = int(found[0].replace(".", ""))
-            self.add(base, {0: value * pow(10, -len(found[1] or ""), _PRIME)})
-        elif found := self.match(_WORD):
-            letters = "*".join(found[0])
-            self.fail(
-                f"{found[0]} is not a variable or number; write a product as {letters}", start
-            )
-        elif found := self.match(_VARIABLE):
-            base, touching = self.variable(found)
-            if touching:  # Singular's short form
-                return self.power(base, int(touching), start)
-        elif character == "(":
-            base = self.read_parenthesis()
+    def _sum(self, level: int = 0) -> Terms:
+        """Read on while signs bind more strongly than a level: 1 for sums, 2 for products."""
+        token, place = self._rest[-1]
+        if self._take("+", "-"):
+            left = self._add({}, self._sum(1), 1 if token == "+" else -1)
+        elif token[:1].isdigit():
+            self._rest.pop()
+            left = self._add({}, {self._one: Fraction(token)})
+        elif self._take(*self.names):
+            left = {tuple(int(name == token) for name in self.names): Fraction(1)}
+        elif self._take(*_BRACKETS):
+            left = self._inside(_BRACKETS[token], place)
         else:
-            self.unexpected()
-        if found := self.match(_POWER):
-            return self.power(base, int(found[found.lastindex or 0]), start)
-        if self.match(_NO_POWER):
-            self.peek()
-            self.fail("an exponent must be one whole number, at least 0")
-        return base
+            self._unexpected()
+        while True:
+            token, place = self._rest[-1]
+            if token[:1] == "^" < token:
+                left = self._power(left, int(token[1:]))
+            elif level < 1 and self._take("+", "-"):
+                self._add(left, self._sum(1), 1 if token == "+" else -1)
+            elif level < 2 and (
+                token in self.names or token in _BRACKETS or self._take(*"*/", "//")
+            ):
+                right = self._sum(2)
+                if token == "(" and len(right) == 1:
+                    self._fail("write * before one term in parentheses, # before remarks", place)
+                if token in ("/", "//"):
+                    if {*right} != {self._one}:
+                        self._fail(
+                            "division by a variable or 0: exponents must be at least 0", place
+                        )
+                    right = {self._one: 1 / right[self._one]}
+                left = self._times(left, right)
+            else:
+                return left
 
-    def variable(self, found: re.Match[str]) -> tuple[Terms, str]:
-        """Read a variable, and the digits after it that are not its index."""
-        if found[4]:
-            self.fail("an index must be a whole number, as in x_1", found.end(4))
-        index, touching = found[2] or found[3], found[5]
-        if self.indexed and not index:
-            index, touching = touching, ""
-        name = f"{found[1]}_{index}" if index else found[1]
-        slot = self.names.setdefault(name, len(self.names))
-        if slot == MAX_VARIABLES:
-            self.fail(f"more than {MAX_VARIABLES} variables", found.start())
-        return {1 << _BITS * slot: 1}, touching
-
-    def read_parenthesis(self) -> Terms:
-        opening = self.at
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            self.fail(f"more than {MAX_NESTING} parentheses inside each other")
-        self.take("(")
-        inside = self.read_sum()
-        if not self.peek():
-            self.fail("this parenthesis is not closed", opening)
-        if not self.take(")"):
-            self.unexpected()
-        self.depth -= 1
+    def _inside(self, closing: str, opening: int) -> Terms:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            self._fail(f"more than {MAX_NESTING} parentheses inside each other", opening)
+        inside = self._sum()
+        if not self._rest[1:]:
+            self._fail("this parenthesis is not closed", opening)
+        if not self._take(closing):
+            self._unexpected()
+        self._depth -= 1
         return inside
 
-    def power(self, base: Terms, exponent: int, start: int) -> Terms:
-        if len(base) == 1:
-            ((monomial, value),) = base.items()
-            highest = max([1, *self.exponents(monomial).values()]) * exponent
-            if highest > MAX_COORDINATE:
-                self.fail("an exponent must be at most 2^59", start)
-            return {monomial * exponent: pow(value, exponent, _PRIME)}
-        if exponent > MAX_POWER:
-            self.fail(f"a sum to a power above {MAX_POWER}", start)
-        result: Terms = {0: 1}
-        for _ in range(exponent):
-            result = self.multiply(result, base)
-        return result
+    def _power(self, base: Terms, exponent: int) -> Terms:
+        power = {self._one: Fraction(1)}
+        for digit in f"{exponent:b}":
+            power = self._times(power, power)
+            if digit == "1":
+                power = self._times(power, base)
+        self._rest.pop()
+        return power
 
-    def multiply(self, left: Terms, right: Terms) -> Terms:
-        self.products += len(left) * len(right)
-        if self.products > MAX_PRODUCTS:
-            self.fail(f"more than {MAX_PRODUCTS} products of terms")
-        product: Terms = {}
+    def _times(self, left: Terms, right: Terms) -> Terms:
+        self._products += len(left) * len(right)
+        if self._products > MAX_PRODUCTS:
+            self._fail(f"more than {MAX_PRODUCTS} products of terms")
+        total: Terms = {}
         for monomial, value in left.items():
-            self.add(product, right, value, monomial)
-        return product
+            moved = {tuple(map(add, monomial, each)): other for each, other in right.items()}
+            self._add(total, moved, value)
+        return total
 
-    def add(self, total: Terms, terms: Terms, factor: int = 1, monomial: int = 0) -> None:
-        """Add terms times a factor and a monomial; drop zero terms."""
-        for other, value in terms.items():
-            at = monomial + other
-            total[at] = (total.get(at, 0) + factor * value) % _PRIME
-            if not total[at]:
-                del total[at]
-        self.check_terms(total)
-
-    def check_terms(self, terms: Terms) -> None:
-        if len(terms) > MAX_TERMS:
-            self.fail(f"more than {MAX_TERMS} terms", min(self.at, len(self.text) - 1))
-
-    def exponents(self, monomial: int) -> Monomial:
-        powers = (monomial >> _BITS * slot & 2**_BITS - 1 for slot in range(len(self.names)))
-        return {name: power for name, power in zip(self.names, powers, strict=True) if power}
+    def _add(self, total: Terms, terms: Terms, factor: Fraction | int = 1) -> Terms:
+        """Add terms times a factor to a total without zero terms, and return it."""
+        for monomial, value in terms.items():
+            total[monomial] = new = total.get(monomial, 0) + factor * value
+            large = max(abs(new.numerator), new.denominator) > MAX_NUMBER
+            if large or max(monomial, default=0) > MAX_COORDINATE:
+                self._fail("exponents must be at most 2^59, and coefficients have 300 digits")
+            if not new:
+                del total[monomial]
+        if len(total) > MAX_TERMS:
+            self._fail(f"more than {MAX_TERMS} terms")
+        return total

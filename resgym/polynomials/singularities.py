@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from resgym.game.spec import (
     MAX_COORDINATE,
@@ -13,14 +15,14 @@ from resgym.game.spec import (
     check_integer,
 )
 from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, normal_form
-from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.monomials import Exponents, check_points
 from resgym.texts import shown
 
-_LISTED = re.compile(
-    r"\s*(?:[ADE]_?\{?\d{1,18}\}?|[ade]_?\{?\d{1,18}\}?|[ZWQSU]_?\{?\d\d\}?|T[^a-zA-Z+*^]*)\s*"
+_LISTED = re.compile(r"\s*(?:[A-S_U-Za-e]_?\{?[0-9]{1,18}(?:,[0-9]+)?\}?|T[^a-zA-Z+*^]*)\s*")
+_FAMILY = re.compile(
+    r"\s*(?:bp\(([1-9][0-9]{0,29}(?:,[1-9][0-9]{0,29})*)\)"
+    r"|random\((?:(?:(?:points|max|dim)=[0-9]{1,30}(?:,|(?=\))))*)\))\s*"
 )
-_FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
-_NUMBER = re.compile("[0-9]{1,30}")
 _DRAWS = 10_000
 _NUMBERS = 100_000  # most draws, which bounds the time
 
@@ -44,12 +46,12 @@ def singularity(name: str) -> Exponents:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {shown(name)}")
-    plain = re.sub(r"[\s_{}]", "", name).upper()
+    plain = re.sub(r"[\s_{}()[\]]", "", name).upper()
     points = normal_form(plain)
     if points is None:
-        allowed = "A_n with n >= 1, D_n with n >= 4 (n < 2^59), E6 to E8, T_p,q,r or one like E12"
+        allowed = "A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {shown(name)}")
-    return Exponents(points)
+    return _typed(points)
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:
@@ -82,20 +84,18 @@ def random_family(text: str, seed: int = 0) -> Exponents:
             f"family must be text like 'random(points=5,max=5,dim=3)', got {shown(text)}"
         )
     check_integer("seed", seed, -(2**63), 2**63)
-    found = _FAMILY.fullmatch(text)
-    entries = found[2].replace(" ", "").split(",") if found else []
-    if found is None or (found[1].lower() == "bp" and not all(map(_NUMBER.fullmatch, entries))):
-        allowed = "random(points=..,max=..,dim=..) or bp(2,3,5)"
+    found = _FAMILY.fullmatch(text.replace(" ", "").lower())
+    if found is None:
+        allowed = "random(points=<number>, max=<number>, dim=<number>) or bp(2,3,5)"
         raise ValueError(f"family must be {allowed}, got {shown(text)}")
-    if found[1].lower() == "bp":
-        return _brieskorn_pham(list(map(int, entries)))
-    given = {"points": 5, "max": 5, "dim": 3}
-    for entry in filter(None, entries):
-        key, _, value = entry.partition("=")
-        if key not in given or not _NUMBER.fullmatch(value):
-            allowed = ", ".join(f"{name}=<number>" for name in given)
-            raise ValueError(f"random(...) takes {allowed}, got {shown(entry)}")
-        given[key] = int(value)
+    if found[1]:
+        powers = [*map(int, found[1].split(","))]
+        return _typed(
+            [power * (axis == row) for axis in range(len(powers))]
+            for row, power in enumerate(powers)
+        )
+    numbers = {key: int(number) for key, number in re.findall("([a-z]+)=([0-9]+)", found[0])}
+    given = {"points": 5, "max": 5, "dim": 3} | numbers
     points = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)
     dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
@@ -112,11 +112,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
     )
 
 
-def _brieskorn_pham(powers: list[int]) -> Exponents:
-    check_integer("number of exponents of bp", len(powers), 2, MAX_DIMENSION)
-    for power in powers:
-        check_integer("exponents of bp", power, 1, MAX_COORDINATE)
-    return Exponents(
-        tuple(power if axis == row else 0 for axis in range(len(powers)))
-        for row, power in enumerate(powers)
-    )
+def _typed(rows: Iterable[Sequence[int]]) -> Exponents:
+    """Return the exponents of the sum of monomials."""
+    points = check_points(rows)
+    return Exponents(points, generators=[dict.fromkeys(points, Fraction(1))])

@@ -6,14 +6,15 @@ import json
 import math
 import re
 from functools import partial
-from itertools import count, islice
 from textwrap import indent
 from typing import Any
 
 from resgym.game.formulas import monomial_text
+from resgym.polynomials.coefficients import is_degenerate
 from resgym.texts import shown
+from resgym.trees.cells import positive_cells
 from resgym.trees.fan import chart_rays, tree_fan
-from resgym.trees.lattice import least
+from resgym.trees.lattice import least, volume
 from resgym.trees.text import totals_text
 
 # By the ending of files: the mark of a comment, the brackets of a list, the script, and its line
@@ -126,10 +127,10 @@ def tree_to_script(tree: Any, ending: str) -> str:
     if tree.spec.rule != "basic":
         raise ValueError(f"tree must be of rule basic, got {tree.spec.rule}")
     comment, brackets, script, glued, loose = _SCRIPTS[ending]
-    fan, points = tree_fan(tree), tree.root.points
-    # 1 and primes: no two products of two are equal, as on a degenerate square.
-    primes = (n for n in count(1) if all(n % k for k in range(2, math.isqrt(n) + 1)))
-    numbers = [*islice(primes, len(points))]
+    fan, points, names = tree_fan(tree), tree.root.points, tree.variables
+    if not re.fullmatch("([u-z],)+|([u-z]_[0-9]+,)+", "".join(f"{name}," for name in names)):
+        names = tuple(f"x_{axis + 1}" for axis in range(len(names)))  # others may be taken there
+    numbers, checked = _generic_numbers(tree)
     terms = zip(numbers, points, strict=True)
     lists = {
         "coefficients": numbers,
@@ -141,17 +142,38 @@ def tree_to_script(tree: Any, ending: str) -> str:
             (chart.number, chart.parent or 0, rays)
             for chart, rays in zip(tree, chart_rays(tree), strict=True)
         ],
-        "quoted": tree.variables,
+        "quoted": names,
     }
     words = {
         name: json.dumps(value).translate(str.maketrans("[]", brackets))
         for name, value in lists.items()
     }
-    words["names"] = ", ".join(tree.variables)
-    words["germ"] = " + ".join(f"{n}*{monomial_text(p, tree.variables)}" for n, p in terms)[2:]
+    words["names"] = ", ".join(names)
+    words["germ"] = " + ".join(f"{n}*{monomial_text(p, names)}" for n, p in terms)[2:]
     words["fan"] = glued if fan.glues else loose
-    about = indent(f"{tree.title}\n{totals_text(tree)}\ngeneric coefficients\n", comment)
+    kind = "generic coefficients" if checked else "coefficients that may not be generic"
+    if names != tree.variables:
+        kind += f"; the variables are {json.dumps(tree.variables)}"
+    about = indent(f"{tree.title}\n{totals_text(tree)}\n{kind}\n", comment)
     return about + re.sub("<([a-z]+)>", lambda found: words[found[1]], script)
+
+
+def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
+    """Return 1 and primes, nondegenerate on all compact faces, and whether a tree shows all."""
+    points = tree.root.points
+    resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
+    cells = positive_cells(tree) if resolved else ()
+    faces = {cell.face: cell.local for cell in cells if volume(cell.local)}
+    primes = [n for n in range(2, 10_000) if all(n % k for k in range(2, math.isqrt(n) + 1))]
+    for start in range(len(primes) - len(points)):
+        numbers = [1, *primes[start:]][: len(points)]
+        terms = dict(zip(points, numbers, strict=True))
+        if not any(
+            is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
+            for face, local in faces.items()
+        ):
+            break
+    return numbers, resolved
 
 
 def tree_to_form(tree: Any, ending: str, layout: str = "outline", note: str = "") -> str:

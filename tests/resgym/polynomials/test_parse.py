@@ -3,6 +3,7 @@
 import json
 import warnings
 from contextlib import suppress
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,7 +55,6 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("| 2 0 0 |\n| 0 3 0 |\n| 0 0 5 |\n", E8),
         ("2 0 0\n0 3 0\n\n0 0 5", E8),
         ("10, 0; 0 7", [(10, 0), (0, 7)]),
-        ("((((9^100)^100)^100)^100)*x+y", [(1, 0), (0, 1)]),
         (f"{' ' * 15_000}ideal(x,y){' ' * 15_000};", [(1, 0), (0, 1)]),
         (f"x^2+y{' ' * 15_000}={' ' * 15_000}0", [(2, 0), (0, 1)]),
     ],
@@ -67,6 +67,28 @@ def test_text(text, expected):
 class Sage:
     def exponents(self):
         return E8
+
+
+class Named(Sage):
+    """Also names its variables, as Sage's polynomials do."""
+
+    def parent(self):
+        return self
+
+    def variable_names(self):
+        return "xbar", "s", "t0"
+
+    def characteristic(self):
+        return 0
+
+    def coefficients(self):
+        return ["1", "-1/2", "3"]
+
+
+def test_sage():
+    found = parse(Named())
+    assert (found, found.variables) == (E8, ("xbar", "s", "t0"))
+    assert found.generators == ({(2, 0, 0): 1, (0, 3, 0): Fraction(-1, 2), (0, 0, 5): 3},)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +137,7 @@ def test_files(tmp_path):
     wrong.write_text("x^2 +\n y^? + z\n")
     with pytest.raises(ParseError) as caught:
         parse(wrong)
-    assert str(caught.value).splitlines()[1:] == ["   y^? + z", "     ^"]
+    assert str(caught.value).splitlines()[1:] == ["   y^? + z", "    ^"]
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
     for name, reason in (("missing.txt", "No such file"), ("bytes.txt", "not UTF-8 text")):
         with pytest.raises(ValueError, match=f"cannot be read: {reason}"):
@@ -126,11 +148,21 @@ def test_sympy():
     sympy = pytest.importorskip("sympy")
     x, y, z = sympy.symbols("x y z")
     assert sorted(parse(x**2 + y**3 + z**5)) == sorted(E8)
-    assert parse(sympy.Poly(x**2 + y, x, y, z)) == [(2, 0), (0, 1)]
+    assert parse(sympy.Poly(x**2 + y, x, y, z)) == [(2, 0, 0), (0, 1, 0)]
     assert parse(x**2 + y, variables="y,x") == [(1, 0), (0, 2)]
     with pytest.warns(CoefficientWarning):
         parse((x + y) ** 2)
+    with pytest.warns(CoefficientWarning):
+        assert parse(sympy.Eq(x**2, y**3)).generators == ({(2, 0): 1, (0, 3): -1},)
+    a, p, q = sympy.Symbol("a"), *sympy.symbols("x10 x9", positive=True)
+    assert parse(p**2 + q**3).variables == ("x9", "x10")
+    family = parse(sympy.Poly(x**3 + a * x * y**5 + y**7, x, y))
+    assert (family, family.variables) == ([(3, 0), (1, 5), (0, 7)], ("x", "y"))
+    assert (family.generators, family.exponents_only) == ((), True)
+    assert parse(sympy.Poly(x**2 + y, x, y, z)).variables == ("x", "y", "z")
     for wrong, message in (
+        (x + sympy.Symbol("x", positive=True), "variables of different names"),
+        (sympy.Poly(x**2 + y, x, y, modulus=3), "must be rational"),
         (1 / x + y, "must be a polynomial"),
         (sympy.sin(x) + y, "must be a polynomial"),
         (sympy.sqrt(x) + y, "must be a polynomial"),
@@ -139,7 +171,7 @@ def test_sympy():
     ):
         with pytest.raises(ValueError, match=message):
             parse(wrong)
-    with pytest.raises(ValueError, match="y is not one of the variables x, z"):
+    with pytest.raises(ValueError, match="not in the variables x, z"):
         parse(x**2 + y, variables="x,z")
 
 
@@ -147,19 +179,19 @@ def test_sympy():
     ("text", "place"),
     [
         ("x^2+*y", 4),
-        ("x^-2+y", 2),
-        ("x^(1/2)+y", 3),
+        ("x^-2+y", 1),
+        ("x^(1/2)+y", 1),
         ("x^2+", 4),
         ("(x+y", 0),
         ("x$y", 1),
         ("sin(x)+y", 0),
-        ("x/y+y", 2),
+        ("x/y+y", 1),
         ("x 2+y", 2),
         ("é+x", 0),
         ("x+y,", 4),
-        ("x^99999999999999999999+y", 0),
-        ("[[1,2],[3,", 9),
-        ("__import__('os')", 0),
+        ("x^99999999999999999999+y", 1),
+        ("[[1,2],[3,", 3),
+        ("__import__('os')", 2),
         ("x^2 = y^3 = z", 10),
     ],
 )
@@ -178,7 +210,7 @@ def test_a_caret_points_at_the_character(text, place):
     [
         ("5", "2 to 10 variables, got the constant '5'"),
         ("x^2", "has 1 \\(x\\)"),
-        ("x1*x2+x3", "write indexed variables as x_1, x_2"),
+        ("x2+x3", "write indexed variables as x_1, x_2"),
         ("a+b+c+d+e+f+g+h+i+j+k", "has 11"),
         ("  ", "got nothing"),
         ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
@@ -188,17 +220,18 @@ def test_a_caret_points_at_the_character(text, place):
         (f"[[{'1' * 5000}, 0]]", "points must have numbers of at most 100 digits, got more"),
         (f"{'1' * 5000} 0; 0 1", "points must have numbers of at most 100 digits, got more"),
         # Whatever is typed is read or refused at once.
-        ("(x+y)^2000", "a sum to a power above"),
+        ("(x+y)^2000", "more than 50000 products of terms"),
         ("(" * 80, "parentheses inside each other"),
-        ("[" * 5000, "not a list of exponents"),
+        ("[" * 5000, "parentheses inside each other"),
         ("1 2;3", r"points\[1\] must have 2 exponents like points\[0\], got 1"),
         ("1 " * 24_000, "must have 2 to 10 variables, got 24000"),
         ("(1)", "2 to 10 variables, got the constant"),
         ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
-        ("+".join(f"x_{index}" for index in range(60)), "more than 52 variables"),
-        ("((1+x)^99)^100*y", "more than 100000 products of terms"),
-        ("(x+y+z+1)" * 3000, "more than 100000 products of terms"),
+        ("+".join(f"x_{index}" for index in range(60)), "one of at most 52 variables"),
+        ("((1+x)^99)^100*y", "more than 50000 products of terms"),
+        ("(x+y+z+1)" * 3000, "more than 50000 products of terms"),
         ("(x^1000000*y)^1000000000000+z", "at most 2\\^59"),
+        ("((((9^100)^100)^100)^100)*x+y", "coefficients have 300 digits"),
         ("x+y+" * 400_000 + "z", "at most 50000 characters"),
         ("random(points=1000,max=1,dim=10)", "in 11 draws"),
     ],

@@ -158,3 +158,31 @@ def test_titles_stay_in_comments():
         lines = tree.to_script(ending).splitlines()
         assert all(line.startswith(mark) for line in lines[:4])
         assert "system" in lines[2]
+
+
+def test_coefficients_are_checked_before_they_are_written():
+    sympy = pytest.importorskip("sympy")
+    # 1, 2, 3, 5, 7 would be (x + y)^2 (x + 3y) + 2z^5.
+    tree = resgym.resolution_tree("x^3 + z^5 + y^3 + x^2*y + x*y^2", "spivakovsky")
+    for ending, power in (("sing", "^"), ("m2", "^")):
+        text = re.search("germ = (.*?);?\n", tree.to_script(ending))[1].replace(power, "**")
+        assert not tree.invariants(sympy.sympify(text)).generic
+    cut = resgym.resolution_tree("x^3 + y^3", max_depth=0).to_script("sing")
+    assert "// coefficients that may not be generic\n" in cut
+
+
+@pytest.mark.parametrize(
+    "variables",
+    ["s,t,I", "h,j,e", "lambda,germ,space", "x,x_1,y", "f,g,i", "x,y,z", "x_1,x_2,x_12"],
+)
+def test_variables_clash_with_no_name_of_the_program(variables):
+    tree = resgym.resolution_tree(
+        resgym.parse("[[2,0,0],[0,3,0],[0,0,5]]", variables), "spivakovsky"
+    )
+    kept = variables in ("x,y,z", "x_1,x_2,x_12")
+    for ending in ("sing", "m2", "sage", "jl"):
+        script = tree.to_script(ending)
+        assert ("the variables are" in script) == (not kept)
+        read = resgym.parse(script[script.index("\n", 1) :])
+        assert read.variables == (tuple(variables.split(",")) if kept else ("x_1", "x_2", "x_3"))
+        assert read.generators == ({(2, 0, 0): 1, (0, 3, 0): 2, (0, 0, 5): 3},)

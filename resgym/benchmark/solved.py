@@ -25,7 +25,7 @@ from resgym.game.dominance import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
 from resgym.game.state import GameState
-from resgym.players import Player, ask_player
+from resgym.players import Player, ask_exactly
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
         rng, action = RowRandom.for_episode(0 * row, row), torch.zeros_like(row)
         for some in row.split(_ROWS_AT_ONCE):
             coords = None if self.coords is None else self.coords[some]
-            action[some] = ask_player(player, self.state.select(some), coords, rng.select(some))
+            action[some] = ask_exactly(player, self.state.select(some), coords, rng.select(some))
         return self.regret[row, action]
 
 

@@ -20,7 +20,7 @@ from resgym.envs.vector_env import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_choice
 from resgym.measure.games import play_lengths
-from resgym.measure.optimum import answers_alike, optimum
+from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho_of_games
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import Player, make_agent, player_name, resolve_player
@@ -42,11 +42,6 @@ figures."""
 
 def _worst(player: Player, data: Solved, task: Task) -> Figures:
     """Least depths as shares of the longest games that an agent can force."""
-    if not answers_alike(player, data.state):
-        raise ValueError(
-            f"player: got {player_name(player)}, which draws random numbers or remembers moves; "
-            "expected one answer to a position"
-        )
     parts = [
         worst_case_moves(player, data.state.select(some), GAMES[task.part], MAX_MOVES, POSITIONS)
         for some in torch.arange(len(data)).split(STARTS_TOGETHER)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from resgym.game.actions import host_action_table
-from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
 from resgym.measure.worst_case import STARTS_TOGETHER, walk
-from resgym.players import ChooseFirstAgent, ChooseLastAgent, Player, ask_player
+from resgym.players import ChooseFirstAgent, ChooseLastAgent, Player
+from resgym.players.asking import InexactPlayerError
 from resgym.solver.players import OptimalAgent
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
@@ -43,35 +42,20 @@ def optimum(
         max_moves: games are cut after this many moves.
 
     Returns:
-        None if it cannot be found: the agent draws random numbers, has a memory, answers each row
-        differently or asks the solver; the rule is not ``basic``; or no game can be finished.
+        None if it cannot be found: the agent draws random numbers, remembers moves or asks the
+        solver; the rule is not ``basic``; or no game can be finished.
     """
     starts = starts.to("cpu")
-    if spec.rule != "basic" or type(agent) is OptimalAgent or hasattr(agent, "select"):
+    if spec.rule != "basic" or type(agent) is OptimalAgent:
         return None
-    if not answers_alike(agent, starts):
+    try:
+        least, most = shortest_games(agent, starts, spec, max_moves)
+    except InexactPlayerError:
         return None
-    least, most = shortest_games(agent, starts, spec, max_moves)
     # A start that is finished already is not credited to the host.
     won = [int(((moves > 0) & (moves <= max_moves)).sum()) for moves in (least, most)]
     few, many = (int(moves.clamp(max=max_moves).sum()) for moves in (least, most))
     return (won[1] / many, won[0] / few) if won[0] else None
-
-
-def answers_alike(player: Player, starts: GameState) -> bool:
-    """Return whether a player has no memory and ignores the random numbers."""
-    if getattr(player, "remembers", False):
-        return False
-    row = torch.arange(256)
-    state, coords = starts.select(row % starts.num_games), None
-    if player.role == "agent":
-        sets = host_action_table(starts.points.shape[2])
-        coords = sets[row % len(sets)]
-    one, other = (
-        ask_player(player, state, coords, RowRandom.for_episode(row, torch.full_like(row, episode)))
-        for episode in (0, 1)
-    )
-    return bool((one == other).all())
 
 
 def shortest_games(

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import host_action_table
-from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
-from resgym.players import Player, ask_player, own_attribute, player_name
+from resgym.players import Player, ask_exactly, own_attribute
 
 STARTS_TOGETHER = 20
 """Starts searched at once: enough for good batches, few enough for memory."""
@@ -70,8 +69,6 @@ def walk(
     Returns:
         also int64 [N]: moves of a game found against an agent, ``max_moves`` + 1 if none was.
     """
-    if getattr(player, "remembers", False):
-        raise ValueError(f"player must have no memory, but {player_name(player)} remembers")
     if spec.rule != "basic":
         raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
     # After a shift to the axes more positions are equal, and no coordinate grows without bound.
@@ -119,13 +116,13 @@ def next_positions(
     """
     sets, number = host_action_table(spec.dimension), state.num_games
     if player.role == "host":
-        coords = sets[ask_player(player, state, None, RowRandom(torch.zeros_like(state.count)))]
+        coords = sets[ask_exactly(player, state, None)]
         row, axis = coords.nonzero().unbind(1)
         state, coords = state.select(row), coords[row]
     else:
         row = torch.arange(number).repeat_interleave(len(sets))
         state, coords = state.select(row), sets.repeat(number, 1)
-        axis = ask_player(player, state, coords, RowRandom(torch.zeros_like(row)))
+        axis = ask_exactly(player, state, coords)
     spec = replace(spec, max_num_points=state.points.shape[1])  # `_distinct` drops empty rows
     after, overflow = resolve_backend("auto", state.device, spec).move(state, coords, axis, spec)
     return after, row, overflow

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.players.asking import ask_player, player_name
+    from resgym.players.asking import ask_exactly, ask_player, player_name
     from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
     from resgym.players.checking import check_player
     from resgym.players.mixture import Mixture, make_mixture
@@ -40,6 +40,7 @@ __all__ = [
     "ScoringPlayer",
     "ZeillingerHost",
     "agent_names",
+    "ask_exactly",
     "ask_player",
     "check_player",
     "host_names",

@@ -15,7 +15,14 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.rng import RowRandom
 from resgym.game.state import GameState, holds_integers, stamps, tensor_kind
-from resgym.players.base import Player, rows_of
+from resgym.players.base import Player, own_attribute, rows_of
+
+ASKED_AGAIN = 256
+"""Positions of a batch, at most, that `ask_exactly` asks about once more."""
+
+
+class InexactPlayerError(ValueError):
+    """A player remembers moves or draws random numbers, so no exact value of it exists."""
 
 
 def player_name(player: Any) -> str:
@@ -62,6 +69,41 @@ def ask_player(
     permitted = state.legal_sets() if coords is None else coords
     lowest = 0 if permitted is None else permitted.to(torch.uint8).argmax(1)
     return torch.where(legal, answer.to(torch.int64), lowest)
+
+
+def ask_exactly(
+    player: Player, state: GameState, coords: Tensor | None, rng: RowRandom | None = None
+) -> Tensor:
+    """Ask a player as `ask_player` does, and refuse it unless the position decides every answer.
+
+    Whatever calls a value of a player exact asks here. What the player declares about itself is
+    believed. Beyond that, it is asked about a part of the batch again, a small one several times.
+
+    Args:
+        player: the player.
+        state: positions of N games.
+        coords: bool [N, D], the hosts' sets, for an agent; None for a host.
+        rng: random numbers that may decide, too; None where it must ignore them.
+
+    Raises:
+        InexactPlayerError: the player remembers or draws.
+        TypeError, ValueError: an answer is invalid.
+    """
+    row, number = torch.arange(state.num_games, device=state.device), state.num_games
+    times = max(2, min(8, ASKED_AGAIN // max(1, number)))
+    draws = [RowRandom(row + time) if rng is None else rng for time in range(times)]
+    some = slice(None, None, 1 + number // ASKED_AGAIN)
+    part = state.select(some), None if coords is None else coords[some]
+    remembers = getattr(player, "remembers", False) or hasattr(player, "select")
+    known = remembers or (rng is None and own_attribute(player, "draws"))
+    answers = [] if known else [ask_player(player, *part, each.select(some)) for each in draws]
+    if known or any(not torch.equal(answers[0], again) for again in answers[1:]):
+        does = "remembers moves" if remembers else "draws random numbers or remembers moves"
+        raise InexactPlayerError(
+            f"{player.role} must be deterministic and without memory, got "
+            f"{player_name(player)!r}, which {does}"
+        )
+    return answers[0] if number < ASKED_AGAIN else ask_player(player, state, coords, draws[0])
 
 
 def check_answer(

@@ -7,7 +7,7 @@ itself. All other players get the sorted state of the environments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState, state_from_points
-from resgym.players import Player, ask_player, own_attribute, player_name, resolve_player
+from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
 from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import Exponents
 
@@ -29,17 +29,24 @@ _ROWS = 20
 class Seat:
     """A player (anything that `resolve_player` takes) that is asked about lists of points.
 
-    The start gives the number of axes, ``game`` the rule.
+    The start gives the number of axes, ``game`` the rule. The player is asked with ``ask``, by
+    default so that the position decides its answers.
     """
 
     def __init__(
-        self, player: Any, role: Role, position: Exponents, game: GameSpec | None = None
+        self,
+        player: Any,
+        role: Role,
+        position: Exponents,
+        game: GameSpec | None = None,
+        ask: Callable[..., Tensor] = ask_exactly,
     ) -> None:
         game = GameSpec() if game is None else game
         # To subtract what is least changes no answer.
         rows, dimension = max(_ROWS, len(position)), position.dimension
         self.spec = replace(game, dimension=dimension, max_num_points=rows, reposition=False)
         self.player: Player = resolve_player(player, role, self.spec, role)
+        self._ask = ask
         self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
 
@@ -72,8 +79,7 @@ class Seat:
         else:
             state = self._state(positions)
             coords = None if coords is None else state.answers(coords)
-        rng = RowRandom(torch.zeros_like(state.count)) if rng is None else rng
-        answers: list[int] = ask_player(self.player, state, coords, rng).tolist()
+        answers: list[int] = self._ask(self.player, state, coords, rng).tolist()
         return answers
 
     def _state(self, positions: Sequence[Position]) -> GameState:

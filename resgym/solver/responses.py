@@ -47,8 +47,6 @@ class _Graph:
     def __init__(self, position: Exponents, player: Any, role: Role, limits: Limits) -> None:
         self.seat, self.limits = Seat(player, role, position), limits
         limits.started = time.perf_counter()  # not when the player was loaded
-        if own_attribute(self.seat.player, "draws"):
-            raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self._reduces = own_attribute(self.seat.player, "invariant") == "scale"
         self._rule = OrderedRule(GameSpec(position.dimension))
         self._sets = action_axes(position.dimension) if role == "agent" else ()

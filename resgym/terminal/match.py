@@ -9,6 +9,7 @@ import torch
 from resgym.game.plain import Position
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, Role, check_integer
+from resgym.players import ask_player
 from resgym.players.ordered import OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
@@ -53,7 +54,7 @@ class Match:
         self.moves: list[Move] = []
         self._overflowed = False
         role, points = other_seat(seat), Exponents(self.points, start.variables)
-        self.opponent = None if role is None else Seat(opponent, role, points)
+        self.opponent = None if role is None else Seat(opponent, role, points, ask=ask_player)
 
     @property
     def points(self) -> Position:

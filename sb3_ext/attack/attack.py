@@ -23,7 +23,8 @@ from resgym.game.spec import Role
 from resgym.measure.ahead import Ahead
 from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength
-from resgym.players import ask_player, player_name, resolve_player
+from resgym.players import ask_exactly, ask_player, player_name, resolve_player
+from resgym.players.asking import InexactPlayerError
 from resgym.tables import text_table
 from sb3_ext.adapter.seam import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -68,12 +69,9 @@ examples:
             raise ConfigError(f"parts: {unknown_word('part', wrong[0], PARTS)}")
         self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
-        self._print = _fingerprint(self._player, self._spec)
-        self._draws = self._print != _fingerprint(self._player, self._spec, 1)
-        if self._draws and parts == ["exact"]:
-            raise ConfigError(
-                f"player: got {player_name(run.given.player)}; expected a deterministic player"
-            )
+        self._print, self._fault = _fingerprint(self._player, self._spec)
+        if self._fault and parts == ["exact"]:
+            raise ConfigError(f"player: {self._fault}")
         self._parts = parts
         self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
 
@@ -139,9 +137,9 @@ examples:
                 self._trainings(pulse, spread)
 
     def _exact(self, spread: Spread, section: Exact) -> Any:
-        """What a perfect responder reaches; None against a player that draws numbers."""
-        if self._draws:
-            self.run_of.say("no exact worst case: the player draws random numbers")
+        """What a perfect responder reaches; None against a player that draws or remembers."""
+        if self._fault:
+            self.run_of.say(f"no exact worst case: {self._fault}")
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
@@ -261,17 +259,21 @@ def _seated(player: Any, spec: GameSpec, role: Role | None) -> Player:
     return found[0]
 
 
-def _fingerprint(player: Player, spec: GameSpec, episode: int = 0) -> str:
+def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
     """A digest of what a player answers in 256 first positions, which tells players apart.
 
-    Other episodes draw other random numbers, so a player that draws some has another digest there.
+    Also why it has no exact worst case, empty if it has one.
     """
     row, sets = torch.arange(_PROBES), host_action_table(spec.dimension)
     coords = sets[row % len(sets)] if player.role == "agent" else None
-    rng = RowRandom.for_episode(row, torch.full_like(row, episode))
+    starts, fault = rho_starts(spec, _PROBES), ""
     with errors_of("player"):  # a model of another dimension, or of fewer points
-        answers = ask_player(player, rho_starts(spec, _PROBES), coords, rng)
-    return digest_of(player.role, answers.cpu().numpy())
+        answers = ask_player(player, starts, coords, RowRandom.for_episode(row, 0 * row))
+    try:
+        ask_exactly(player, starts, coords)
+    except InexactPlayerError as error:
+        fault = str(error)
+    return digest_of(player.role, answers.cpu().numpy()), fault
 
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:

@@ -123,7 +123,10 @@ CASES = [
     (lambda: random_family("random(points=20,max=1,dim=2)"), "no unfinished position"),
     (lambda: random_family("bp(2)"), "number of exponents of bp must be between 2 and 10, got 1"),
     (lambda: random_family("cyclic(5)"), "family must be"),
-    (lambda: evaluate("random", "worst-5"), "player: got RandomHost, which draws random numbers"),
+    (
+        lambda: evaluate("random", "worst-5"),
+        "host must be deterministic and without memory, got .RandomHost., which draws",
+    ),
     (lambda: evaluate("taught", "worst"), "task must be one of .*, got 'worst'"),
     (lambda: load("worst"), "part must be one of .*, got 'worst'"),
     (lambda: load("worst-5", "all"), "split must be one of .*, got 'all'"),

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 import resgym
 import sb3_ext
 from sb3_ext.attack.attack import main
+from tests.resgym.players.test_exact import remembers
 from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
 
 LEARNS = (
@@ -85,9 +86,12 @@ def test_folders_of_other_attacks_are_refused(tmp_path, capsys):
 
 
 def test_a_player_that_draws_has_no_exact_worst_case():
-    lines = []
-    assert attack("random", "updates=0", role="host", say=lines.append)["exact"] is None
-    assert any("no exact worst case" in line for line in lines)
+    for player in ("random", remembers("host")):
+        lines = []
+        assert attack(player, "updates=0", role="host", say=lines.append)["exact"] is None
+        assert any("no exact worst case: host must be determin" in line for line in lines)
+        with pytest.raises(ValueError, match="host must be deterministic and without memory"):
+            attack(player, role="host", parts=["exact"])
     proved = attack("zeillinger", parts=["exact"])
     assert (proved["worst_responder"], proved["trained"]) == ("proof", {})
 

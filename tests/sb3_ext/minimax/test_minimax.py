@@ -8,11 +8,13 @@ from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
 from resgym.measure.worst_case import worst_case_moves
+from resgym.players import resolve_player
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
 from sb3_ext.minimax.longest_games import longest_games, set_costs
 from tests.reference import rule
+from tests.resgym.players.test_exact import draws, remembers
 
 SPEC = GameSpec(max_num_points=4, max_value=3)
 
@@ -77,6 +79,14 @@ def test_longest_games_are_those_of_the_worst_case(name):
     moves, _ = worst_case_moves(player, state, GameSpec(max_num_points=6), 40, 20_000)
     assert torch.equal(longest_games(player, state, 40), moves.clamp(max=40))
     assert longest_games(player, state, 40, limit=1).tolist() == 20 * [40]  # given up at once
+
+
+@pytest.mark.parametrize("kind", [remembers, draws])
+def test_hosts_that_remember_or_draw_have_no_longest_games(kind):
+    state = functional.starts(SPEC, 20, seed=3)
+    for measure in (longest_games, set_costs):
+        with pytest.raises(ValueError, match="host must be deterministic and without memory, got"):
+            measure(resolve_player(kind("host"), "host"), state, 40)
 
 
 def test_costs_of_the_best_host_are_the_proved_ones():

@@ -207,5 +207,5 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
         rows = [slice(row, row + 1) for row in range(60)]
         found = [lengths(alone(model, seat, remembers), row)[0] for row in rows]
         assert (together == found) == remembers
-    with pytest.raises(ValueError, match=r"must have no memory, but .* remembers"):
+    with pytest.raises(ValueError, match=r"must be deterministic and without memory, .* remembers"):
         worst_case_moves(player, starts, spec, 5, 100)

@@ -167,7 +167,7 @@ class Invariants(Table):
         def inside(point: Point) -> bool:
             return all(dot(ray, point) + sum(ray) > order for ray, order in orders)
 
-        axes = zip(*((order // x if x else 0 for x in ray) for ray, order in orders), strict=True)
+        axes = zip(*([order // x if x else 0 for x in ray] for ray, order in orders), strict=True)
         tops = [max(each) + 1 for each in axes]
         _check_number(math.prod(tops))
         found = filter(inside, product(*map(range, tops)))

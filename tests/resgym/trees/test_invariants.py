@@ -162,6 +162,19 @@ def test_multiplier_ideals_of_a_monomial_times_a_curve():
 
 
 @pytest.mark.parametrize(
+    ("start", "c", "ideal"),
+    [
+        ("x^9+x^2*y^2+y^5", Fraction(17, 18), {(5, 0), (1, 1), (0, 3)}),
+        ("x^2*y^3", Fraction(1, 3), {(0, 1)}),
+        ("x^2*y^3", Fraction(2, 3), {(1, 2)}),
+        ("x^3*y^5*z+x*z^3", Fraction(5, 6), {(0, 0, 2), (1, 1, 1), (2, 3, 0)}),
+    ],
+)
+def test_multiplier_ideals_of_macaulay2(start, c, ideal):
+    assert set(invariants(start).multiplier_ideal(c)) == ideal
+
+
+@pytest.mark.parametrize(
     ("start", "fault"),
     [
         ("x^2*y+z^3", "along y at least 1 of the .*, got 0"),

@@ -103,8 +103,8 @@ def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     from resgym.solver.solution import NO_CERTIFICATE, Progress, Solution
 
-    others = args.host, args.agent, args.max_depth, None if args.rule == "basic" else args.rule
-    if args.certificate is not None and others != (None,) * 4:
+    others = args.host, args.agent, args.max_depth, args.stop, args.rule, args.centres
+    if args.certificate is not None and others != (None, None, None, None, "basic", "all"):
         raise ValueError(NO_CERTIFICATE)
     show = progress_lines()
     latest = Progress(0, 0, 0.0)
@@ -181,7 +181,7 @@ class _Command(NamedTuple):
 
 _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
-_TREE = " --rule --unit --weights --compare --layout --out"
+_TREE = " --rule --unit --weights --stop --centres --compare --layout --out"
 _SEVERAL: dict[str, Any] = {"nargs": "+"}
 _OUT = "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
 _FILES: dict[str, dict[str, Any]] = {"--compare": _SEVERAL | {"default": ()}}
@@ -212,8 +212,7 @@ _COMMANDS = {
         "grow the resolution tree of a host; write it as a page, a picture or LaTeX",
         _tree,
         "trees.growth:resolution_tree",
-        "start --host --max-depth --max-nodes --smooth-stop --reposition --seed"
-        f" --invariants{_TREE}",
+        f"start --host --max-depth --max-nodes --reposition --seed --invariants{_TREE}",
         _FILES | {"--invariants": {"action": "store_true"}},
     ),
     "solve": _Command(
@@ -292,8 +291,9 @@ _HELP = {
     "weights": "rule thom: weights of the axes",
     "max_depth": "cut the tree, or stop the search, after this many moves",
     "max_nodes": "cut the tree after this many charts",
-    "smooth_stop": "also end branches at a monomial of degree one",
-    "reposition": "follow the strict transform",
+    "stop": "also end branches where the strict transform is smooth, or has normal crossings",
+    "centres": "all, or equimultiple: along which the strict transform is as at the chart's origin",
+    "reposition": "divide each chart by its common monomial factor",
     "invariants": "print the zeta function, the Milnor number, ... for generic coefficients",
     "objective": "minimise the longest branch, the nodes or the leaves: depth, nodes or leaves",
     "time_limit": "stop after this many seconds",

@@ -40,6 +40,10 @@ class OrderedRule:
         """Return the sets that the host may choose, smaller ones first."""
         yield from sorted(action_axes(self.spec.dimension, self.spec.least_axes), key=len)
 
+    def centre(self, points: Position, axes: Axes) -> Axes:
+        """Return the set that is played for one that the host wants."""
+        return axes
+
     def answers(self, points: Position, axes: Axes) -> Axes:
         """Return the axes of a set that the agent may choose."""
         return axes

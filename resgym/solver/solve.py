@@ -19,6 +19,7 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
+from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -29,6 +30,7 @@ from resgym.solver.solution import Limits, Progress, Solution, grown_tree
 from resgym.solver.variants import solve_variant
 from resgym.texts import shown
 from resgym.trees.data import Chart
+from resgym.trees.smooth import Centres, Stop, chart_rule
 
 if TYPE_CHECKING:
     from resgym.players.seats import Seat
@@ -51,6 +53,8 @@ def solve(
     rule: RuleName = "basic",
     unit: int = 1,
     weights: Sequence[int] | None = None,
+    stop: Stop | None = None,
+    centres: Centres = "all",
 ) -> Solution:
     """Compute the optimal value of a position, with proof.
 
@@ -80,6 +84,9 @@ def solve(
         unit: with ``polyhedra``, exponents are multiples of 1/unit.
         weights: with ``thom``, the weights of the axes, 1 by default. The last point is the
             distinguished one.
+        stop: where branches may end early, ``smooth`` or ``crossings``, see
+            `resgym.resolution_tree`; solved by exhaustive search, for small positions only.
+        centres: which sets the host may choose, ``all`` or ``equimultiple``; likewise.
 
     Returns:
         A `Solution`; if stopped, with what has been proved so far.
@@ -107,12 +114,13 @@ def solve(
         import resgym.players.seats  # noqa: F401
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
-    if rule != "basic":
+    played = chart_rule(spec, weights, stop, centres)
+    if type(played) is not OrderedRule:
         if given:
-            raise ValueError(f"agent and host are for rule 'basic', got rule {rule!r}")
-        return solve_variant(position, spec, weights, objective, max_depth, limits)
-    if weights is not None:
-        raise ValueError("weights are for rule 'thom', got rule 'basic'")
+            raise ValueError(
+                f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
+            )
+        return solve_variant(position, played, objective, max_depth, limits)
     if given:
         # Players need torch, the least tree of a small position does not.
         from resgym.solver.responses import best_response

@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 from resgym.game.plain import Position
-from resgym.game.spec import GameSpec
-from resgym.players.ordered import Axes, OrderedRule, ordered_rule
+from resgym.players.ordered import Axes, OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import Limits, Solution, grown_tree
@@ -74,22 +73,21 @@ class _Search:
 
 def solve_variant(
     position: Exponents,
-    spec: GameSpec,
-    weights: Sequence[int] | None,
+    rule: OrderedRule,
     objective: Objective,
     max_depth: int | None,
     limits: Limits,
 ) -> Solution:
-    """Solve the depth or the nodes of a rule that is not the default; see `resgym.solve`.
+    """Solve the depth or the nodes under a rule that is not the default; see `resgym.solve`.
 
     Raises:
         ValueError: the objective is leaves, or there is a ``max_depth`` with nodes.
     """
+    kind = rule.spec.rule
     if objective == "leaves":
-        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {spec.rule!r}")
+        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind!r}")
     if objective == "nodes" and max_depth is not None:
-        raise ValueError(f"max_depth is for objective 'depth' with rule {spec.rule!r}")
-    rule = ordered_rule(spec, weights)
+        raise ValueError(f"max_depth is for objective 'depth' with rule {kind!r}")
     start = rule.start(position)
     search = _Search(rule, objective, limits)
     limit = search.goal.finished
@@ -114,7 +112,7 @@ def solve_variant(
         assert least is not None
         return next(a for a in rule.sets(points) if search.cost(points, a, least) is not None)
 
-    title = f"optimal tree of rule {spec.rule}, {objective}: {position.pretty()}"
+    title = f"optimal tree of rule {kind}, {objective}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title, rule=rule) if stopped is None else None
     return Solution(
         value, limit, value, value is not None, objective, limits.seconds, search.expanded,

@@ -59,11 +59,12 @@ def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Con
     """Return the rays of the chart that moves, each a set and one of its axes, lead to."""
     rays: Cone = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
     for axes, axis in moves:
-        rays = _divided(rays, axes, axis)
+        rays = divided(rays, axes, axis)
     return rays
 
 
-def _divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
+def divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
+    """Return the rays after a move."""
     new = tuple(map(sum, zip(*(rays[each] for each in axes), strict=True)))
     return (*rays[:axis], new, *rays[axis + 1 :])
 
@@ -74,7 +75,7 @@ def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
     for chart in tree.charts[1:]:
         assert chart.parent is not None
         assert chart.axis is not None
-        found.append(_divided(found[chart.parent - 1], tree[chart.parent].axes or (), chart.axis))
+        found.append(divided(found[chart.parent - 1], tree[chart.parent].axes or (), chart.axis))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, RuleName, check_integer, hints_keywords
-from resgym.players.ordered import OrderedRule, ordered_rule
+from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -18,6 +18,7 @@ from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
 from resgym.trees.invariants import tree_invariants
 from resgym.trees.programs import tree_to_form, tree_to_script
+from resgym.trees.smooth import Centres, Stop, chart_rule
 from resgym.trees.surface import SurfaceGraph
 from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
@@ -84,7 +85,8 @@ def resolution_tree(
     *,
     max_depth: int = 100,
     max_nodes: int = 100_000,
-    smooth_stop: bool = False,
+    stop: Stop | None = None,
+    centres: Centres = "all",
     reposition: bool = False,
     seed: int = 0,
     rule: RuleName = "basic",
@@ -99,9 +101,12 @@ def resolution_tree(
         max_depth: branches are cut after this many moves.
         max_nodes: open branches are cut when the tree has this many charts; the last move can add
             up to D - 1 more.
-        smooth_stop: also end branches at a monomial of degree one. With ``reposition`` this is a
-            smooth point of the strict transform.
-        reposition: subtract the least exponent of every axis after each move (strict transform).
+        stop: also end branches where the strict transform is ``smooth`` at all points over the
+            origin, or has normal ``crossings`` with the exceptional divisors there, too.
+        centres: ``all``, or ``equimultiple``: those along which the strict transform has the
+            multiplicity of the chart's origin. A host's other sets are replaced by the smallest
+            such set that contains them.
+        reposition: subtract the least exponent of every axis after each move.
         seed: random numbers of hosts that draw.
         rule: which rule is played; see docs/game.md. With ``thom`` the last point is the
             distinguished one, and only axes that the agent may choose lead to charts.
@@ -120,10 +125,9 @@ def resolution_tree(
     return grow_tree(
         position,
         choose,
-        ordered_rule(spec, weights),
+        chart_rule(spec, weights, stop, centres),
         max_depth=max_depth,
         max_nodes=max_nodes,
-        smooth_stop=smooth_stop,
         title=f"host {name}: {position.pretty()}",
     )
 
@@ -157,7 +161,6 @@ def grow_tree(
     *,
     max_nodes: int,
     max_depth: int | None = None,
-    smooth_stop: bool = False,
     respond: Respond | None = None,
     title: str = "",
 ) -> ResolutionTree:
@@ -171,9 +174,7 @@ def grow_tree(
         number: int, parent: int | None, axis: int | None, depth: int, position: Position
     ) -> Chart:
         ending = cast("Ending | None", rule.ending(position))
-        if ending is None and smooth_stop and any(sum(point) == 1 for point in position):
-            ending = "smooth"
-        elif ending is None and max_depth is not None and depth >= max_depth:
+        if ending is None and max_depth is not None and depth >= max_depth:
             ending = "depth"
         return Chart(number, parent, axis, depth, position, ending=ending)
 
@@ -186,7 +187,8 @@ def grow_tree(
             batch = going[begin : begin + BATCH_ROWS]
             # When the room is spent the host is no longer asked, and the charts are closed.
             room = len(charts) < max_nodes
-            sets = list(choose(batch)) if room else [()] * len(batch)
+            wanted = list(choose(batch)) if room else [()] * len(batch)
+            sets = [rule.centre(c.points, axes) for c, axes in zip(batch, wanted, strict=True)]
             axes: Sequence[Sequence[int]] = sets
             if respond is not None and room:
                 axes = [(axis,) for axis in respond(batch, sets)]

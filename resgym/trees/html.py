@@ -25,7 +25,7 @@ _STYLE = """
 .charts mark { background: #fb06; color: inherit; }
 .charts :target { outline: 2px solid #c80; }
 .charts .resolved, .charts .below_one { background: #2a53; }
-.charts .smooth { background: #0ac3; }
+.charts .smooth, .charts .crossings { background: #0ac3; }
 .charts .depth, .charts .size, .charts .overflow { background: #e533; }
 @media (max-width: 40em) { .charts details, .charts p { margin-left: 0; } }
 """

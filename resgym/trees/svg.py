@@ -32,7 +32,7 @@ SECONDS = 2.0
 _FILLS = {
     **dict.fromkeys(("resolved", "below_one"), "#e3f3e6"),
     **dict.fromkeys(("depth", "size", "overflow"), "#fbe5e1"),
-    "smooth": "#ddf1f5",
+    **dict.fromkeys(("smooth", "crossings"), "#ddf1f5"),
 }
 
 Row = tuple[Chart, list[Shape]]

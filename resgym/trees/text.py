@@ -17,6 +17,7 @@ ENDINGS = {
     "size": "cut: size limit",
     "overflow": "cut: exponents too large",
     "smooth": "smooth",
+    "crossings": "normal crossings",
     "below_one": "below 1",
     "no_contribution": "no contribution",
 }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from resgym.polynomials.singularities import random_family, singularity, singularity_names
     from resgym.solver.solution import Solution
     from resgym.solver.solve import solve
+    from resgym.trees.examine import examine
     from resgym.trees.growth import ResolutionTree, resolution_tree
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -45,6 +46,7 @@ __all__ = [
     "Stream",
     "Transition",
     "cross_play",
+    "examine",
     "make_agent",
     "make_host",
     "parse",

@@ -72,7 +72,8 @@ def _parse_start(args: argparse.Namespace) -> Any:
         warnings.simplefilter("always")
         points = parse(args.start)
     for notice in notices:
-        print(f"resgym {args.command}: {one_line(notice.message)}", file=sys.stderr)
+        if not (vars(args).get("invariants") and "coefficients" in str(notice.message)):
+            print(f"resgym {args.command}: {one_line(notice.message)}", file=sys.stderr)
     return points
 
 
@@ -214,6 +215,12 @@ _COMMANDS = {
         "trees.growth:resolution_tree",
         f"start --host --max-depth --max-nodes --reposition --seed --invariants{_TREE}",
         _FILES | {"--invariants": {"action": "store_true"}},
+    ),
+    "examine": _Command(
+        "tell what is true of a polynomial, and what its trees prove",
+        lambda args, examine: _print(examine(args.start), args.json),
+        "trees.examine:examine",
+        "start",
     ),
     "solve": _Command(
         "prove the optimal value of a position, or the worst case of a player there",

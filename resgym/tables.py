@@ -37,6 +37,17 @@ class Table:
         return f'<table style="text-align: right; border-spacing: 1em 0">{"".join(lines)}</table>'
 
 
+class Facts(Table):
+    """A result that prints one fact a line."""
+
+    def table_rows(self) -> Rows:
+        """See `Table`."""
+        return [(name, str(value)) for name, value in self.to_dict().items()]  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return "\n".join(map(": ".join, self.table_rows()))
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join([*map(_cell, value[:4]), *("…" for _ in value[4:5])])

@@ -94,7 +94,7 @@ def ask_exactly(
     draws = [RowRandom(row + time) if rng is None else rng for time in range(times)]
     some = slice(None, None, 1 + number // ASKED_AGAIN)
     part = state.select(some), None if coords is None else coords[some]
-    remembers = getattr(player, "remembers", False) or hasattr(player, "select")
+    remembers = getattr(player, "remembers", False)
     known = remembers or (rng is None and own_attribute(player, "draws"))
     answers = [] if known else [ask_player(player, *part, each.select(some)) for each in draws]
     if known or any(not torch.equal(answers[0], again) for again in answers[1:]):

@@ -1,39 +1,38 @@
-"""Polynomials with coefficients, through SymPy: are they nondegenerate on a face?"""
+"""Polynomials with coefficients, through SymPy: their factors and singular points."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resgym.polynomials.monomials import Point
+from resgym.polynomials.monomials import Exponents, Point
+from resgym.polynomials.parse import parse
+
+Coefficients = Mapping[Point, Any]
+"""Coefficients by exponents."""
 
 
-def rational_terms(polynomial: Any, variables: Sequence[str]) -> dict[Point, Any]:
-    """Return the coefficients of a SymPy polynomial by exponents.
+def parse_quietly(source: Any, variables: Sequence[str] | None = None) -> Exponents:
+    """Parse a polynomial as `resgym.parse`, without a warning that coefficients do not matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse(source, variables)
 
-    Args:
-        polynomial: an expression or ``Poly`` with rational coefficients.
-        variables: the names of its variables, in the order of the axes.
 
-    Raises:
-        TypeError: it is not a SymPy object.
-        ValueError: it is not a polynomial in these variables with rational coefficients.
-    """
-    if not hasattr(polynomial, "free_symbols"):
-        raise TypeError(f"polynomial must be a SymPy expression, got {type(polynomial).__name__}")
+def sympy_poly(terms: Coefficients, variables: Sequence[str]) -> Any:
+    """Return a polynomial as a SymPy ``Poly``."""
     import sympy
 
-    symbols = sympy.symbols(list(variables))
-    try:
-        return dict(sympy.Poly(polynomial.as_expr(), *symbols, domain="QQ").terms())
-    except (sympy.PolynomialError, sympy.CoercionFailed):
-        raise ValueError(
-            f"polynomial must be one in {', '.join(variables)} with rational coefficients, "
-            f"got {polynomial}"
-        ) from None
+    return sympy.Poly(dict(terms), *sympy.symbols(list(variables)))
 
 
-def is_degenerate(terms: Mapping[Point, Any]) -> bool:
+def factored(poly: Any) -> str:
+    """Return the text of a ``Poly`` in factors, such as ``(x^2 + y^3)^2``."""
+    return str(poly.as_expr().factor()).replace("**", "^")
+
+
+def is_degenerate(terms: Coefficients) -> bool:
     """Return whether a polynomial and its derivatives have a common zero without coordinate 0.
 
     Args:
@@ -50,3 +49,21 @@ def is_degenerate(terms: Mapping[Point, Any]) -> bool:
     torus = sympy.prod(u) * inverse - 1
     basis = sympy.groebner([poly, *map(poly.diff, u), torus], *u, inverse, order="grevlex")
     return basis.exprs != [1]
+
+
+def is_isolated(poly: Any) -> bool:
+    """Return whether 0 is no limit of other singular points of a ``Poly``.
+
+    It is not if, for every variable, an element of the saturation of the Jacobian ideal by it does
+    not vanish at 0.
+    """
+    import sympy
+
+    inverse, jacobian = sympy.Dummy(), [poly, *map(poly.diff, poly.gens)]
+    return all(
+        any(
+            each.degree(inverse) < 1 and each.coeff_monomial(1)
+            for each in sympy.groebner([*jacobian, 1 - inverse * x], inverse, *poly.gens).polys
+        )
+        for x in poly.gens
+    )

@@ -30,6 +30,7 @@ from resgym.solver.solution import Limits, Progress, Solution, grown_tree
 from resgym.solver.variants import solve_variant
 from resgym.texts import shown
 from resgym.trees.data import Chart
+from resgym.trees.growth import check_nondegenerate
 from resgym.trees.smooth import Centres, Stop, chart_rule
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def solve(
         import resgym.players.seats  # noqa: F401
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
+    if stop is not None:
+        check_nondegenerate(position)
     played = chart_rule(spec, weights, stop, centres)
     if type(played) is not OrderedRule:
         if given:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from resgym.polynomials.monomials import Point
+from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
+from resgym.polynomials.monomials import Exponents, Point
 from resgym.trees.data import ChartTree
-from resgym.trees.fan import Cone, chart_rays
-from resgym.trees.lattice import dot, eliminate
+from resgym.trees.fan import Cone, chart_rays, in_chart
+from resgym.trees.lattice import eliminate, volume
 
 Face = tuple[Point, ...]
 """The points of a position on a face of its Newton polyhedron."""
@@ -43,7 +44,7 @@ def positive_cells(tree: ChartTree) -> Iterator[Cell]:
             continue
         swapped = ([*rays[:axis], generic, *rays[axis + 1 :]] for axis in range(dimension))
         beyond = {axis for axis, each in enumerate(swapped) if eliminate(each)[1] < 0}
-        places = {point: [dot(ray, point) for ray in rays] for point in points}
+        places = {point: in_chart(point, rays) for point in points}
         least = [*map(min, zip(*places.values(), strict=True))]
         for axes in subsets(dimension):
             cone = tuple(rays[axis] for axis in axes)
@@ -58,3 +59,24 @@ def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
     """All sets of axes but the empty one, small ones first."""
     axes = range(dimension)
     return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))
+
+
+def compact_faces(tree: ChartTree) -> Iterator[tuple[Cell, int]]:
+    """Find the cells whose face has all the dimensions that it can have, and its volume."""
+    for cell in positive_cells(tree):
+        above = len(tree.variables) - len(cell.rays)
+        if len(cell.face) > above and (number := volume(cell.local)):
+            yield cell, number
+
+
+def degenerate_faces(tree: ChartTree, start: Exponents) -> list[str]:
+    """Return the polynomials of the compact faces on which the one of a tree is degenerate."""
+    faces = {cell.face: cell.local for cell, _ in compact_faces(tree)}
+    return [
+        factored(sympy_poly({point: terms[point] for point in face}, tree.variables))
+        for terms in start.generators[:1]
+        for face, local in faces.items()
+        # A simplex never is: a change of coordinates gives the sum of its variables and 1.
+        if len(face) > len(local[0]) + 1
+        and is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
+    ]

@@ -16,8 +16,8 @@ Ending = Literal[
 ]
 """Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
 ``polyhedra``); the distinguished one is no longer a vertex (rule ``thom``); the strict transform is
-smooth over the origin, or has normal crossings with the divisors, too (``stop``); cut by ``max_depth``; cut by ``max_nodes``; a coordinate would exceed
-2^59."""
+smooth over the origin, or has normal crossings with the divisors, too (``stop``); cut by
+``max_depth``; cut by ``max_nodes``; a coordinate would exceed 2^59."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from resgym.game.formulas import monomial_pretty, variable_pretty
 from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
-from resgym.trees.lattice import least
+from resgym.trees.lattice import dot, least
 
 Ray = tuple[int, ...]
 Cone = tuple[Ray, ...]
@@ -69,6 +69,11 @@ def divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
     return (*rays[:axis], new, *rays[axis + 1 :])
 
 
+def in_chart(point: Sequence[int], rays: Cone) -> Ray:
+    """Return the exponents of a monomial of the root in the coordinates of a chart."""
+    return tuple(dot(ray, point) for ray in rays)
+
+
 def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
     """Return the D rays of every chart's cone, in order; ``first`` are those of the root."""
     found = [path_rays(len(tree.variables), ()) if first is None else first]
@@ -114,8 +119,12 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
         ValueError: a branch was cut, or ended before one monomial was left.
     """
     rays = tree_fan(tree).rays
-    if any(chart.ending not in (None, "resolved") for chart in tree):
-        raise ValueError("tree must be resolved in every chart, got one with other endings")
+    for chart in tree:
+        if chart.ending not in (None, "resolved"):
+            raise ValueError(
+                "tree must be resolved in every chart, got one that ends before "
+                f"({chart.ending}, {chart.depth} moves deep); allow more moves and charts, no stop"
+            )
     orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
     return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
 

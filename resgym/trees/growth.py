@@ -13,6 +13,7 @@ from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
+from resgym.trees.cells import degenerate_faces
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
@@ -39,6 +40,8 @@ class ResolutionTree(ChartTree):
     """A `ChartTree` with methods for its toric geometry and its files; notebooks show it folded."""
 
     spec = GameSpec()
+    start = Exponents(())
+    """What it is the tree of, as it was given."""
 
     divisors = tree_divisors
     fan = tree_fan
@@ -121,6 +124,8 @@ def resolution_tree(
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
     spec = GameSpec(position.dimension, reposition=reposition, rule=rule, unit=unit)
+    if stop is not None:
+        check_nondegenerate(position)
     name, choose = _choice(host, position, spec, seed)
     return grow_tree(
         position,
@@ -130,6 +135,18 @@ def resolution_tree(
         max_nodes=max_nodes,
         title=f"host {name}: {position.pretty()}",
     )
+
+
+def full_tree(points: Exponents) -> ResolutionTree:
+    """Return a tree without practical limits."""
+    return resolution_tree(points, max_depth=10**4, max_nodes=10**6)
+
+
+def check_nondegenerate(points: Exponents) -> None:
+    """Raise ValueError if what is known of the coefficients shows that ``stop`` does not hold."""
+    bad = ["an ideal"] if points.ideal else degenerate_faces(full_tree(points), points)
+    if bad:
+        raise ValueError(f"stop is for nondegenerate polynomials, got {bad[0]}")
 
 
 def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[str, Choose]:
@@ -210,5 +227,5 @@ def grow_tree(
                     charts[number - 1] = replace(chart, axes=chosen, children=children)
                     charts += new
     tree = ResolutionTree(charts, points.variables, title)
-    tree.spec = rule.spec
+    tree.spec, tree.start = rule.spec, points
     return tree

@@ -17,8 +17,8 @@ from resgym.game.spec import GameSpec, check_choice
 from resgym.players.ordered import Axes, OrderedRule, ordered_rule
 from resgym.polynomials.monomials import Point
 from resgym.trees.cells import subsets
-from resgym.trees.fan import Cone, divided, path_rays
-from resgym.trees.lattice import dot, eliminate
+from resgym.trees.fan import Cone, divided, in_chart, path_rays
+from resgym.trees.lattice import eliminate
 
 Stop = Literal["smooth", "crossings"]
 Centres = Literal["all", "equimultiple"]
@@ -113,10 +113,10 @@ def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> b
         crossings: it must also have normal crossings with the exceptional divisors and the
             coordinate hyperplanes that divide the total transform.
     """
-    places = [tuple(dot(ray, point) for ray in rays) for point in points]
+    places = [in_chart(point, rays) for point in points]
     lowest = tuple(map(min, zip(*places, strict=True)))
     support = [tuple(map(sub, place, lowest)) for place in places]
-    free = [j for j, ray in enumerate(rays) if not crossings or sum(ray) == 1 and not lowest[j]]
+    free = [j for j, ray in enumerate(rays) if not crossings or (sum(ray) == 1 and not lowest[j])]
     for axes in subsets(len(rays)):
         # Where x_j = 0 for these axes only: is it over the origin, and in the strict transform?
         over = all(map(any, zip(*(rays[j] for j in axes), strict=True)))

@@ -14,10 +14,9 @@ from typing import Any
 
 from resgym.game.actions import action_axes
 from resgym.game.formulas import monomial_pretty, position_pretty, variable_pretty
-from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, Role
 from resgym.players import agent_names, host_names, resolve_player
-from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.monomials import Exponents, Point
 from resgym.polynomials.parse import parse_text
 from resgym.render.positions import format_axes, format_move, picture_of
 from resgym.render.scene import space_scene
@@ -25,7 +24,7 @@ from resgym.render.shapes import picture_to_svg
 from resgym.terminal.hints import HINT_SECONDS, hint
 from resgym.terminal.match import Match, other_seat
 from resgym.terminal.score import score
-from resgym.trees.fan import Cone, chart_rays, old_coordinates, path_rays
+from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
 from resgym.trees.growth import resolution_tree
 from resgym.web.models import list_models
 from resgym.web.questions import (
@@ -192,29 +191,31 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         "monomials": [monomial_pretty(point, names) for point in points],
         # As text: numbers of a browser are exact only up to 2^53.
         "exponents": [[*map(str, point)] for point in points],
-        "chart": chart_facts(points, path_rays(dimension, match.moves), names),
+        "chart": chart_facts(start, path_rays(dimension, match.moves), names),
         "picture": _drawn(match, named, names) if dimension == 2 else None,
         "scene": space_scene(points, names) if dimension == 3 else None,
     }
 
 
-def chart_facts(points: Position, rays: Cone, names: Sequence[str]) -> dict[str, Any]:
-    """Describe a chart's coordinates, equation and divisors.
+def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> dict[str, Any]:
+    """Describe a chart's coordinates, total transform and divisors.
 
     Args:
-        points: monomials of the chart.
-        rays: rays of its cone, see `resgym.trees.fan`.
+        points: all exponents of the start.
+        rays: rays of the chart's cone, see `resgym.trees.fan`.
         names: names of the variables.
 
     Returns:
         ``coordinates``: the variables of the start in those of the chart. ``factor`` and ``rest``:
-        their product is the equation; ``factor`` has all exceptional divisors that can be taken
-        out. ``divisors``: the hyperplanes x_i = 0 of the chart, each with ``ray``,
-        ``exceptional``, ``multiplicity`` N, ``log_discrepancy`` and candidate ``pole``.
+        their product has the monomials of the total transform, ``rest`` those of the strict
+        transform; ``factor`` is what all exceptional divisors take out. ``divisors``: the
+        hyperplanes x_i = 0 of the chart, each with ``ray``, ``exceptional``, ``multiplicity`` N,
+        ``log_discrepancy`` and candidate ``pole``.
     """
-    least = tuple(map(min, zip(*points, strict=True)))
+    places = [in_chart(point, rays) for point in points]
+    least = tuple(map(min, zip(*places, strict=True)))
     taken = tuple(0 if sum(ray) == 1 else low for ray, low in zip(rays, least, strict=True))
-    rest = [tuple(map(sub, point, taken)) for point in points]
+    rest = [tuple(map(sub, place, taken)) for place in places]
     divisors = [
         {
             "name": name,
@@ -248,7 +249,10 @@ def _score(question: Question, models: Path | None) -> dict[str, Any]:
 def _tree(question: Question, models: Path | None) -> Any:
     """Return the tree of a host from the current position, as data or SVG, or its invariants."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
-    position = Exponents(match.points, _read(question.start)[0].variables)
+    start, _ = _read(question.start)
+    names, first = _names(question), path_rays(start.dimension, match.moves)
+    moved = [{in_chart(p, first): c for p, c in terms.items()} for terms in start.generators]
+    position = Exponents(match.points, start.variables, moved)
     tree = resolution_tree(
         position,
         _player(question.host, "host", position.dimension, models),
@@ -263,9 +267,8 @@ def _tree(question: Question, models: Path | None) -> Any:
     if question.form == "invariants":
         return tree.invariants().table_rows()
     found = tree.to_dict()
-    names, first = _names(question), path_rays(position.dimension, match.moves)
-    for chart, rays, facts in zip(tree, chart_rays(tree, first), found["charts"], strict=True):
-        facts |= chart_facts(chart.points, rays, names)
+    for rays, facts in zip(chart_rays(tree, first), found["charts"], strict=True):
+        facts |= chart_facts(start, rays, names)
     return {**found, "names": names}
 
 

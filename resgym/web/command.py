@@ -10,7 +10,7 @@ from resgym.game.spec import check_integer
 
 ABOUT = """Play and explore in your browser: type a polynomial, see its Newton polyhedron,
 play host or agent against any player, ask the solver, grow resolution trees, inspect charts with
-their equations and divisors, and share a game by its link. The server keeps no games: the link
+their transforms and divisors, and share a game by its link. The server keeps no games: the link
 contains the whole game."""
 
 EXAMPLES = """examples:

@@ -87,14 +87,14 @@ export function formula(text) {
   return span;
 }
 
-// An equation with what the exceptional divisors take out of it.
+// The monomials of a total transform: what the exceptional divisors take out, and the strict transform.
 export function equation({ factor, rest }) {
   if (!factor) return [formula(rest)];
   const taken = make("span", { class: "factor" }, formula(factor));
   return rest === "1" ? [taken] : [taken, formula(rest.includes("+") ? ` · (${rest})` : ` · ${rest}`)];
 }
 
-// A chart's coordinates, equation and divisors, as the server tells them.
+// A chart's coordinates, total transform and divisors, as the server tells them.
 export function chartFacts(facts) {
   const rows = facts.divisors.map((divisor) => make("tr", { class: divisor.exceptional ? "exceptional" : "" },
     ...[
@@ -103,7 +103,7 @@ export function chartFacts(facts) {
     ].map((text) => make("td", {}, text))));
   const head = ["divisor", "kind", "ray", "N", "ν", "−ν/N"].map((text) => make("th", { scope: "col" }, text));
   return [
-    make("h3", {}, "Equation"), make("p", { class: "equation" }, ...equation(facts)),
+    make("h3", {}, "Total transform: exceptional factor · strict transform (monomials)"), make("p", { class: "equation" }, ...equation(facts)),
     make("h3", {}, "Old coordinates in new ones"),
     make("p", { class: "formulas" }, ...facts.coordinates.map(formula)),
     make("h3", {}, "Divisors"),

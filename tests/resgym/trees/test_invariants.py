@@ -15,6 +15,8 @@ from resgym.game.plain import prune
 from resgym.polynomials.parse import ConstantWarning
 from resgym.trees.lattice import volume
 from resgym.trees.rational import RationalFunction
+from resgym.web.answers import answer
+from resgym.web.questions import read_question
 from tests.resgym.commands import run
 
 NAMES = [
@@ -23,7 +25,8 @@ NAMES = [
 
 
 def invariants(start, host="spivakovsky"):
-    return resgym.resolution_tree(start, host, max_depth=1000).invariants()
+    """Those for generic coefficients."""
+    return resgym.resolution_tree(list(resgym.parse(start)), host, max_depth=1000).invariants()
 
 
 def random_positions(number, isolated, seed=0):
@@ -202,8 +205,11 @@ def test_spectra_that_the_charts_do_not_give_are_refused():
 
 
 def test_trees_that_cannot_give_invariants_are_refused():
-    for options in ({"max_depth": 2}, {"smooth_stop": True, "reposition": True}):
-        with pytest.raises(ValueError, match=r"^tree must be resolved in every chart"):
+    for options, end in (
+        ({"max_depth": 2}, "depth, 2 moves"),
+        ({"stop": "smooth"}, "smooth, 3 mo"),
+    ):
+        with pytest.raises(ValueError, match=rf"^tree must be resolved in every chart, .*\({end}"):
             resgym.resolution_tree("E8", **options).invariants()
     with pytest.raises(ValueError, match=r"^tree must follow all answers"):
         resgym.solve("E8", agent="choose_first").tree.invariants()
@@ -222,21 +228,77 @@ def test_trees_that_cannot_give_invariants_are_refused():
 
 def test_coefficients_are_checked():
     sympy = pytest.importorskip("sympy", reason="needs the extra math")
-    x, y, z, w = sympy.symbols("x y z w")
+    x, y, z = sympy.symbols("x y z")
     tree = resgym.resolution_tree([[2, 0, 0], [1, 1, 0], [0, 2, 0], [0, 0, 3]])
     found = tree.invariants(x**2 + x * y + y**2 - z**3 / 2 + z**4)
     assert (found.generic, found.zeta) == (False, tree.invariants().zeta)
     assert found.to_dict()["coefficients"] == "given"
+    others = "rational coefficients and the monomials of the tree, got "
     for wrong, message in (
-        ((x + y) ** 2 + z**3, r"nondegenerate, got one degenerate on the face x^2 + x*y + y^2"),
-        (x**2 + y**2 + z**3, "the monomials of the tree"),
-        (sympy.sin(x), "one in x, y, z with rational coefficients"),
-        (w**2, "one in x, y, z with rational coefficients"),
+        ((x + y) ** 2 + z**3, "nondegenerate, got (x + y)^2 on a compact face"),
+        (x**2 + y**2 + z**3, others),
+        (x**2 + sympy.sqrt(2) * x * y + y**2 + z**3, others),
+        ("x^2, x*y, y^2, z^3", others),
     ):
         with pytest.raises(ValueError, match=f"^polynomial must (be|have) {re.escape(message)}"):
             tree.invariants(wrong)
-    with pytest.raises(TypeError, match=r"^polynomial must be a SymPy expression, got str"):
-        tree.invariants("x^2+y^2")
+
+
+TYPED = [  # by Singular: Milnor numbers, -1 where it is not isolated
+    ("x7+y7+(x-y)^2*x2y2", "x^2*y^2*(x - y)^2", "at most 1/3, its Milnor number at least 27"),
+    ("(x^2+y^3)^2", "(x^2 + y^3)^2", "at most 5/12, its Milnor number at least 15"),
+    ("(y^2-x^3)^2-x^7+z^2", "(x^3 - y^2)^2", "at most 11/12, its Milnor number at least 15"),
+    ("x*y*z+x*y*w+z^5*x+w^5*x", "x*(w + z)*", "at most 1, and it is not isolated"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:resgym")
+@pytest.mark.parametrize(("start", "face", "holds"), TYPED)
+def test_what_was_typed_decides_everywhere_alike(start, face, holds, capsys):
+    """In Python, on the command line and on the page."""
+    message = (
+        rf"polynomial must be nondegenerate, got {re.escape(face)}.* on a compact face; .*{holds}"
+    )
+    with pytest.raises(ValueError, match=message):
+        resgym.resolution_tree(start).invariants()
+    code, out, err = run(capsys, "tree", start, "--invariants")
+    assert (code, out) == (2, "")
+    assert re.search(message, err)
+    with pytest.raises(ValueError, match=message):
+        answer("tree", read_question({"start": start, "form": "invariants"}), None)
+    with pytest.raises(ValueError, match=r"^stop is for nondegenerate polynomials, got "):
+        resgym.resolution_tree(start, stop="smooth")
+    with pytest.raises(ValueError, match=r"^stop is for nondegenerate polynomials, got "):
+        resgym.solve(start, stop="smooth")
+    assert f"nondegenerate: no: {face}" in run(capsys, "examine", start)[1]
+
+
+@pytest.mark.parametrize(
+    ("start", "threshold", "jumps"),
+    [
+        ("x^2, y^3, z^5", Fraction(31, 30), {Fraction(31, 30), Fraction(37, 30), Fraction(41, 30)}),
+        ("ideal(x, y, z)", Fraction(3), {Fraction(3)}),
+        ("[x^2, x*y^3]", Fraction(2, 3), {Fraction(5, 6), Fraction(1), Fraction(3, 2)}),
+    ],
+)
+def test_ideals(start, threshold, jumps, capsys):
+    """Howald's theorem by hand: the heights of (1, 1, 1) and its neighbours."""
+    found = resgym.resolution_tree(start).invariants()
+    assert found.log_canonical_threshold == threshold
+    assert jumps <= set(found.jumping_numbers)
+    assert max(found.jumping_numbers) <= len(found.variables)
+    for c in found.jumping_numbers:
+        assert found.multiplier_ideal(c) != found.multiplier_ideal(c - Fraction(1, 10**6))
+    assert f"threshold: {threshold}" in run(capsys, "tree", start, "--invariants")[1]
+    with pytest.raises(ValueError, match=r"^c must be at least 0, got -1"):
+        found.multiplier_ideal(-1)
+
+
+def test_multiplier_ideals_past_one_by_hand():
+    found = resgym.resolution_tree("x, y").invariants()
+    assert found.multiplier_ideal(Fraction(3, 2)) == ((0, 0),)
+    assert found.multiplier_ideal(2) == ((0, 1), (1, 0))
+    assert found.multiplier_ideal(3) == ((0, 2), (1, 1), (2, 0))
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])
@@ -269,7 +331,8 @@ def test_rational_functions():
 def test_the_command_shows_invariants(capsys, tmp_path):
     found = resgym.resolution_tree("E8").invariants()
     out = run(capsys, "tree", "E8", "--invariants")[1]
-    assert out.startswith("for generic coefficients\nlog canonical threshold: 1\n")
+    assert out.startswith("coefficients: g")
+    assert "\nlog canonical threshold: 1\n" in out
     assert out.startswith(f"{found}\n\nhost zeillinger: x² + y³ + z⁵\n")
     code, out, _ = run(capsys, "tree", "E8", "--invariants", "--json")
     assert (code, json.loads(out)) == (0, json.loads(json.dumps(found.to_dict())))

@@ -56,20 +56,6 @@ def test_exponents_past_the_bound_cut_the_branch():
     assert resolution_tree(start, "all_coord", max_depth=0).root.ending == "depth"
 
 
-def test_smooth_stop_ends_at_a_monomial_of_degree_one():
-    for host in ("zeillinger", "all_coord", "weak_spivakovsky"):
-        for reposition in (False, True):
-            tree = resolution_tree("D5", host, smooth_stop=True, reposition=reposition, max_depth=6)
-            for chart in tree:
-                smooth = any(sum(point) == 1 for point in chart.points)
-                assert (chart.ending == "smooth") == (smooth and len(chart.points) > 1)
-            check_tree(tree, list(singularity("D5")), reposition=reposition)
-    assert resolution_tree("x+y^2").root.ending is None
-    assert resolution_tree("x+y^2", smooth_stop=True).root.ending == "smooth"
-    strict = resolution_tree("D4", smooth_stop=True, reposition=True)
-    assert strict.num_nodes < resolution_tree("D4").num_nodes
-
-
 def test_hosts_as_objects_and_functions():
     def all_axes(state, coords, rng):
         assert coords is None

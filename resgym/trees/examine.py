@@ -1,0 +1,72 @@
+"""What is true of a polynomial, and what its resolution trees therefore prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resgym.game.plain import prune
+from resgym.polynomials.coefficients import factored, is_isolated, parse_quietly, sympy_poly
+from resgym.polynomials.monomials import Exponents
+from resgym.tables import Facts
+from resgym.trees.cells import degenerate_faces
+from resgym.trees.growth import full_tree
+from resgym.trees.invariants import isolated_fault
+
+_PRINCIPAL = "the ideal of the monomials becomes principal in every final chart"
+_CROSSINGS = "over the origin, the total transform has normal crossings in every final chart"
+
+
+class Examination(Facts, dict[str, Any]):
+    """Facts about a polynomial, each with its name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain data."""
+        return dict(self)
+
+
+def examine(points: Any) -> Examination:
+    """Find out what is true of a polynomial at the origin, and what its trees prove.
+
+    Coefficients that are not known are taken to be generic.
+
+    Args:
+        points: anything that `resgym.parse` reads.
+
+    Returns:
+        Whether the polynomial is reduced, convenient, nondegenerate and isolated, with the reason
+        where it is not; its Milnor number and log canonical threshold; what a tree proves.
+    """
+    start = points if isinstance(points, Exponents) else parse_quietly(points)
+    names, minimal = start.variables, prune(start)
+    polys = [sympy_poly(terms, names) for terms in start.generators]
+    found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})
+    if not any(minimal[0]):
+        return Examination(found | {"a tree proves": "nothing: the origin is no zero"})
+    tree = full_tree(start)
+    if start.ideal:
+        found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
+        return Examination(found | {"a tree proves": _PRINCIPAL})
+    bad, lowest = degenerate_faces(tree, start), map(min, zip(*minimal, strict=True))
+    repeated = [f"{name}^{k}" for name, k in zip(names, lowest, strict=True) if k > 1]
+    for poly in polys:
+        factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]
+        repeated = [str(each).replace("**", "^") for each in factors if each.is_Pow]
+    missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
+    fault = isolated_fault(minimal, names)
+    if bad and not fault and not is_isolated(polys[0]):
+        fault = "other singular points come arbitrarily close"
+    facts = {
+        "reduced": ", ".join(repeated),
+        "convenient": missing and f"no power of {', '.join(missing)}",
+        "nondegenerate": ", ".join(bad),
+        "isolated": fault,
+    }
+    found |= {name: f"no: {why}" if why else "yes" for name, why in facts.items()}
+    if bad:
+        proves = f"{_PRINCIPAL}; nothing about f = 0"
+        return Examination(found | {"a tree proves": proves})
+    invariants: Any = tree.invariants()
+    found["log canonical threshold"] = str(invariants.log_canonical_threshold)
+    if not fault:
+        found["Milnor number"] = invariants.milnor_number
+    return Examination(found | {"a tree proves": _CROSSINGS})

@@ -1,0 +1,142 @@
+"""Smooth charts: totals that were checked with Singular, charts by hand, and least depths."""
+
+import pytest
+
+import resgym
+from resgym.trees.fan import chart_rays
+from resgym.trees.smooth import is_smooth
+from tests.resgym.commands import run
+
+SIMPLE = [*(f"A{k}" for k in range(1, 9)), *(f"D{k}" for k in range(4, 9)), "E6", "E7", "E8"]
+UNIT = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "nodes", "depth"),
+    [
+        ("zeillinger", {"stop": "smooth"}, 408, 12),
+        ("zeillinger", {"stop": "crossings"}, 582, 14),
+        ("zeillinger", {}, 582, 14),
+        ("zeillinger", {"stop": "smooth", "centres": "equimultiple"}, 213, 6),
+        ("spivakovsky", {"stop": "smooth"}, 213, 6),
+        ("spivakovsky", {"stop": "crossings"}, 357, 7),
+    ],
+)
+def test_trees_of_the_simple_singularities(host, options, nodes, depth):
+    for more in ({}, {"reposition": True}) if host == "zeillinger" else ({},):
+        trees = [resgym.resolution_tree(name, host, **options, **more) for name in SIMPLE]
+        assert sum(tree.num_nodes for tree in trees) == nodes
+        assert max(tree.depth for tree in trees) == depth
+
+
+def test_a_chart_that_is_singular_away_from_its_origin_goes_on():
+    """Chart 24 has the strict transform x + xy + y^3 z^5, singular at (0, -1, 0), over 0."""
+    full = resgym.resolution_tree("E8")
+    rays = chart_rays(full)[23]
+    assert rays == ((3, 2, 1), (1, 1, 1), (0, 0, 1))
+    assert not is_smooth(full.root.points, rays)
+    tree = resgym.resolution_tree("E8", stop="smooth")
+    (chart,) = (c for c, each in zip(tree, chart_rays(tree), strict=True) if each == rays)
+    assert chart.ending is None
+    assert (tree.num_nodes, tree.depth) == (51, 11)
+
+
+@pytest.mark.parametrize(
+    ("points", "rays", "smooth", "crossings"),
+    [
+        # At the start: only the origin lies over it.
+        ([(1, 0, 0), (0, 2, 0)], UNIT, True, True),
+        ([(2, 0, 0), (0, 3, 0)], UNIT, False, False),
+        ([(2, 1, 0), (1, 0, 2)], UNIT, False, False),  # x (x y + z^2)
+        ([(1, 0, 0), (0, 0, 0)], UNIT, True, True),  # misses the origin
+        # Blow up the origin of x^2 + y^2 + z^2: in a chart 1 + y^2 + z^2, smooth over 0.
+        ([(2, 0, 0), (0, 2, 0), (0, 0, 2)], ((1, 1, 1), (0, 1, 0), (0, 0, 1)), True, True),
+        # Of x^2 + y^3 the strict transform x^2 + y is smooth, but touches the divisor y = 0.
+        ([(2, 0), (0, 3)], ((1, 0), (1, 1)), True, False),
+        ([(2, 0), (0, 3)], ((1, 1), (0, 1)), True, True),
+    ],
+)
+def test_charts_by_hand(points, rays, smooth, crossings):
+    assert is_smooth(points, rays) == smooth
+    assert is_smooth(points, rays, crossings=True) == crossings
+
+
+@pytest.mark.parametrize(
+    ("options", "depths"),
+    [
+        ({"centres": "equimultiple"}, "1 1 2 2 3 3 4 4 3 3 4 4 5 4 5 6"),
+        ({}, "1 1 2 2 3 3 4 4 2 3 3 4 4 4 4 5"),
+    ],
+)
+def test_least_depths_to_smooth(options, depths):
+    solved = [resgym.solve(name, stop="smooth", **options) for name in SIMPLE]
+    assert " ".join(str(each.value) for each in solved) == depths
+    assert [each.tree.depth for each in solved] == [each.value for each in solved]
+
+
+def test_equimultiple_centres_are_those_of_the_definition():
+    tree = resgym.resolution_tree("E8", "spivakovsky", centres="equimultiple")
+    for chart in tree:
+        lowest = [min(p[k] for p in chart.points) for k in range(3)]
+        axes = chart.axes or (0, 1, 2)
+        order, all_axes = (
+            min(sum(p[k] - lowest[k] for k in some) for p in chart.points)
+            for some in (axes, (0, 1, 2))
+        )
+        assert order == all_axes
+    assert {chart.ending for chart in tree} == {None, "resolved"}
+
+
+def test_the_command_stops_early(capsys):
+    code, out, _ = run(capsys, "tree", "E8", "--stop", "smooth")
+    assert (code, out.split("\n")[1]) == (0, "11 moves deep, 51 charts, 26 leaves")
+    assert "(smooth)" in out
+    crossings = ("tree", "D4", "--host", "spivakovsky", "--stop", "crossings")
+    assert "(normal crossings)" in run(capsys, *crossings)[1]
+    assert (
+        run(capsys, "solve", "E8", "--stop", "smooth", "--centres", "equimultiple")[1][:7]
+        == "depth 6"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: resgym.resolution_tree("E8", stop="flat"), r"stop must be one of \['smooth'"),
+        (lambda: resgym.resolution_tree("E8", centres="flat"), r"centres must be one of \['all'"),
+        (
+            lambda: resgym.solve("E8", rule="polyhedra", stop="smooth"),
+            "stop and centres are for rule",
+        ),
+        (
+            lambda: resgym.solve("E8", host="all_coord", stop="smooth"),
+            "agent and host are for rule",
+        ),
+        (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "stop is for .* got an ideal"),
+    ],
+)
+def test_what_stops_nothing_is_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("start", "facts"),
+    [
+        ("x^2+y^3+z^5", "reduced: yes, convenient: yes, isolated: yes, Milnor number: 8"),
+        ("(x+y)^2+z^3", "nondegenerate: no: (x + y)^2, isolated: no: other"),
+        ("x^2*y^2*z^2+x^7+y^7+z^7", "Milnor number: 167, log canonical threshold: 1/2"),
+        ("(y2-x3)^2-x7+z2", "nondegenerate: no: (x^3 - y^2)^2, isolated: yes"),
+        ("x^2,y^3,z^5", "threshold of the monomials: 31/30, in every final chart"),
+        ("x^2*y^3*z", "reduced: no: x^2, y^3, isolated: no: along x, threshold: 1/3"),
+        ("(x^2+y^3)^2", "reduced: no: (x^2 + y^3)^2, isolated: no, nothing about f = 0"),
+        ("[[2,1],[3,0]]", "reduced: no: x^2, convenient: no: no power of y"),
+        ("1+x+y", "nothing: the origin is no zero"),
+    ],
+)
+def test_what_is_true_of_a_polynomial(start, facts, capsys):
+    code, out, err = run(capsys, "examine", start)
+    assert (code, err) == (0, "")
+    assert out == f"{resgym.examine(start)}\n"
+    for fact in facts.split(", "):
+        assert fact in out

@@ -74,14 +74,17 @@ bench: $(VENV)/.peers ## measure moves per second beside those of peers (BENCH_A
 docs: $(VENV)/.docs ## build the site and run its tutorials, warnings are errors: build/site
 	$(TEST_ENV) $(BIN)/sphinx-build -q -W --keep-going -j auto docs build/site
 
-oracle: $(STAMP) build/oracle/.installed ## compare invariants with those of Singular, in an environment of its own
-	$(BIN)/python -m benchmarks.oracle $(ORACLE_ARGS) --singular \
-		"$$(ls build/oracle/lib/python3*/site-packages/sage_wheels/bin/Singular)"
+oracle: $(STAMP) build/oracle/.installed ## compare results with those of Singular and Macaulay2, in an environment of its own
+	PATH="$(CURDIR)/build/oracle/normaliz/sage_wheels/bin:$$PATH" $(BIN)/python -m benchmarks.oracle \
+		--singular "$$(ls build/oracle/lib/python3*/site-packages/sage_wheels/bin/Singular)" \
+		--macaulay2 "$$(ls build/oracle/lib/python3*/site-packages/sage_wheels/bin/M2)" $(ORACLE_ARGS)
 
-# The program and its libraries alone: 33 MB to download, 124 MB on disk.
+# The programs and their libraries alone: 300 MB to download, 730 MB on disk. The newer Macaulay2 needs
+# a processor with AVX-512, the older one comes without normaliz.
 build/oracle/.installed:
 	$(PYTHON) -m venv --clear build/oracle
-	build/oracle/bin/python -m pip install --quiet --no-deps passagemath-singular==10.8.13
+	build/oracle/bin/python -m pip install --quiet --no-deps passagemath-singular==10.8.13 passagemath-macaulay2==10.6.48
+	build/oracle/bin/python -m pip install --quiet --no-deps --target build/oracle/normaliz passagemath-macaulay2==10.8.13
 	@touch $@
 
 # Peers that cannot be installed are left out of the benchmark, which says so.

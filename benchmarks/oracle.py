@@ -1,10 +1,14 @@
-"""Compare invariants with those of the program Singular: ``make oracle``.
+"""Compare results with those of the programs Singular and Macaulay2: ``make oracle``.
 
 First it runs the scripts that resgym writes for named singularities, then those of random isolated
 singularities in two, three and four variables, with random coefficients that are nondegenerate. It
 exits with 1 if a result differs. Singular finds the spectrum from the Gauss-Manin connection, and
 its `zetaDL` resolves the surface, so neither uses a Newton polyhedron. Both may take too long, and
 `zetaDL` ends with an error in many cases: the summary counts what was compared.
+
+Then it asks `benchmarks.oracle_parts`: in which charts the strict transform is smooth over the
+origin, which typed polynomials are degenerate and what their Milnor numbers are (Singular), and
+what the multiplier ideals of monomial ideals are (Macaulay2).
 """
 
 from __future__ import annotations
@@ -15,18 +19,21 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 import sympy
 
 import resgym
+from benchmarks.oracle_parts import Question, charts, ideals, typed
 from resgym.game.formulas import monomial_text
 from resgym.polynomials.singularities import singularity_names
+
+PARTS = ("singularities", "charts", "typed", "ideals")
 
 LARGEST = {2: 9, 3: 5, 4: 4}
 """The largest exponent of a random monomial, by the number of variables."""
@@ -78,11 +85,18 @@ def cases(number: int, seed: int) -> Iterator[Case]:
             yield case
 
 
-def ask(case: Case, singular: str, seconds: float) -> str:
-    """Return what Singular prints until it ends or its time is over."""
+def ask(case: Case | Question, program: list[str], seconds: float) -> str:
+    """Return what a program prints until it ends or its time is over."""
+    with tempfile.NamedTemporaryFile("w", suffix=".m2") as file:
+        file.write(case.script)
+        file.flush()
+        return _printed([*program, file.name] if "--script" in program else program, case, seconds)
+
+
+def _printed(program: list[str], case: Case | Question, seconds: float) -> str:
     try:
         done = subprocess.run(
-            [singular, "-q", "--no-tty"],
+            program,
             input=case.script,
             capture_output=True,
             text=True,
@@ -129,27 +143,54 @@ def expression(text: str) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--singular", default="Singular", help="the program")
-    parser.add_argument("--number", type=int, default=300, help="random isolated singularities")
+    parser.add_argument("--macaulay2", default="M2", help="the other program")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--number", type=int, default=300, help="random cases of a part, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10, help="most time for each")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     args = parser.parse_args()
+    parts = args.parts
+    programs = {
+        "singular": [args.singular, "-q", "--no-tty"],
+        "macaulay2": [args.macaulay2, "--script"],
+    }
+    asked: list[Case | Question] = []
+    if "singularities" in parts:
+        asked += cases(args.number, args.seed)
+    for name, make, number in (
+        ("charts", charts, 300),
+        ("typed", typed, 100),
+        ("ideals", ideals, 100),
+    ):
+        if name in parts:
+            asked += make(min(number, args.number), random.Random(args.seed))
+    print(f"resgym has computed {len(asked)} questions", file=sys.stderr, flush=True)
     counts: Counter[str] = Counter()
     done = wrong = 0
-    found = list(cases(args.number, args.seed))
-    print(f"resgym has computed {len(found)} singularities", file=sys.stderr, flush=True)
+
+    def answer(case: Case | Question) -> str:
+        program = case.program if isinstance(case, Question) else "singular"
+        # All ideals are one question, and Macaulay2 takes long to start.
+        seconds = 30 * args.seconds if program == "macaulay2" else args.seconds
+        return ask(case, programs[program], seconds)
+
     with ThreadPoolExecutor(args.workers) as pool:
-        answers = pool.map(partial(ask, singular=args.singular, seconds=args.seconds), found)
-        for done, (case, answer) in enumerate(zip(found, answers, strict=True), 1):
-            for name, difference in differences(case, answer).items():
-                counts[name] += 1
+        for done, (case, text) in enumerate(zip(asked, pool.map(answer, asked), strict=True), 1):
+            singularity = isinstance(case, Case)
+            found = differences(case, text) if singularity else case.compare(text)
+            about = case.polynomial if singularity else case.title
+            if not found:
+                counts["without an answer in time"] += 1
+            for name, difference in found.items():
+                counts[name.partition(" | ")[0]] += 1
                 if difference:
                     wrong += 1
-                    print(f"DIFFERENT {name} of {case.polynomial}: {difference}", flush=True)
+                    print(f"DIFFERENT {name} of {about}: {difference}", flush=True)
             if not done % 25:
                 print(f"{done} compared", file=sys.stderr, flush=True)
     compared = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
-    print(f"seed {args.seed}, {done} singularities: {compared}; {wrong} differences")
+    print(f"seed {args.seed}, {done} questions: {compared}; {wrong} differences")
     return int(wrong > 0)
 
 

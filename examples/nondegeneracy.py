@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from resgym import resolution_tree
-from resgym.polynomials.coefficients import is_degenerate, rational_terms
+from resgym.polynomials.coefficients import is_degenerate, parse_quietly
 from resgym.trees.cells import Face, positive_cells
 from resgym.trees.lattice import volume
 
@@ -18,7 +18,7 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
     A polynomial is degenerate on a face if its terms there and all their logarithmic derivatives
     have a common zero with no coordinate 0. Every compact face is seen in a chart of a resolution
     of its monomials, in as many variables as the face has dimensions. Exact, over the complex
-    numbers. ``tree.invariants(polynomial)`` stops at the first such face.
+    numbers. ``resgym examine`` shows them with their factors.
 
     Args:
         polynomial: a SymPy expression or ``Poly`` with rational coefficients.
@@ -28,12 +28,10 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
         The exponents of each degenerate face.
 
     Raises:
-        TypeError: it is not a SymPy expression.
         ValueError: coefficients are not rational, fewer than 2 or more than 10 variables occur, or
             the tree has more charts.
     """
-    variables = sorted(map(str, getattr(polynomial, "free_symbols", ())))
-    terms = rational_terms(polynomial, variables)
+    (terms,) = parse_quietly(polynomial).generators
     tree = resolution_tree([*terms], "spivakovsky", max_depth=max_nodes, max_nodes=max_nodes)
     if not tree.complete:
         raise ValueError(f"polynomial needs a tree of more than max_nodes={max_nodes} charts")

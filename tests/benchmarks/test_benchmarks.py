@@ -180,10 +180,13 @@ def test_the_oracle_fails_on_a_difference(tmp_path, monkeypatch, capsys):
     singular = tmp_path / "Singular"
     singular.write_text(SINGULAR)
     singular.chmod(0o755)
-    monkeypatch.setattr("sys.argv", ["oracle", "--singular", str(singular), "--number", "1"])
+    monkeypatch.setattr(
+        "sys.argv",
+        ["oracle", "--singular", str(singular), "--number", "1", "--parts", "singularities"],
+    )
     monkeypatch.setattr(oracle, "singularity_names", lambda kind: ["A1"] * (kind == "simple"))
     assert oracle.main() == 1
     said = capsys.readouterr().out
     assert said.startswith("DIFFERENT Milnor number of ")
     compared = "Milnor number 2, spectrum, d = 2 1, spectrum, d = 3 1, zetaDL 2"
-    assert f"2 singularities: {compared}; 3 differences" in said
+    assert f"2 questions: {compared}; 3 differences" in said

@@ -59,7 +59,7 @@ def test_pictures_say_what_is_cut():
     for part in ("cut: depth limit", "#fbe5e1", " branches cut"):
         assert part in picture
         assert part not in TREES["E8"].to_svg()
-    assert "smooth" in resolution_tree("D4", smooth_stop=True, reposition=True).to_svg()
+    assert "smooth" in resolution_tree("D4", stop="smooth").to_svg()
 
 
 class Page(HTMLParser):

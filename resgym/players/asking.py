@@ -92,7 +92,7 @@ def ask_exactly(
     row, number = torch.arange(state.num_games, device=state.device), state.num_games
     times = max(2, min(8, ASKED_AGAIN // max(1, number)))
     draws = [RowRandom(row + time) if rng is None else rng for time in range(times)]
-    some = slice(None, None, 1 + number // ASKED_AGAIN)
+    some = row[:: 1 + number // ASKED_AGAIN]
     part = state.select(some), None if coords is None else coords[some]
     remembers = getattr(player, "remembers", False)
     known = remembers or (rng is None and own_attribute(player, "draws"))

@@ -17,7 +17,7 @@ from resgym.trees.cells import degenerate_faces
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
-from resgym.trees.invariants import tree_invariants
+from resgym.trees.invariants import Invariants, tree_invariants
 from resgym.trees.programs import tree_to_form, tree_to_script
 from resgym.trees.smooth import Centres, Stop, chart_rule
 from resgym.trees.surface import SurfaceGraph
@@ -62,7 +62,10 @@ class ResolutionTree(ChartTree):
 
     def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
         """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
-        return self.invariants().surface_graph(minimal)
+        found = self.invariants()
+        if not isinstance(found, Invariants):
+            raise ValueError("polynomial must be one to have a graph, got an ideal")
+        return found.surface_graph(minimal)
 
     def compare(self, *hosts: Any) -> ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import sub
-from typing import Literal
+from typing import Any, Literal
 
 from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, check_choice
@@ -50,15 +50,15 @@ class ChartRule(OrderedRule):
         self.root = self._kept(points)
         return self._placed(self.root, path_rays(self.spec.dimension, ()))
 
-    def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
+    def after(self, points: Any, axes: Axes, axis: int) -> Position | None:
         """See `OrderedRule`."""
-        assert isinstance(points, ChartPosition)
         following = self._following(points, axes, axis)
-        return following and self._placed(following, divided(points.rays, axes, axis))
+        if following is None:
+            return None
+        return self._placed(following, divided(points.rays, axes, axis))
 
-    def ending(self, points: Position) -> str | None:
+    def ending(self, points: Any) -> str | None:
         """See `OrderedRule`."""
-        assert isinstance(points, ChartPosition)
         ended = super().ending(points)
         if ended or self.stop is None:
             return ended
@@ -80,9 +80,8 @@ class ChartRule(OrderedRule):
         """See `OrderedRule`."""
         return next(each for each in self.sets(points) if {*axes} <= {*each})
 
-    def key(self, points: Position) -> Cone:
+    def key(self, points: Any) -> Cone:
         """See `OrderedRule`; the order of the axes does not matter."""
-        assert isinstance(points, ChartPosition)
         return tuple(sorted(points.rays))
 
     def _placed(self, points: Iterable[Point], rays: Cone) -> ChartPosition:

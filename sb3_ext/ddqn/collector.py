@@ -23,6 +23,7 @@ from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import each_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
+from sb3_ext.replay.buffers import TensorReplayBuffer
 
 
 class ParallelStep(NamedTuple):
@@ -304,3 +305,16 @@ def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
             rows[row]["episode"] = {key: told[key] for key in ("r", "l")}
             rows[row] |= {key: told[key] for key in ("is_success",) if key in told}
     return rows
+
+
+def store(played: ParallelStep, buffer: Any, infos: Any = None) -> None:
+    """Store steps in a `TensorReplayBuffer`, or in one of SB3, which takes arrays and infos."""
+    if isinstance(buffer, TensorReplayBuffer):
+        obs, actions, rewards, terminated, truncated, reached, legal = played[:7]
+        steps = None if rewards.dim() == 1 else len(rewards)
+        buffer.add_batch(obs, reached, actions, rewards, terminated, truncated, legal, steps=steps)
+        return
+    for step in played.each():
+        obs, actions, rewards, terminated, truncated, reached = step.as_arrays()[:6]
+        told = infos or lazy_infos(step)
+        buffer.add(obs, reached, actions, rewards, terminated | truncated, told)

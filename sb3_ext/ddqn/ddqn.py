@@ -35,6 +35,7 @@ from sb3_ext.ddqn.collector import (
     TensorCollector,
     lazy_array,
     lazy_infos,
+    store,
 )
 from sb3_ext.ddqn.legality import (
     LOSSES,
@@ -44,10 +45,9 @@ from sb3_ext.ddqn.legality import (
     shown_masks,
     with_masks,
 )
-from sb3_ext.ddqn.policies import NAMES, CnnPolicy, QPolicy, clip_gradients, forget_tiny_moments
+from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Settings
 from sb3_ext.networks.mlp import in_mode
-from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
@@ -126,10 +126,7 @@ class DDQN(DDQNState):
     stop_requested: bool = False  # whether the running `learn` or `fit` is to end
     _infos: Any = None  # of the last step, where an environment of arrays gave them
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        **dict.fromkeys(NAMES, QPolicy),
-        "CnnPolicy": CnnPolicy,
-    }
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = ALIASES
 
     def __init__(
         self,
@@ -368,7 +365,7 @@ class DDQN(DDQNState):
             callback.on_rollout_start()
             before, number = self.num_timesteps, 0
             for played in self.play(env, train_freq.frequency):
-                self._store(replay_buffer, played)
+                store(played, replay_buffer, self._infos)
                 stored = self.num_timesteps + played.rewards.numel()
                 for step in played.each():
                     number += 1
@@ -378,19 +375,6 @@ class DDQN(DDQNState):
                         return RolloutReturn(stored - before, 0, continue_training=False)
             callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
-
-    def _store(self, buffer: Any, played: ParallelStep) -> None:
-        if isinstance(buffer, TensorReplayBuffer):
-            obs, actions, rewards, terminated, truncated, reached, legal = played[:7]
-            buffer.add_batch(
-                *(obs, reached, actions, rewards, terminated, truncated, legal),
-                steps=None if rewards.dim() == 1 else len(rewards),
-            )
-            return
-        for step in played.each():
-            infos = self._infos or lazy_infos(step)
-            obs, actions, rewards, terminated, truncated, reached = step.as_arrays()[:6]
-            buffer.add(obs, reached, actions, rewards, terminated | truncated, infos)
 
     def _count(self, step: ParallelStep, callback: BaseCallback) -> bool:
         """Count one stored step, and show it to the callbacks; whether they want to continue."""

@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
@@ -287,3 +288,5 @@ NAMES = ("HostPolicy", "AgentPolicy", "MlpPolicy", "MultiInputPolicy")
 for _name in (QPolicy.__name__, *NAMES):
     POLICIES.register(_name, QPolicy)
 POLICIES.register("CnnPolicy", CnnPolicy)
+ALIASES: dict[str, type[BasePolicy]] = {**dict.fromkeys(NAMES, QPolicy), "CnnPolicy": CnnPolicy}
+"""Policies by the names that DDQN takes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,34 +21,13 @@ from torch import Tensor
 from resgym.game.devices import check_memory, format_bytes
 from sb3_ext.adapter.seam import Observation, each_entry, entries_of, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
-
-
-class TensorReplayBufferSamples(NamedTuple):
-    """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and some more.
-
-    Attributes:
-        observations: `[B, ...]` in the dtype of the space, or a dictionary of such.
-        actions: `[B, action_dim]`, int64 for discrete actions.
-        next_observations: After the last transition of the window; where an episode ended, its
-            final observation.
-        dones: `[B, 1]` float32, 1 where the window ended by termination: do not bootstrap.
-        rewards: `[B, 1]` float32, the n-step return.
-        discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
-            None if the buffer has no gamma; then use the algorithm's own.
-        next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
-        weights: `[B]` float32, of each transition in the loss; None: 1 for all.
-        indices: `[B]` int64, for `update_priorities`; None if the buffer has no priorities.
-    """
-
-    observations: Observation
-    actions: Tensor
-    next_observations: Observation
-    dones: Tensor
-    rewards: Tensor
-    discounts: Tensor | None = None
-    next_legal: Tensor | None = None
-    weights: Tensor | None = None
-    indices: Tensor | None = None
+from sb3_ext.replay.samples import (
+    TensorReplayBufferSamples,
+    example_of,
+    layout_of,
+    owned,
+    shaped,
+)
 
 
 def _as_array(name: str) -> Any:
@@ -126,8 +105,8 @@ class TensorReplayBuffer(ReplayBuffer):
         self.handle_timeout_termination = handle_timeout_termination
         # One transition of one row: shapes, dtypes and sizes of everything come from here.
         entries: Any = getattr(observation_space, "spaces", observation_space)
-        shown = each_entry(lambda space: _example(get_obs_shape(space), space), entries)
-        action = _example(get_action_dim(action_space), action_space)
+        shown = each_entry(lambda space: example_of(get_obs_shape(space), space), entries)
+        action = example_of(get_action_dim(action_space), action_space)
         flag = torch.empty((), dtype=torch.bool)
         self._example: dict[str, Observation] = {
             "observations": shown,
@@ -244,7 +223,7 @@ class TensorReplayBuffer(ReplayBuffer):
             raise ValueError(f"next_legal: store_next_legal is {self.store_next_legal}")
         lead = (self.n_envs,) if steps is None else (steps, self.n_envs)
         for name, value in given.items():
-            given[name] = each_entry(partial(_shaped, name, lead), self._example[name], value)
+            given[name] = each_entry(partial(shaped, name, lead), self._example[name], value)
         self.allocate()
         done, steps = 0, steps or 1
         while done < steps:  # up to the end of the ring, and on from its beginning
@@ -281,14 +260,14 @@ class TensorReplayBuffer(ReplayBuffer):
         self.add_batch(*tensors)
 
     def _cut_where_reset(self, obs: Observation) -> None:
-        """End the windows of rows that do not go on from where they were.
+        """End the windows of rows that do not continue from where they were.
 
         SB3's algorithms reset the environment at a second `learn` without a word to the buffer.
         """
         last = (self.pos - 1) % self.buffer_size
         for key, field in entries_of(self._fields["next_observations"]).items():
             reached, shown = field[last], entries_of(obs)[key]
-            shown = _shaped("obs", (self.n_envs,), reached[0], shown)[0].to(reached)
+            shown = shaped("obs", (self.n_envs,), reached[0], shown)[0].to(reached)
             self._fields["ended"][last] |= (shown != reached).flatten(1).any(dim=1)
 
     def cut(self) -> None:
@@ -398,8 +377,8 @@ class TensorReplayBuffer(ReplayBuffer):
         pos, full, fields = state["pos"], bool(state["full"]), state["fields"]
         slots = self.buffer_size if full else pos
         lead = (slots, self.n_envs)
-        need = _layout(lead, self._example if slots else {})
-        given = _layout((), fields)
+        need = layout_of(lead, self._example if slots else {})
+        given = layout_of((), fields)
         if (state["num_slots"], given) != (self.buffer_size, need):
             text = f"got {state['num_slots']} slots, {given}, need {self.buffer_size}, {need}"
             raise ValueError(f"replay buffer: {text}")
@@ -413,36 +392,9 @@ class TensorReplayBuffer(ReplayBuffer):
     def __getstate__(self) -> dict[str, Any]:
         # Only the slots in use, on the CPU, so that a machine without this device can load them.
         kept = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
-        return kept | {"_example": self._example, "_fields": {}, "_saved": _own(self.state_dict())}
+        return kept | {"_example": self._example, "_fields": {}, "_saved": owned(self.state_dict())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         saved = state.pop("_saved")
         vars(self).update(state, _device=torch.device("cpu"), _random=torch.Generator())
         self.load_state_dict(saved)
-
-
-def _example(shape: Any, space: spaces.Space) -> Tensor:
-    return torch.from_numpy(np.empty(shape, space.dtype))
-
-
-def _own(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _own(entry) for name, entry in value.items()}
-    return value.cpu().clone() if isinstance(value, Tensor) else value
-
-
-def _shaped(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) -> Tensor:
-    """Values `[*lead, ...]`, one of them like the example, as `[T, N, ...]`."""
-    need = (*lead, *example.shape)
-    # SB3 passes [N] where a space has the shape [N, 1], and the other way round.
-    if [size for size in value.shape if size != 1] != [size for size in need if size != 1]:
-        raise ValueError(f"{name}: got shape {tuple(value.shape)}, need {need}")
-    return value.reshape(-1, lead[-1], *example.shape)
-
-
-def _layout(lead: tuple[int, ...], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Shapes, which begin with `lead`, and dtypes."""
-    return {
-        name: each_entry(lambda x: ((*lead, *x.shape), x.dtype), value)
-        for name, value in fields.items()
-    }

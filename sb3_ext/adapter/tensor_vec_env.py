@@ -101,7 +101,7 @@ class TensorVecEnv(VecEnv):
         self.metadata = dict(self.venv.metadata)
         self.info_keywords = tuple(info_keywords)
         self._device: torch.device | None = None
-        self._arrays = False
+        self._arrays = self._owner("device") is None  # until the first reset
         self._actions: Any = None
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
@@ -119,7 +119,7 @@ class TensorVecEnv(VecEnv):
     def device(self) -> torch.device:
         """Device of the environment's tensors; may be unknown before the first reset."""
         if self._device is None:
-            self._device = torch.device(self._find("device"))
+            self._device = torch.device("cpu" if self._arrays else self._find("device"))
         return self._device
 
     def reset_tensors(self) -> Observation:

@@ -132,7 +132,7 @@ class LegalActions:
             source = asked_or_none if key is None else "observation"
         names_none = source == "observation" and key is None
         if names_none or (source == "environment" and env is not None and not asked):
-            wanted = "entry action_mask" if names_none else "action_masks()"
+            wanted = "entry action_mask or coords" if names_none else "action_masks()"
             raise ValueError(f"mask_source: got {source!r}, which has no {wanted}")
         self.source = source
         self.key = key

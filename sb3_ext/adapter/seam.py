@@ -21,9 +21,9 @@ UPDATES = "_n_updates"
 
 COUNTERS = (
     *("_current_progress_remaining", "_episode_num", "_n_calls", UPDATES),
-    *("ep_info_buffer", "ep_success_buffer", "exploration_rate", "num_timesteps"),
+    *("exploration_rate", "num_timesteps"),
 )
-"""Numbers, and windows of episodes, that a run continues from."""
+"""Plain numbers that a run continues from."""
 
 OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
 """Attributes of the last observation; the second is the one before `VecNormalize`."""

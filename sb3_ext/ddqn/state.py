@@ -121,7 +121,7 @@ class DDQNState(Settings, DQN):
     remembered = (
         *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
         *("_updates_owed", "collector_state", "evaluation_buffer", "last_legal"),
-        "num_target_updates",
+        *("ep_info_buffer", "ep_success_buffer", "num_target_updates"),
     )
 
     last_legal: Tensor | None = None

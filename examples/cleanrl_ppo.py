@@ -79,7 +79,7 @@ def train(args: Args) -> Agent:
                 policy, value = agent(obs, masks)
                 action = policy.sample()
                 next_obs, reward, terminated, truncated, infos = envs.step(action)
-                if truncated.any():  # these games were cut: they go on from their last position
+                if truncated.any():  # these games were cut: their last position has a value
                     reward = reward + args.gamma * truncated * agent(infos["final_obs"], masks)[1]
             ended = (terminated | truncated).float()
             rows.append((obs, masks, action, policy.log_prob(action), reward, ended, value))

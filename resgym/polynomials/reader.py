@@ -247,7 +247,7 @@ class Reader:
     def _add(self, total: Terms, terms: Terms, factor: Fraction | int = 1) -> Terms:
         """Add terms times a factor to a total without zero terms, and return it."""
         for monomial, value in terms.items():
-            total[monomial] = new = total.get(monomial, 0) + factor * value
+            total[monomial] = new = total.get(monomial, Fraction(0)) + factor * value
             large = max(abs(new.numerator), new.denominator) > MAX_NUMBER
             if large or max(monomial, default=0) > MAX_COORDINATE:
                 self._fail("exponents must be at most 2^59, and coefficients have 300 digits")

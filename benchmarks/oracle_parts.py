@@ -230,10 +230,10 @@ def ideals(number: int, generator: random.Random) -> Iterator[Question]:
     for index in range(number):
         dimension = 2 + index % 2
         names = "xyz"[:dimension]
-        points = random_start(generator, dimension, 7 if dimension == 2 else 5)
+        points = random_start(generator, dimension, 6 if dimension == 2 else 3)
         text = ", ".join(monomial_text(p, names) for p in points)
         found: Any = resgym.resolution_tree(text, max_depth=1000).invariants()
-        some = generator.sample(found.jumping_numbers, min(3, len(found.jumping_numbers)))
+        some = generator.sample(found.jumping_numbers, min(2, len(found.jumping_numbers)))
         exponents = [*some, *(c - Fraction(1, 1000) for c in some)]
         lines.append(f"R = QQ[{','.join(names)}]; I = monomialIdeal({text});")
         lines.append(f'print("LCT {len(asked)} " | toString logCanonicalThreshold I);')

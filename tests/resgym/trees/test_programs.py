@@ -134,7 +134,7 @@ def test_coefficients_are_generic_where_ones_are_not():
     tree = resgym.resolution_tree("x*z^2 + x^2*y + y*z^2 + x*y^2", "spivakovsky")
     text = re.search("germ = (.*)", tree.to_script("m2"))[1].replace("^", "**")
     assert not tree.invariants(sympy.sympify(text)).generic
-    with pytest.raises(ValueError, match="degenerate on the face"):
+    with pytest.raises(ValueError, match="on a compact face"):
         tree.invariants(sympy.sympify("(x + y)*(z**2 + x*y)"))
 
 

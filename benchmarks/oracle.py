@@ -33,7 +33,7 @@ from benchmarks.oracle_parts import Question, charts, ideals, typed
 from resgym.game.formulas import monomial_text
 from resgym.polynomials.singularities import singularity_names
 
-PARTS = ("singularities", "charts", "typed", "ideals")
+PARTS = ("singularities", "exports", "charts", "typed", "ideals")
 
 LARGEST = {2: 9, 3: 5, 4: 4}
 """The largest exponent of a random monomial, by the number of variables."""
@@ -47,7 +47,9 @@ class Case(NamedTuple):
     script: str
 
 
-def random_case(generator: random.Random, dimension: int) -> Case | None:
+def random_case(
+    generator: random.Random, dimension: int, variables: str = "x,y,z,w"
+) -> Case | None:
     """Return a random case; None if its tree is large or its coefficients are degenerate."""
     top, axes = LARGEST[dimension], range(dimension)
     points = {
@@ -58,12 +60,15 @@ def random_case(generator: random.Random, dimension: int) -> Case | None:
         point[axis] = generator.randint(1 + (other == axis), top)
         point[other] += other != axis
         points.add(tuple(point))
-    start = sorted(filter(any, points))
+    exponents = sorted(filter(any, points))
+    start = resgym.Exponents(exponents, variables.split(",")[:dimension])
     host = generator.choice(["spivakovsky", "zeillinger"])
     tree = resgym.resolution_tree(start, host, max_nodes=2000)
     numbers = [generator.choice([-1, 1]) * generator.randint(1, 9) for _ in start]
     names = tree.variables
     terms = zip(numbers, start, strict=True)
+    if variables != "x,y,z,w":  # as exported, with generic coefficients
+        return Case(f"{start}", tree.invariants(), tree.to_script("sing"))
     polynomial = " + ".join(f"{number}*{monomial_text(p, names)}" for number, p in terms)
     try:
         found = tree.invariants(sympy.sympify(polynomial.replace("^", "**")))
@@ -82,6 +87,23 @@ def cases(number: int, seed: int) -> Iterator[Case]:
     while isolated < number:
         if case := random_case(generator, 2 + isolated % 3):
             isolated += case.found.isolated
+            yield case
+
+
+def exports(number: int, seed: int) -> Iterator[Case]:
+    """Scripts of named and random singularities in variables that the program uses itself."""
+    generator, names = random.Random(seed), ["s,t,i", "h,j,x", "n,e,s", "d,f,g", "p,q,r"]
+    simple, exceptional = map(singularity_names, ("simple", "exceptional"))
+    for name in (*simple, *exceptional)[:number]:
+        points = resgym.singularity(name)
+        variables = generator.choice(names).split(",")[: points.dimension]
+        start = resgym.Exponents(points, variables)
+        tree = resgym.resolution_tree(start, "zeillinger")
+        yield Case(f"{start}", tree.invariants(), tree.to_script("sing"))
+    made = 0
+    while made < number:
+        if case := random_case(generator, 2 + made % 2, generator.choice(names)):
+            made += 1
             yield case
 
 
@@ -158,6 +180,8 @@ def main() -> int:
     asked: list[Case | Question] = []
     if "singularities" in parts:
         asked += cases(args.number, args.seed)
+    if "exports" in parts:
+        asked += exports(min(20, args.number), args.seed)
     for name, make, number in (
         ("charts", charts, 300),
         ("typed", typed, 100),

@@ -52,7 +52,7 @@ def is_degenerate(terms: Coefficients) -> bool:
 
 
 def is_isolated(poly: Any) -> bool:
-    """Return whether 0 is no limit of other singular points of a ``Poly``.
+    """Return whether a ``Poly`` has no other singular points arbitrarily close to 0.
 
     It is not if, for every variable, an element of the saturation of the Jacobian ideal by it does
     not vanish at 0.

@@ -41,7 +41,7 @@ def examine(points: Any) -> Examination:
     polys = [sympy_poly(terms, names) for terms in start.generators]
     found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})
     if not any(minimal[0]):
-        return Examination(found | {"a tree proves": "nothing: the origin is no zero"})
+        return Examination(found | {"a tree proves": "nothing: f(0) is not 0"})
     tree = full_tree(start)
     if start.ideal:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())

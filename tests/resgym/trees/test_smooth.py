@@ -131,7 +131,7 @@ def test_what_stops_nothing_is_refused(call, message):
         ("x^2*y^3*z", "reduced: no: x^2, y^3, isolated: no: along x, threshold: 1/3"),
         ("(x^2+y^3)^2", "reduced: no: (x^2 + y^3)^2, isolated: no, nothing about f = 0"),
         ("[[2,1],[3,0]]", "reduced: no: x^2, convenient: no: no power of y"),
-        ("1+x+y", "nothing: the origin is no zero"),
+        ("1+x+y", "nothing: f(0) is not 0"),
     ],
 )
 def test_what_is_true_of_a_polynomial(start, facts, capsys):

@@ -148,7 +148,7 @@ class Legal:
     """A space that samples among the actions that are legal now.
 
     Gymnasium's tools and most tutorials draw actions by ``action_space.sample()`` without a mask. A
-    copy (also a pickled one) goes on with the same random numbers, but is a plain space, detached
+    copy (also a pickled one) continues the same random numbers, but is a plain space, detached
     from its environment. A copied environment makes a space of its copy.
     """
 

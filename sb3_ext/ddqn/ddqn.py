@@ -26,8 +26,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.monitor_file import STEPS_BETWEEN_WRITES
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
-from sb3_ext.adapter.tensor_vec_env import STEPS_BETWEEN_WRITES
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,

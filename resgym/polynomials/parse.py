@@ -54,7 +54,7 @@ _RING = re.compile(
 )
 _NAMES = re.compile(r"([A-Za-z]+|[Α-Ωα-ω])(?:[_([{]{0,2}([0-9]+)(?:\.\.\w*?([0-9]+))?)?[])}]*")
 _STATEMENT = re.compile(r"(?:[^;\n]|(?<=[-+*/^,(=[{])\n|\n(?=\s*[-+*/^,)=\]}]))+")
-# "poly f =", "f :=", or "f =" if f is no usual variable and not on the right side.
+# "poly f =", "f :=", or "f =" if f is not a usual variable and not on the right side.
 _DEFINITION = re.compile(
     r"""\s*(?:(?:poly|ideal|ring)\s+(?=\w)|(?=\w{1,20}(?:\([^()]*\))?\s*:=)
      |(?![a-dq-zX-Z]+\s*=)(?!([A-Za-z]{1,20}+)[^=]*=[^;]*(?<![A-Za-z])\1(?![A-Za-z])))

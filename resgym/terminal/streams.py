@@ -38,8 +38,8 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
         name: of the command, which begins the line.
         plain: also escape all control characters that are printed.
     """
-    for each, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, each)
+    streams = (("stdin", sys.stdin, "r"), ("stdout", sys.stdout, "w"), ("stderr", sys.stderr, "w"))
+    for each, stream, mode in streams:
         if stream is None:
             setattr(sys, each, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):

@@ -1,15 +1,13 @@
-"""How a DDQN is made, what it logs, and how it is saved; `ddqn.py` has what it does."""
+"""How a DDQN is made and how it is saved; `ddqn.py` has what it does, `logs.py` what it logs."""
 
 from __future__ import annotations
 
 import copy
 import io
 import pathlib
-import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -17,9 +15,9 @@ import numpy as np
 import torch
 from annotated_types import Ge, Gt
 from pydantic import create_model
-from stable_baselines3 import DQN, HerReplayBuffer
+from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
-from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, safe_mean
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
@@ -38,31 +36,16 @@ from sb3_ext.config.sections import (
     read_section,
 )
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
+from sb3_ext.ddqn.logs import MEASURED, Logs
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule
-
-MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
-"""What every update measures; means over the updates are logged."""
 
 
 def _has_modes(module: nn.Module) -> bool:
     """Whether a module may do something else while training."""
     known = type(module).__module__.split(".")[0] in ("sb3_ext", "stable_baselines3", "torch")
     return not known or isinstance(module, (_NormBase, _DropoutNd))
-
-
-class Stopwatch(dict[str, float]):
-    """Seconds spent on each kind of work."""
-
-    @contextmanager
-    def timed(self, work: str) -> Iterator[None]:
-        """Add the time spent inside, also when it fails."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self[work] = self.get(work, 0.0) + time.perf_counter() - began
 
 
 class Settings:
@@ -101,21 +84,16 @@ _CHECKED = create_model(
 )
 
 
-class DDQNState(Settings, DQN):
+class DDQNState(Settings, Logs):
     """What `DDQN` is without its loop.
 
     Attributes:
         last_legal: Legal actions at the last observation, if the environment was asked for them.
-        num_target_updates: Target updates so far.
         remembered: Names of the attributes that a resumed run needs beside those of SB3.
     """
 
     random_streams: dict[str, torch.Generator]  # of exploration and of `predict`
-    seconds: Stopwatch
-    ep_info_buffer: Any
-    ep_success_buffer: Any
     exploration: Any
-    replay_buffer: Any
     train_freq: TrainFreq  # type: ignore[assignment]
 
     remembered = (
@@ -126,20 +104,9 @@ class DDQNState(Settings, DQN):
 
     last_legal: Tensor | None = None
     _collector_state: dict[str, Any] | None = None
-    num_target_updates: int = 0
 
-    _collector: Any = None  # a `Collector`, while `learn` has been given one
     _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
-    _finite_until_update: int = 0
-    _fitting: bool = False  # to a buffer: no transitions are collected
-    _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
-    _logged_updates: int = 0
     _updates_owed: float = 0.0
-
-    @property
-    def num_updates(self) -> int:
-        """Gradient updates made so far."""
-        return int(self._n_updates)
 
     @property
     def num_transitions(self) -> int:
@@ -207,8 +174,8 @@ class DDQNState(Settings, DQN):
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
         self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}
-        self._unread: list[dict[str, Any]] = []
-        self.evaluation_buffer: deque[dict[str, Any]] = deque(maxlen=self._stats_window_size)
+        self._unread = []
+        self.evaluation_buffer = deque(maxlen=self._stats_window_size)
         if self.exploration is not None:
             self.exploration_schedule = self._following(self.exploration)
             self.exploration_rate = self.exploration_schedule(1.0)
@@ -307,113 +274,6 @@ class DDQNState(Settings, DQN):
         }
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.set_seed(int(words[2]))
-
-    def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
-        """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
-        errors = (predicted - target).abs()
-        measured = (predicted.mean(), target.mean(), errors.mean(), errors.max())
-        self._sums["update"] = self._sums["update"] + torch.stack([loss, norm, *measured])
-        return errors
-
-    def check_finite(self) -> None:
-        """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
-        if isinstance(self.replay_buffer, TensorReplayBuffer):
-            self.replay_buffer.check_finite("rewards")
-        if not self._sums["update"].isfinite().all():
-            raise FloatingPointError(
-                "train/loss or its gradient became NaN or infinite in updates"
-                f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
-                " go back to the last checkpoint and lower the learning rate or max_grad_norm"
-            )
-        self._finite_until_update = self.num_updates
-
-    def read_episodes(self) -> None:
-        """Count the episodes that ended, and put them into the windows; waits for the device."""
-        unread, self._unread = self._unread, []
-        for episode in unread:
-            ended = episode["ended"].nonzero()[:, 0]
-            self._episode_num += len(ended)
-            rows = ended[-self._stats_window_size :]
-            for row, total, length in zip(
-                *(each.tolist() for each in (rows, episode["r"][rows], episode["l"][rows])),
-                strict=True,
-            ):
-                told = {"r": total, "l": int(length)}
-                self.ep_info_buffer.append(told)
-                if row >= self.n_envs - self.evaluation_rows:
-                    self.evaluation_buffer.append(told)
-            if "is_success" in episode:
-                found = episode["is_success"][rows].tolist()
-                self.ep_success_buffer.extend(each for each in found if each == each)  # no NaN
-
-    def dump_logs(self) -> None:
-        """Write what happened since the last log; waits for the device once."""
-        self.check_finite()
-        self.read_episodes()
-        record, sums = self.logger.record, self._sums
-        if updates := self.num_updates - self._logged_updates:
-            for name, value in zip(MEASURED, (sums["update"] / updates).tolist(), strict=True):
-                record(f"train/{name}", value)
-        self._logged_updates = self.num_updates
-        record("train/n_updates", self.num_updates, exclude="tensorboard")
-        record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
-        record("train/target_updates", self.num_target_updates)
-        record("rollout/exploration_rate", self.exploration_rate)
-        record("rollout/episodes", self._episode_num)
-        for prefix, window in (("", self.ep_info_buffer), ("evaluation_", self.evaluation_buffer)):
-            if window:
-                record(f"rollout/{prefix}ep_rew_mean", safe_mean([each["r"] for each in window]))
-                record(f"rollout/{prefix}ep_len_mean", safe_mean([each["l"] for each in window]))
-        if self.ep_success_buffer:
-            record("rollout/success_rate", safe_mean(self.ep_success_buffer))
-        sums["update"] = torch.zeros_like(sums["update"])
-        for name, value in getattr(self._collector, "statistics", {}).items():
-            if isinstance(value, (int, float)):
-                record(f"collector/{name}", value)
-        self._record_times()
-        self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
-
-    def start_clock(self, updates: int | None = None, episodes: int | None = None) -> None:
-        """Begin to count the time until the next log, which may be due by one count alone."""
-        own = (self.log_interval_seconds, self.log_interval_updates, None)
-        given = (None, updates, episodes)
-        self._log_every = given if any(given) else own
-        self.seconds = Stopwatch(environment=0.0, update=0.0)
-        self._began = self._logged_at = time.perf_counter()
-        self._counted_before = (self.num_timesteps, self.num_updates)
-
-    def _log_if_due(self) -> None:
-        seconds, updates, _ = self._log_every
-        late = seconds is not None and time.perf_counter() - self._logged_at >= seconds
-        if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
-            self.dump_logs()
-
-    def between_logs(self) -> dict[str, Any]:
-        """What a checkpoint holds otherwise than the model does.
-
-        Logs that follow the clock leave it as if one had been written now: what is counted until
-        the next one depends on the time that a run takes.
-        """
-        if self._log_every[0] is None:
-            return {}
-        return {
-            "_logged_updates": self.num_updates,
-            "_sums": {name: torch.zeros_like(each) for name, each in self._sums.items()},
-        }
-
-    def _record_times(self) -> None:
-        """On a device that works by itself they measure when work was queued, not when done."""
-        record, now = self.logger.record, time.perf_counter()
-        total, interval = (max(now - then, 1e-9) for then in (self._began, self._logged_at))
-        transitions, updates = self._counted_before
-        record("time/fps", int((self.num_timesteps - transitions) / total))
-        record("time/updates_per_second", (self.num_updates - updates) / total)
-        record("time/time_elapsed", int(total), exclude="tensorboard")
-        record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
-        for work, spent in self.seconds.items():
-            record(f"time/{work}_share", spent / interval)
-            self.seconds[work] = 0.0
-        self._logged_at = now
 
     def save(
         self,

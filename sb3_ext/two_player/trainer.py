@@ -12,7 +12,7 @@ import numpy as np
 from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
-from sb3_ext.ddqn.state import Stopwatch
+from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.checkpoint import checkpoint_errors, load_checkpoint, save_checkpoint
 from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig

@@ -1,0 +1,172 @@
+"""What a DDQN logs: episodes as stable-baselines3 counts them, updates, and where time goes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from stable_baselines3 import DQN
+from stable_baselines3.common.utils import safe_mean
+from torch import Tensor
+
+from sb3_ext.replay.buffers import TensorReplayBuffer
+
+MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
+"""What every update measures; means over the updates are logged."""
+
+
+class Stopwatch(dict[str, float]):
+    """Seconds spent on each kind of work."""
+
+    @contextmanager
+    def timed(self, work: str) -> Iterator[None]:
+        """Add the time spent inside, also when it fails."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self[work] = self.get(work, 0.0) + time.perf_counter() - began
+
+
+class Logs(DQN):
+    """What `DDQN` counts and writes.
+
+    Attributes:
+        evaluation_buffer: As SB3's `ep_info_buffer`, of the last `evaluation_rows` rows alone.
+        num_target_updates: Target updates so far.
+        seconds: Spent on each kind of work since the last log.
+    """
+
+    ep_info_buffer: Any
+    ep_success_buffer: Any
+    evaluation_buffer: deque[dict[str, Any]]
+    evaluation_rows: int
+    log_interval_seconds: float | None
+    log_interval_updates: int | None
+    replay_buffer: Any
+    seconds: Stopwatch
+    num_target_updates: int = 0
+
+    _collector: Any = None  # a `Collector`, while `learn` has been given one
+    _finite_until_update: int = 0
+    _fitting: bool = False  # to a buffer: no transitions are collected
+    _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
+    _logged_updates: int = 0
+    _sums: dict[str, Tensor]
+    _unread: list[dict[str, Any]]
+
+    @property
+    def num_updates(self) -> int:
+        """Gradient updates made so far."""
+        return int(self._n_updates)
+
+    def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
+        """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
+        errors = (predicted - target).abs()
+        measured = (predicted.mean(), target.mean(), errors.mean(), errors.max())
+        self._sums["update"] = self._sums["update"] + torch.stack([loss, norm, *measured])
+        return errors
+
+    def check_finite(self) -> None:
+        """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
+        if isinstance(self.replay_buffer, TensorReplayBuffer):
+            self.replay_buffer.check_finite("rewards")
+        if not self._sums["update"].isfinite().all():
+            raise FloatingPointError(
+                "train/loss or its gradient became NaN or infinite in updates"
+                f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
+                " go back to the last checkpoint and lower the learning rate or max_grad_norm"
+            )
+        self._finite_until_update = self.num_updates
+
+    def read_episodes(self) -> None:
+        """Count the episodes that ended, and put them into the windows; waits for the device."""
+        unread, self._unread = self._unread, []
+        for episode in unread:
+            ended = episode["ended"].nonzero()[:, 0]
+            self._episode_num += len(ended)
+            rows = ended[-self._stats_window_size :]
+            for row, total, length in zip(
+                *(each.tolist() for each in (rows, episode["r"][rows], episode["l"][rows])),
+                strict=True,
+            ):
+                told = {"r": total, "l": int(length)}
+                self.ep_info_buffer.append(told)
+                if row >= self.n_envs - self.evaluation_rows:
+                    self.evaluation_buffer.append(told)
+            if "is_success" in episode:
+                found = episode["is_success"][rows].tolist()
+                self.ep_success_buffer.extend(each for each in found if each == each)  # no NaN
+
+    def dump_logs(self) -> None:
+        """Write what happened since the last log; waits for the device once."""
+        self.check_finite()
+        self.read_episodes()
+        record, sums = self.logger.record, self._sums
+        if updates := self.num_updates - self._logged_updates:
+            for name, value in zip(MEASURED, (sums["update"] / updates).tolist(), strict=True):
+                record(f"train/{name}", value)
+        self._logged_updates = self.num_updates
+        record("train/n_updates", self.num_updates, exclude="tensorboard")
+        record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
+        record("train/target_updates", self.num_target_updates)
+        record("rollout/exploration_rate", self.exploration_rate)
+        record("rollout/episodes", self._episode_num)
+        for prefix, window in (("", self.ep_info_buffer), ("evaluation_", self.evaluation_buffer)):
+            if window:
+                record(f"rollout/{prefix}ep_rew_mean", safe_mean([each["r"] for each in window]))
+                record(f"rollout/{prefix}ep_len_mean", safe_mean([each["l"] for each in window]))
+        if self.ep_success_buffer:
+            record("rollout/success_rate", safe_mean(self.ep_success_buffer))
+        sums["update"] = torch.zeros_like(sums["update"])
+        for name, value in getattr(self._collector, "statistics", {}).items():
+            if isinstance(value, (int, float)):
+                record(f"collector/{name}", value)
+        self._record_times()
+        self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
+
+    def start_clock(self, updates: int | None = None, episodes: int | None = None) -> None:
+        """Begin to count the time until the next log, which may be due by one count alone."""
+        own = (self.log_interval_seconds, self.log_interval_updates, None)
+        given = (None, updates, episodes)
+        self._log_every = given if any(given) else own
+        self.seconds = Stopwatch(environment=0.0, update=0.0)
+        self._began = self._logged_at = time.perf_counter()
+        self._counted_before = (self.num_timesteps, self.num_updates)
+
+    def _log_if_due(self) -> None:
+        seconds, updates, _ = self._log_every
+        late = seconds is not None and time.perf_counter() - self._logged_at >= seconds
+        if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
+            self.dump_logs()
+
+    def between_logs(self) -> dict[str, Any]:
+        """What a checkpoint holds otherwise than the model does.
+
+        Logs that follow the clock leave it as if one had been written now: what is counted until
+        the next one depends on the time that a run takes.
+        """
+        if self._log_every[0] is None:
+            return {}
+        return {
+            "_logged_updates": self.num_updates,
+            "_sums": {name: torch.zeros_like(each) for name, each in self._sums.items()},
+        }
+
+    def _record_times(self) -> None:
+        """On a device that works by itself they measure when work was queued, not when done."""
+        record, now = self.logger.record, time.perf_counter()
+        total, interval = (max(now - then, 1e-9) for then in (self._began, self._logged_at))
+        transitions, updates = self._counted_before
+        record("time/fps", int((self.num_timesteps - transitions) / total))
+        record("time/updates_per_second", (self.num_updates - updates) / total)
+        record("time/time_elapsed", int(total), exclude="tensorboard")
+        record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+        for work, spent in self.seconds.items():
+            record(f"time/{work}_share", spent / interval)
+            self.seconds[work] = 0.0
+        self._logged_at = now

@@ -116,14 +116,3 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     allowed = allowed if len(allowed) < 80 else f"{allowed[:60]} ... {plan.num_actions - 1}]"
     action = "action" if len(values) == 1 else f"action of row {row}"
     return ValueError(f"{action} must be one of {allowed}, got {int(values[row])}")
-
-
-def add_masks(info: dict[str, Any], every: np.ndarray) -> None:
-    """Add a mask ``_key``, a copy of ``every``, for each key, as in Gymnasium's own environments.
-
-    Tensors get none: for them ``every`` is empty.
-    """
-    if len(every):
-        for key in (*info,):
-            if key[0] != "_":
-                info.setdefault("_" + key, every.copy())

@@ -17,7 +17,6 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.envs.arguments import (
-    add_masks,
     parse_integers,
     parse_options,
     parse_reset_mask,
@@ -96,7 +95,6 @@ class PlannedVectorEnv(VectorEnv):
         self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
         self._started = False
         self._last: LastStep | None = None  # kept for frames
-        self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
         self._opponents: Mixture | None = None
         self._answer: Tensor | None = None
@@ -139,7 +137,9 @@ class PlannedVectorEnv(VectorEnv):
                 raise ValueError(f"assignment must be in 0..{most}, of a sequence of opponents")
             mixture = replace(mixture, assignment=rows)
         self._opponents = mixture
-        self.plan = replace(self.plan, opponent=mixture.compiled)
+        # Frames show the answers, so the players themselves are asked.
+        compiled = None if self.render_mode else mixture.compiled
+        self.plan = replace(self.plan, opponent=compiled)
 
     @property
     def opponents(self) -> list[Player]:
@@ -250,7 +250,6 @@ class PlannedVectorEnv(VectorEnv):
             rewards = torch.stack([zeros, zeros], 1) if plan.seat == "both" else None
             started = StepResult(*result, zeros, rewards, *[zeros > 0] * 3, *[None] * 5)
             info = form.info(plan, started, self.games)
-            add_masks(info, self._every)
         return form.seen(plan.seat, result.points, result.coords), info
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
@@ -296,14 +295,11 @@ class PlannedVectorEnv(VectorEnv):
         self._games = result.games
         if before is not None:
             overflow = torch.as_tensor(result.overflow)
-            self._last = LastStep(
-                self.plan, before, values, overflow, self._opponents, self._answer
-            )
+            self._last = LastStep(self.plan, before, values, overflow, self._answer)
         self._show()
 
         form, plan = self.form, self.plan
         info = form.info(plan, result, self.games if form.full_info else None)
-        add_masks(info, self._every)
         if "_rewards" in info and plan.autoreset_mode == "NEXT_STEP":  # not of rows only reset
             info["_rewards"] = form.out(self.games.lengths > 0)
         return (

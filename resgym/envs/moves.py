@@ -7,9 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from resgym.game.actions import action_axes
-from resgym.game.episode import answers_of_agents
 from resgym.game.stepping import EpisodeState, StepPlan
-from resgym.players.mixture import Mixture
 
 
 class LastStep(NamedTuple):
@@ -20,15 +18,13 @@ class LastStep(NamedTuple):
         before: the games before it.
         actions: int64 [N].
         overflow: bool [N], rows whose move was not played.
-        opponents: those who answered; None where both seats are played.
-        answer: int64 [N], axes of the agents that were asked; None if a backend played them.
+        answer: int64 [N], axes of the agents that were asked; None if none was.
     """
 
     plan: StepPlan
     before: EpisodeState
     actions: Tensor
     overflow: Tensor
-    opponents: Mixture | None
     answer: Tensor | None
 
     def move(self, row: int, after: EpisodeState) -> tuple[tuple[int, ...], int] | None:
@@ -39,13 +35,8 @@ class LastStep(NamedTuple):
         plan, before, action = self.plan, self.before, int(self.actions[row])
         if after.half_moves[row] <= before.half_moves[row] or self.overflow[row]:
             return None
-        if plan.seat != "host":
-            axes = tuple(before.coords[row].nonzero()[:, 0].tolist())
-            return (axes, action) if axes else None
-        answer = self.answer
-        if answer is None:
-            assert self.opponents is not None
-            # A player without memory, so it answers the same again.
-            known = self.actions.clamp(0, plan.num_actions - 1)
-            answer = answers_of_agents(plan, before, known, ~before.ended, self.opponents.ask)
-        return action_axes(plan.spec.dimension, plan.spec.least_axes)[action], int(answer[row])
+        if self.answer is not None:
+            sets = action_axes(plan.spec.dimension, plan.spec.least_axes)
+            return sets[action], int(self.answer[row])
+        axes = tuple(before.coords[row].nonzero()[:, 0].tolist())
+        return (axes, action) if axes else None

@@ -106,6 +106,10 @@ class ResultForm:
                 info["final_obs"], info["_final_obs"] = final, _copied(ended)
         if result.rewards is not None:
             info["rewards"] = self.paid(result.rewards)
+        if self.output == "numpy":
+            for key in (*info,):
+                if key[0] != "_":
+                    info.setdefault("_" + key, np.ones(len(result.overflow), bool))
         return info
 
 

@@ -210,39 +210,24 @@ class Backend:
 
         looking = devices.is_host_memory(actions.device)
         any_ended = not looking or bool(ended.any())
-        final_points = final_coords = None
+        seen = self._observed(plan, state)
+        final: tuple[Tensor | None, Tensor | None] = None, None
         same_step = plan.autoreset_mode == "SAME_STEP"
         restart = ended if same_step else waiting
         statistics = (state.returns.clone(), state.lengths.clone()) if any_ended else (None, None)
         rows = restart.nonzero()[:, 0] if looking else None
-        if plan.autoreset_mode == "DISABLED" or (rows is not None and not len(rows)):
-            points, coords = self._observed(plan, state)
-        else:
+        if plan.autoreset_mode != "DISABLED" and (rows is None or len(rows)):
             if same_step:
-                final_points, final_coords = self._observed(plan, state)
-                state = state._replace(ended=torch.zeros_like(ended))
+                state, final = state._replace(ended=torch.zeros_like(ended)), seen
             state = self._restarted(plan, state, restart, ask, None)
-            if rows is None or final_points is None or final_coords is None:
-                points, coords = self._observed(plan, state)
-            else:
-                fresh_points, fresh_coords = self._observed(plan, state, rows)
-                points = final_points.index_copy(0, rows, fresh_points)
-                coords = final_coords.index_copy(0, rows, fresh_coords)
-        return StepResult(
-            games=state,
-            points=points,
-            coords=coords,
-            reward=reward,
-            rewards=rewards,
-            terminated=terminated,
-            truncated=truncated,
-            overflow=overflow,
-            ended=ended.clone() if any_ended else None,
-            final_points=final_points,
-            final_coords=final_coords,
-            episode_returns=statistics[0],
-            episode_lengths=statistics[1],
-        )
+            fresh = self._observed(plan, state, rows)
+            if rows is not None:
+                points, coords = seen
+                fresh = points.index_copy(0, rows, fresh[0]), coords.index_copy(0, rows, fresh[1])
+            seen = fresh
+        shown = ended.clone() if any_ended else None
+        over = terminated, truncated, overflow, shown
+        return StepResult(state, *seen, reward, rewards, *over, *final, *statistics)
 
     def _played(
         self, plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask

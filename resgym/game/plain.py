@@ -17,9 +17,9 @@ Position = tuple[tuple[int, ...], ...]
 
 
 @cache
-def search_actions(dimension: int) -> tuple[tuple[int, ...], ...]:
+def search_actions(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
     """Return the host's axis sets in search order: smaller sets first, then by bit pattern."""
-    return tuple(sorted(action_axes(dimension), key=len))
+    return tuple(sorted(action_axes(dimension, least), key=len))
 
 
 def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -35,13 +35,21 @@ def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return kept
 
 
+def played(
+    position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int, unit: int = 0
+) -> list[tuple[int, ...]]:
+    """Return all points after the host's set ``axes`` and the agent's ``axis``."""
+    return [
+        (*point[:axis], sum([point[k] for k in axes]) - unit, *point[axis + 1 :])
+        for point in position
+    ]
+
+
 def moved(
     position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int
 ) -> list[tuple[int, ...]]:
     """Return the pruned points after the host's set ``axes`` and the agent's ``axis``."""
-    return prune(
-        [(*point[:axis], sum([point[k] for k in axes]), *point[axis + 1 :]) for point in position]
-    )
+    return prune(played(position, axes, axis))
 
 
 def reduced(points: Sequence[tuple[int, ...]]) -> Position:

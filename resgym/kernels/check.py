@@ -63,9 +63,7 @@ def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> s
     row = torch.arange(GAMES, device=device)
     games: Games = EpisodeState.empty(GAMES, plan.spec, device)._replace(seed=row)
     try:
-        played: list[Any] = [
-            each.start(plan, games, row >= 0, ask) for each in (backend, Backend())
-        ]
+        played: Any = [each.start(plan, games, row >= 0, ask) for each in (backend, Backend())]
         for step in range(STEPS):
             results = [[*each[1:], *each.games.tensors()[:-1]] for each in played]
             if not all(map(_same, *results)):

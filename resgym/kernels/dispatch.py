@@ -13,27 +13,24 @@ import torch
 from resgym.game.episode import Backend
 from resgym.game.spec import GameSpec, check_choice
 from resgym.kernels.check import Checked
+from resgym.trust import packaged
 
-BACKENDS = ("auto", "torch", "numba", "triton")
+_CLASSES = {
+    "torch": "resgym.game.episode:Backend",
+    "numba": "resgym.kernels.cpu.backend:NumbaBackend",
+    "triton": "resgym.kernels.cuda.backend:TritonBackend",
+}
 
-_TORCH = Backend()
+BACKENDS = ("auto", *_CLASSES)
 
 
 @cache
-def _found(name: str) -> Backend | str:
+def _found(name: str) -> Any:
     """Return a backend, or the reason why there is none."""
     try:
-        if name == "numba":
-            from resgym.kernels.cpu.backend import NumbaBackend
-
-            return NumbaBackend()
-        if name == "triton":
-            from resgym.kernels.cuda.backend import TritonBackend
-
-            return TritonBackend()
+        return packaged(_CLASSES[name])()
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    return _TORCH
 
 
 PATIENCE = 3.0
@@ -57,7 +54,7 @@ class Patient(Backend):
         if self._left <= 0 or operation in self._ready:
             return getattr(self._compiled, operation)(*given)
         begin = perf_counter()
-        result = getattr(_TORCH, operation)(*given)
+        result = getattr(_found("torch"), operation)(*given)
         self._left -= perf_counter() - begin
         return result
 
@@ -67,19 +64,14 @@ class Patient(Backend):
 
 
 @cache
-def _patient() -> Backend | str:
-    compiled: Any = _found("numba")
-    if isinstance(compiled, str):
-        return compiled
-    ready = compiled.operations_on_disk()
-    return compiled if ready == {*compiled.compiled} else Patient(compiled, ready)
-
-
-@cache
-def _automatic(name: str) -> Backend | str:
-    """Return `_found` for the backend `auto`."""
-    found = _patient() if name == "numba" else _found(name)
-    return Checked(found) if name == "triton" and isinstance(found, Backend) else found
+def _automatic(name: str) -> Any:
+    """Return a backend that is there, as `auto` takes it."""
+    found = _found(name)
+    if name == "triton":
+        return Checked(found)
+    if name == "numba" and (ready := found.operations_on_disk()) != {*found.compiled}:
+        return Patient(found, ready)
+    return found
 
 
 @cache
@@ -107,8 +99,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
             raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
         wanted = "torch"
-    backend = (_automatic if name == "auto" else _found)(wanted)
-    assert isinstance(backend, Backend)
+    backend: Backend = (_automatic if name == "auto" else _found)(wanted)
     return backend
 
 

@@ -53,7 +53,7 @@ def ask_player(
         ValueError: its shape or device is wrong, an entry is illegal, or the player wrote to an
             argument.
     """
-    own = player if rows is None else rows_of(player, rows)
+    own = rows_of(player, rows)
     # Copies of this call: what a player does to their shape or memory affects no game.
     shown, named = state.detached(), None if coords is None else coords.clone()
     handed = (shown.points, shown.count, *(() if named is None else (named,)))
@@ -176,8 +176,6 @@ def ask_players(
     answer = torch.full((state.num_games,), -1, device=state.device)
     for number, player in enumerate(players):
         index = (assignment == number).nonzero()[:, 0]
-        if len(index) == state.num_games:
-            return ask_player(player, state, coords, rng, rows)
         if len(index):
             answer[index] = ask_player(
                 player,

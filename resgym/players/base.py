@@ -77,14 +77,14 @@ def own_attribute(player: Player, name: str) -> str | None:
     return vars(type(player)).get(name)
 
 
-def rows_of(player: Player, index: Tensor) -> Player:
-    """Return the player for some rows of its batch, int64 or bool [N].
+def rows_of(player: Player, index: Tensor | None) -> Player:
+    """Return the player for some rows of its batch, int64 or bool [N]; None: all.
 
     Players answer every row alike and are returned as they are, except those that remember
     (`resgym.players.RecurrentPlayer`), which offer ``select(index)``.
     """
     select = getattr(player, "select", None)
-    return player if select is None else select(index)
+    return player if index is None or select is None else select(index)
 
 
 def begin_games(player: Player, rows: Tensor) -> None:

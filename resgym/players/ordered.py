@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import sub
 from typing import Any
 
-from resgym.game.actions import action_axes
-from resgym.game.plain import Position, prune
+from resgym.game.plain import Position, played, prune, search_actions
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 
 Axes = tuple[int, ...]
@@ -38,7 +37,7 @@ class OrderedRule:
 
     def sets(self, points: Position) -> Iterator[Axes]:
         """Return the sets that the host may choose, smaller ones first."""
-        yield from sorted(action_axes(self.spec.dimension, self.spec.least_axes), key=len)
+        yield from search_actions(self.spec.dimension, self.spec.least_axes)
 
     def centre(self, points: Position, axes: Axes) -> Axes:
         """Return the set that is played for one that the host wants."""
@@ -54,13 +53,8 @@ class OrderedRule:
 
     def _following(self, points: Position, axes: Axes, axis: int) -> list[tuple[int, ...]] | None:
         taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
-        totals = [sum(point[k] for k in axes) - taken for point in points]
-        if max(totals) > MAX_COORDINATE:
-            return None
-        return [
-            (*point[:axis], total, *point[axis + 1 :])
-            for point, total in zip(points, totals, strict=True)
-        ]
+        following = played(points, axes, axis, taken)
+        return None if max(point[axis] for point in following) > MAX_COORDINATE else following
 
     def _kept(self, points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
         given = dict.fromkeys(points)
@@ -123,10 +117,10 @@ class OrderedThom(OrderedRule):
         points = list(points)
         return self._weighted(points, self.weights, points[-1])
 
-    def after(self, points: Position, axes: Axes, axis: int) -> WeightedPosition | None:
+    # Positions of this rule are `WeightedPosition`s.
+
+    def after(self, points: Any, axes: Axes, axis: int) -> WeightedPosition | None:
         """See `OrderedRule`."""
-        assert isinstance(points, WeightedPosition)
-        assert points.marked is not None
         following = self._following(points, axes, axis)
         if following is None:
             return None
@@ -136,20 +130,17 @@ class OrderedThom(OrderedRule):
         )
         return self._weighted(following, weights, following[points.index(points.marked)])
 
-    def ending(self, points: Position) -> str | None:
+    def ending(self, points: Any) -> str | None:
         """See `OrderedRule`."""
-        assert isinstance(points, WeightedPosition)
         return "no_contribution" if points.marked is None else super().ending(points)
 
-    def answers(self, points: Position, axes: Axes) -> Axes:
+    def answers(self, points: Any, axes: Axes) -> Axes:
         """See `OrderedRule`."""
-        assert isinstance(points, WeightedPosition)
         least = min(points.weights[k] for k in axes)
         return tuple(k for k in axes if points.weights[k] == least)
 
-    def key(self, points: Position) -> Any:
+    def key(self, points: Any) -> Any:
         """See `OrderedRule`."""
-        assert isinstance(points, WeightedPosition)
         return super().key(points), points.weights, points.marked
 
     def _weighted(

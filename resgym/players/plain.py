@@ -27,12 +27,8 @@ def _zeillinger(points: Position, *, lex: bool = False) -> tuple[int, ...]:
     return (0, 1) if first == second else tuple(sorted((first, second)))
 
 
-def _all_coord(points: Position) -> tuple[int, ...]:
-    return tuple(range(len(points[0])))
-
-
 PLAIN_HOSTS: dict[str, Callable[[Position], tuple[int, ...]]] = {
-    "all_coord": _all_coord,
+    "all_coord": lambda points: tuple(range(len(points[0]))),
     "zeillinger": _zeillinger,
     "zeillinger_lex": partial(_zeillinger, lex=True),
 }

@@ -49,15 +49,15 @@ class ScoringPlayer:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""
-        points = self._fit(observe_points(state, self._scale)).to(self._device)
+        seen: Any = self._fit(observe_points(state, self._scale)).to(self._device)
+        if self.role == "host":
+            legal = state.legal_sets()
+        else:
+            legal = given_sets(coords)
+            seen = {"coords": legal.to(self._device, torch.int8), "points": seen}
         with torch.no_grad():
-            if self.role == "host":
-                scores, legal = self.scores(points).to(state.device), state.legal_sets()
-                return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
-            coords = given_sets(coords)
-            scores = self.scores({"coords": coords.to(self._device, torch.int8), "points": points})
-        scores = scores.to(state.device)
-        return torch.where(coords, scores, -torch.inf).argmax(1)
+            scores = self.scores(seen).to(state.device)
+            return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
 
     def scores(self, observation: Any) -> Tensor:
         """Return the function's scores of an observation, [N, A]."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position
@@ -72,10 +73,9 @@ class Seat:
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
     ) -> list[int]:
         if self.reads_order:
-            sizes, width = [len(position) for position in positions], self.spec.max_num_points
-            absent = [-1] * self.spec.dimension
-            rows = [[*position, *[absent] * (width - len(position))] for position in positions]
-            state = GameState(torch.tensor(rows), torch.tensor(sizes))
+            rows, sizes = [*map(torch.tensor, positions)], [*map(len, positions)]
+            points = pad_sequence(rows, batch_first=True, padding_value=-1)
+            state = GameState(points, torch.tensor(sizes))
         else:
             state = self._state(positions)
             coords = None if coords is None else state.answers(coords)

@@ -94,7 +94,8 @@ class _Pairs:
         )
         if width < 2:
             columns = columns.expand(-1, 2, -1)
-        first, second = torch.triu_indices(max(width, 2), max(width, 2), 1, device=state.device)
+        width = columns.shape[1]
+        first, second = torch.triu_indices(width, width, 1, device=state.device)
         self.difference = [
             column.index_select(0, first) - column.index_select(0, second) for column in columns
         ]

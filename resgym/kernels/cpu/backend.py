@@ -178,22 +178,15 @@ class NumbaBackend(FusedBackend):
         )  # fmt: skip
         if num_ended < 0:
             raise RefusedStep
-        any_final = num_ended and shows_final
-        return StepResult(
-            games=HostGames(new, spare),
-            points=seen,
-            coords=seen_coords,
-            reward=reward,
-            rewards=rewards if both else None,
-            terminated=terminated,
-            truncated=truncated,
-            overflow=overflow,
-            ended=ended if num_ended else None,
-            final_points=final if any_final else None,
-            final_coords=final_coords if any_final else None,
-            episode_returns=returns if num_ended else None,
-            episode_lengths=lengths if num_ended else None,
+        result = StepResult(
+            *(HostGames(new, spare), seen, seen_coords, reward, rewards if both else None),
+            *(terminated, truncated, overflow, *[None] * 5),
         )
+        if not num_ended:
+            return result
+        if shows_final:
+            result = result._replace(final_points=final, final_coords=final_coords)
+        return result._replace(ended=ended, episode_returns=returns, episode_lengths=lengths)
 
     def move(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec

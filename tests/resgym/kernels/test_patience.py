@@ -41,9 +41,9 @@ def test_what_is_compiled_ahead_leaves_nothing_to_compile(tmp_path):
     program = (
         "from resgym.cli import main\n"
         "main(['compile'])\n"
-        "from resgym.kernels.dispatch import _patient\n"
+        "from resgym.kernels.dispatch import _automatic\n"
         "from resgym.solver.search import is_cached\n"
-        "print(type(_patient()).__name__, is_cached())\n"
+        "print(type(_automatic('numba')).__name__, is_cached())\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(

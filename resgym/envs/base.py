@@ -24,9 +24,9 @@ from resgym.envs.arguments import (
     refusal,
     start_sizes,
 )
-from resgym.envs.moves import LastStep
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.envs.saving import load_state, save_state
+from resgym.game.actions import action_axes
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
@@ -94,7 +94,8 @@ class PlannedVectorEnv(VectorEnv):
         }
         self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
         self._started = False
-        self._last: LastStep | None = None  # kept for frames
+        # For frames: the games before the last step, actions, overflows, answers of agents.
+        self._last: tuple[EpisodeState, Tensor, Tensor, Tensor | None] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
         self._opponents: Mixture | None = None
         self._answer: Tensor | None = None
@@ -206,8 +207,20 @@ class PlannedVectorEnv(VectorEnv):
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
         move = int(games.half_moves[row]) // 2
-        last = self._last and self._last.move(row, games)
-        return render_game(points, coords, move, render_mode, last)
+        return render_game(points, coords, move, render_mode, self._last_move(row))
+
+    def _last_move(self, row: int) -> tuple[tuple[int, ...], int] | None:
+        """Return the set and the axis of a row in the last step, if that completed a move."""
+        if self._last is None:
+            return None
+        before, actions, overflow, answer = self._last
+        if self.games.half_moves[row] <= before.half_moves[row] or overflow[row]:
+            return None
+        action, spec = int(actions[row]), self.plan.spec
+        if answer is not None:
+            return action_axes(spec.dimension, spec.least_axes)[action], int(answer[row])
+        axes = tuple(before.coords[row].nonzero()[:, 0].tolist())
+        return (axes, action) if axes else None
 
     def reset(
         self,
@@ -295,7 +308,7 @@ class PlannedVectorEnv(VectorEnv):
         self._games = result.games
         if before is not None:
             overflow = torch.as_tensor(result.overflow)
-            self._last = LastStep(self.plan, before, values, overflow, self._answer)
+            self._last = before, values, overflow, self._answer
         self._show()
 
         form, plan = self.form, self.plan
@@ -315,8 +328,6 @@ class PlannedVectorEnv(VectorEnv):
     ) -> Tensor:
         """Ask the other seat; see `resgym.game.stepping.Ask`."""
         assert self._opponents is not None
-        # The opponent may keep what it was shown, also if it fails.
-        self._games = self._games.tensors()
         answer = self._opponents.ask(games, coords, rng, rows)
         self._answer = None if coords is None else answer
         return answer

@@ -13,10 +13,9 @@ from gymnasium.spaces.utils import flatten_space
 from torch import Tensor
 
 from resgym.game.episode import legal_actions
-from resgym.game.spec import check_choice
+from resgym.game.spec import check_choice, check_flag
 from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
 from resgym.game.variants import rule_of
-from resgym.texts import shown
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ class ResultForm:
         check_choice("output", self.output, ("torch", "numpy"))
         check_choice("observation", self.observation, ("points", "flat"))
         for name in ("episode_statistics", "full_info"):
-            value = getattr(self, name)
-            if not isinstance(value, bool):
-                raise TypeError(f"{name} must be True or False, got {shown(value)}")
+            check_flag(name, getattr(self, name))
 
     def space(self, plan: StepPlan) -> spaces.Space[Any]:
         """Return the observation space of one game for the seat of a plan."""

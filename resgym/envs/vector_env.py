@@ -20,6 +20,7 @@ from resgym.game.spec import (
     Role,
     RuleName,
     check_choice,
+    check_flag,
     check_integer,
     hints_keywords,
 )
@@ -27,7 +28,6 @@ from resgym.game.stepping import INVALID_ACTIONS, SEATS, Seat, StepPlan
 from resgym.kernels import resolve_backend
 from resgym.players.base import check_role
 from resgym.polynomials.starts import resolve_starts
-from resgym.texts import shown
 
 
 class HironakaVectorEnv(PlannedVectorEnv):
@@ -116,10 +116,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
         num_envs = check_integer("num_envs", num_envs, 1, 2**62)
         spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
         check_startable(spec)
-        if not isinstance(scale_observation, bool):
-            raise TypeError(
-                f"scale_observation must be True or False, got {shown(scale_observation)}"
-            )
+        check_flag("scale_observation", scale_observation)
         check_reward(reward)
         if max_episode_steps is not None:
             max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)

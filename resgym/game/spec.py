@@ -50,6 +50,12 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
     return number
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise TypeError unless a value is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return ``value`` if it is one of the choices; the ValueError lists them."""
     if value not in choices:
@@ -155,8 +161,7 @@ class GameSpec:
         ):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
         check_choice("polytope", self.polytope, get_args(Polytope))
-        if not isinstance(self.reposition, bool):
-            raise TypeError(f"reposition must be True or False, got {self.reposition!r}")
+        check_flag("reposition", self.reposition)
         check_choice("rule", self.rule, RULES)
         if self.rule != "polyhedra" and self.unit != 1:
             raise ValueError(f"unit must be 1 with rule {self.rule!r}, got {self.unit}")

@@ -181,16 +181,19 @@ def _is_scalar(value: Any) -> bool:
     )
 
 
+def _entries(value: Any) -> list[Any]:
+    value = value.tolist() if isinstance(value, (Tensor, np.ndarray)) else value
+    return [value] if _is_scalar(value) else list(value)
+
+
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:
-    rows = [game] if _is_scalar(game) else list(game)
+    rows = _entries(game)
     if not 1 <= len(rows) <= spec.max_num_points:
         raise ValueError(f"{name} has {len(rows)} points, allowed are 1..{spec.max_num_points}")
     checked = []
     for index, row in enumerate(rows):
         where = f"{name}[{index}]"
-        if isinstance(row, (Tensor, np.ndarray)):
-            row = row.tolist()
-        values: list[Any] = [row] if _is_scalar(row) else list(row)
+        values = _entries(row)
         if len(values) != spec.dimension:
             raise ValueError(
                 f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"

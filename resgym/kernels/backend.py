@@ -155,7 +155,7 @@ class FusedBackend(Backend):
             return super().start(plan, games, mask, ask, given)
         result = self._pass(plan, numbers, numbers.start, games, mask.to(torch.int64))
         if plan.seat != "agent" or numbers.step[1] != ASKED:
-            return ResetResult(result.games, result.points, result.coords)
+            return ResetResult(*result[:3])
         state = name_sets(plan, result.games.tensors(), mask, ask)
         return ResetResult(state, result.points, _shown(state))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
 from functools import cache, partialmethod
 from time import perf_counter
 from typing import Any
@@ -46,7 +45,7 @@ class Patient(Backend):
 
     name = "numba"
 
-    def __init__(self, compiled: Any, ready: Collection[str]) -> None:
+    def __init__(self, compiled: Any, ready: set[str]) -> None:
         self._compiled, self._left = compiled, PATIENCE
         self._ready = ready
 

@@ -119,10 +119,10 @@ def _level(
     """
     infinity = float("inf")
     playing = _any(alive, 0)
-    corner_below = torch.where(alive, below, infinity).amin(1)
-    corner_above = torch.where(alive, above, infinity).amin(1)
-    corner_above = torch.where(playing, corner_above, 0.0)
-    corner_below = torch.where(playing, corner_below, 0.0)
+    corner_below, corner_above = (
+        torch.where(playing, torch.where(alive, bound, infinity).amin(1), 0.0)
+        for bound in (below, above)
+    )
 
     below = below - corner_above[:, None]
     positive = (below > 0) & alive

@@ -56,15 +56,7 @@ class ZeillingerLexHost(ScriptedHost):
         """See `Player.act`."""
         pairs = _Pairs(state)
         dimension = len(pairs.difference)
-        first_low = torch.zeros_like(pairs.extremes)
-        first_high = torch.zeros_like(pairs.extremes)
-        for axis in range(dimension - 1, 0, -1):
-            # Going down, the last axis written is the first one.
-            values = pairs.difference[axis]
-            first_low = torch.where(values == pairs.low, axis, first_low)
-            first_high = torch.where(values == pairs.high, axis, first_high)
-        first_low *= pairs.difference[0] != pairs.low
-        first_high *= pairs.difference[0] != pairs.high
+        first_low, first_high = pairs.first(pairs.low), pairs.first(pairs.high)
         key = pairs.least((pairs.extremes * dimension + first_low) * dimension + first_high)
         axes = (key % dimension**2).to(torch.int64)
         return _action(axes // dimension, axes % dimension, state)
@@ -111,6 +103,14 @@ class _Pairs:
             extremes += (values == self.low).view(torch.uint8)
             extremes += (values == self.high).view(torch.uint8)
         self.extremes = extremes.to(torch.int32)
+
+    def first(self, extreme: Tensor) -> Tensor:
+        """Return int32 [K, N]: the first axis on which the differences are [K, N]."""
+        found = torch.zeros_like(self.extremes)
+        # Going down, the last axis written is the first one.
+        for axis in range(len(self.difference) - 1, 0, -1):
+            found = torch.where(self.difference[axis] == extreme, axis, found)
+        return found * (self.difference[0] != extreme)
 
     def least(self, key: Tensor) -> Tensor:
         """Return the least key int32 [N] of the pairs of least spread, for keys int32 [K, N]."""

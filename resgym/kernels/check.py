@@ -28,22 +28,19 @@ class Checked(Backend):
         self.name, self._fast = fast.name, fast
         self._players: dict[Any, Backend] = {}
 
-    def _player(self, plan: StepPlan, ask: Ask, device: torch.device) -> Backend:
-        if not isinstance(plan.reward, str):
-            return self._fast  # which leaves it to the reference
-        kind = plan.spec, plan.seat, plan.opponent, plan.reward, plan.autoreset_mode, device
-        if kind not in self._players:
-            problem = fault(self._fast, plan, ask, device)
-            if problem is not None:
-                message = f"backend 'auto' is 'torch': {self.name!r} does not work on {device}"
-                warnings.warn(f"{message}: {problem}", RuntimeWarning, stacklevel=4)
-            self._players[kind] = self._fast if problem is None else Backend()
-        return self._players[kind]
-
     def _play(
         self, operation: str, plan: StepPlan, games: Games, rows: Tensor, ask: Ask, *given: Any
     ) -> Any:
-        player = self._player(plan, ask, rows.device)
+        player, device = self._fast, rows.device
+        if isinstance(plan.reward, str):  # functions are left to the reference anyway
+            kind = plan.spec, plan.seat, plan.opponent, plan.reward, plan.autoreset_mode, device
+            if kind not in self._players:
+                problem = fault(self._fast, plan, ask, device)
+                if problem is not None:
+                    message = f"backend 'auto' is 'torch': {self.name!r} does not work on {device}"
+                    warnings.warn(f"{message}: {problem}", RuntimeWarning, stacklevel=3)
+                self._players[kind] = self._fast if problem is None else Backend()
+            player = self._players[kind]
         return getattr(player, operation)(plan, games, rows, ask, *given)
 
     step: Any = partialmethod(_play, "step")

@@ -136,14 +136,16 @@ class Workers:
                 raised an error.
         """
         if self._asked >= self._most:
-            text = "the server is busy: too many requests wait, try again in a moment"
-            raise RefusedError(text, 503)
+            raise RefusedError(
+                "the server is busy: too many requests wait, try again in a moment", 503
+            )
         self._asked += 1
         try:
             pool, process = await asyncio.wait_for(self._idle.get(), self.seconds)
         except TimeoutError:
-            text = "the server is busy or still starting, try again in a moment"
-            raise RefusedError(text, 503) from None
+            raise RefusedError(
+                "the server is busy or still starting, try again in a moment", 503
+            ) from None
         else:
             return await self._ask(pool, process, function, *arguments)
         finally:

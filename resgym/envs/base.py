@@ -26,7 +26,7 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.envs.saving import load_state, save_state
-from resgym.game.actions import action_axes
+from resgym.game.actions import Axes, action_axes
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
@@ -209,7 +209,7 @@ class PlannedVectorEnv(VectorEnv):
         move = int(games.half_moves[row]) // 2
         return render_game(points, coords, move, render_mode, self._last_move(row))
 
-    def _last_move(self, row: int) -> tuple[tuple[int, ...], int] | None:
+    def _last_move(self, row: int) -> tuple[Axes, int] | None:
         """Return the set and the axis of a row in the last step, if that completed a move."""
         if self._last is None:
             return None

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+Axes = tuple[int, ...]
+"""A set of axes, in ascending order."""
+
+
 @cache
-def action_axes(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
+def action_axes(dimension: int, least: int = 2) -> tuple[Axes, ...]:
     """Return the axis set of every host action, as sorted tuples."""
     return tuple(
         tuple(axis for axis in range(dimension) if number >> axis & 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from resgym.game.plain import Point
 from resgym.texts import printable
 
 AXIS_NAMES = "xyzwvutsrq"
@@ -36,13 +37,13 @@ def latex(text: str) -> str:
     return dollar + re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped) + dollar
 
 
-def monomial_text(point: tuple[int, ...], variables: Sequence[str]) -> str:
+def monomial_text(point: Point, variables: Sequence[str]) -> str:
     """Format a monomial as input: ``x^2*y``; ``1`` for the constant."""
     powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
 
 
-def monomial_pretty(point: tuple[int, ...], variables: Sequence[str]) -> str:
+def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
     """Format a monomial for reading: ``x²y``; ``1`` for the constant."""
     factors = [
         variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
@@ -52,7 +53,7 @@ def monomial_pretty(point: tuple[int, ...], variables: Sequence[str]) -> str:
     return "".join(factors) or "1"
 
 
-def position_pretty(points: Iterable[tuple[int, ...]], variables: Sequence[str]) -> Formula:
+def position_pretty(points: Iterable[Point], variables: Sequence[str]) -> Formula:
     """Join the monomials of a position with `` + ``."""
     return Formula(" + ".join(monomial_pretty(point, variables) for point in points))
 

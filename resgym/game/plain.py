@@ -11,20 +11,23 @@ from itertools import chain, groupby, islice, permutations, product
 from math import gcd
 from operator import le
 
-from resgym.game.actions import action_axes
+from resgym.game.actions import Axes, action_axes
 
-Position = tuple[tuple[int, ...], ...]
+Point = tuple[int, ...]
+"""A whole number for each axis."""
+
+Position = tuple[Point, ...]
 
 
 @cache
-def search_actions(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
+def search_actions(dimension: int, least: int = 2) -> tuple[Axes, ...]:
     """Return the host's axis sets in search order: smaller sets first, then by bit pattern."""
     return tuple(sorted(action_axes(dimension, least), key=len))
 
 
-def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def prune(points: Iterable[Point]) -> list[Point]:
     """Return the points that no other point is <= to in all axes, in ascending order."""
-    kept: list[tuple[int, ...]] = []
+    kept: list[Point] = []
     # Ascending order puts a point behind every point that is <= to it.
     for point in sorted(set(points)):
         for other in kept:
@@ -35,9 +38,7 @@ def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return kept
 
 
-def played(
-    position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int, unit: int = 0
-) -> list[tuple[int, ...]]:
+def played(position: Sequence[Point], axes: Axes, axis: int, unit: int = 0) -> list[Point]:
     """Return all points after the host's set ``axes`` and the agent's ``axis``."""
     return [
         (*point[:axis], sum([point[k] for k in axes]) - unit, *point[axis + 1 :])
@@ -45,14 +46,12 @@ def played(
     ]
 
 
-def moved(
-    position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int
-) -> list[tuple[int, ...]]:
+def moved(position: Sequence[Point], axes: Axes, axis: int) -> list[Point]:
     """Return the pruned points after the host's set ``axes`` and the agent's ``axis``."""
     return prune(played(position, axes, axis))
 
 
-def reduced(points: Sequence[tuple[int, ...]]) -> Position:
+def reduced(points: Sequence[Point]) -> Position:
     """Shift pruned points to the origin in every axis and divide them by their common divisor.
 
     This changes no outcome, and keeps the order of points and axes. A finished position becomes the
@@ -68,7 +67,7 @@ def reduced(points: Sequence[tuple[int, ...]]) -> Position:
     return tuple(zip(*columns, strict=True))
 
 
-def canonical(points: Sequence[tuple[int, ...]]) -> Position:
+def canonical(points: Sequence[Point]) -> Position:
     """Return one form for all positions that differ by a shift, a factor or an order of axes.
 
     Of the `orders` of axes the one with the lexicographically least sorted set of points is taken.
@@ -82,7 +81,7 @@ def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     return min(tuple(sorted(zip(*axes, strict=True))) for axes in found)
 
 
-def orders(axes: Iterable[tuple[int, ...]]) -> Iterator[Iterator[tuple[int, ...]]]:
+def orders(axes: Iterable[Point]) -> Iterator[Iterator[Point]]:
     """Yield axes in all orders in which their sorted values ascend, at most 720: all of six axes.
 
     Args:

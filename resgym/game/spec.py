@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from resgym.game.actions import action_axes
+from resgym.game.plain import Point
 from resgym.texts import shown
 
 Role = Literal["host", "agent"]
@@ -110,7 +111,7 @@ def check_function(name: str, function: Any, *arguments: str, instead: str = "")
         pass  # some functions written in C do not tell what they take
 
 
-def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
+def check_coordinates(values: Sequence[Any], name: str) -> Point:
     """Return a point as Python integers.
 
     Raises:

@@ -23,6 +23,7 @@ from resgym.game.devices import resolve_device
 from resgym.game.dominance import prune_dominated
 from resgym.game.formulas import AXIS_NAMES, position_pretty
 from resgym.game.newton import newton_vertices
+from resgym.game.plain import Point
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
 from resgym.tables import Rows, Table
@@ -120,7 +121,7 @@ class GameState(Table):
         device = resolve_device(device)
         return replace(self, points=self.points.to(device), count=self.count.to(device))
 
-    def point_lists(self) -> list[list[tuple[int, ...]]]:
+    def point_lists(self) -> list[list[Point]]:
         """Return the alive points of every game as Python integers."""
         counts = self.count.tolist()
         return [

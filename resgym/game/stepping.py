@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from resgym.game.plain import Point
 from resgym.game.rewards import RewardFunction
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
@@ -145,7 +146,7 @@ class EpisodeState(NamedTuple):
         """The positions."""
         return GameState(self.points, self.counts, self.rule)
 
-    def point_lists(self) -> list[list[tuple[int, ...]]]:
+    def point_lists(self) -> list[list[Point]]:
         """Return the alive points of every game as Python integers."""
         return self.position.point_lists()
 

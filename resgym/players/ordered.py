@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from operator import sub
 from typing import Any
 
-from resgym.game.plain import Position, played, prune, search_actions
+from resgym.game.actions import Axes as Axes
+from resgym.game.plain import Point, Position, played, prune, search_actions
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
-
-Axes = tuple[int, ...]
 
 
 class OrderedRule:
@@ -22,7 +21,7 @@ class OrderedRule:
     def __init__(self, spec: GameSpec) -> None:
         self.spec = spec
 
-    def start(self, points: Iterable[tuple[int, ...]]) -> Position:
+    def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
         return self._shifted(self._kept(points))[0]
 
@@ -51,19 +50,17 @@ class OrderedRule:
         """Return one form for all positions with the same value."""
         return tuple(sorted(points))
 
-    def _following(self, points: Position, axes: Axes, axis: int) -> list[tuple[int, ...]] | None:
+    def _following(self, points: Position, axes: Axes, axis: int) -> list[Point] | None:
         taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
         following = played(points, axes, axis, taken)
         return None if max(point[axis] for point in following) > MAX_COORDINATE else following
 
-    def _kept(self, points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _kept(self, points: Iterable[Point]) -> list[Point]:
         given = dict.fromkeys(points)
         least = set(prune(given))
         return [point for point in given if point in least]
 
-    def _shifted(
-        self, kept: list[tuple[int, ...]], marked: tuple[int, ...] = ()
-    ) -> tuple[Position, tuple[int, ...]]:
+    def _shifted(self, kept: list[Point], marked: Point = ()) -> tuple[Position, Point]:
         """Return the points and one more, repositioned together."""
         if not self.spec.reposition:
             return tuple(kept), marked
@@ -90,11 +87,11 @@ class OrderedPolyhedra(OrderedRule):
         return tuple(sorted(zip(*sorted(zip(*points, strict=True)), strict=True)))
 
 
-class WeightedPosition(tuple[tuple[int, ...], ...]):
+class WeightedPosition(Position):
     """The points of rule ``thom`` with weights and distinguished point (None once it is lost)."""
 
-    weights: tuple[int, ...]
-    marked: tuple[int, ...] | None
+    weights: Point
+    marked: Point | None
 
 
 class OrderedThom(OrderedRule):
@@ -112,7 +109,7 @@ class OrderedThom(OrderedRule):
                 f"weights must be {spec.dimension} integers (dimension), got {len(given)}"
             )
 
-    def start(self, points: Iterable[tuple[int, ...]]) -> WeightedPosition:
+    def start(self, points: Iterable[Point]) -> WeightedPosition:
         """See `OrderedRule`."""
         points = list(points)
         return self._weighted(points, self.weights, points[-1])
@@ -143,9 +140,7 @@ class OrderedThom(OrderedRule):
         """See `OrderedRule`."""
         return super().key(points), points.weights, points.marked
 
-    def _weighted(
-        self, points: list[tuple[int, ...]], weights: tuple[int, ...], marked: tuple[int, ...]
-    ) -> WeightedPosition:
+    def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
         kept = self._kept(points)
         shifted, last = self._shifted(kept, marked)
         position = WeightedPosition(shifted)

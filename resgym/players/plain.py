@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
+from resgym.game.actions import Axes
 from resgym.game.plain import Position
 
 
-def _zeillinger(points: Position, *, lex: bool = False) -> tuple[int, ...]:
+def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
     """See `resgym.players.zeillinger`."""
     if lex:
         points = tuple(sorted(points, reverse=True))
@@ -27,7 +28,7 @@ def _zeillinger(points: Position, *, lex: bool = False) -> tuple[int, ...]:
     return (0, 1) if first == second else tuple(sorted((first, second)))
 
 
-PLAIN_HOSTS: dict[str, Callable[[Position], tuple[int, ...]]] = {
+PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
     "all_coord": lambda points: tuple(range(len(points[0]))),
     "zeillinger": _zeillinger,
     "zeillinger_lex": partial(_zeillinger, lex=True),

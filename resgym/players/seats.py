@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from resgym.game.actions import action_axes
-from resgym.game.plain import Position
+from resgym.game.actions import Axes, action_axes
+from resgym.game.plain import Point, Position
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState, state_from_points
@@ -51,9 +51,7 @@ class Seat:
         self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
 
-    def host_sets(
-        self, positions: Sequence[Position], rng: RowRandom | None = None
-    ) -> list[tuple[int, ...]]:
+    def host_sets(self, positions: Sequence[Position], rng: RowRandom | None = None) -> list[Axes]:
         """The host's set in every position."""
         sets = action_axes(self.spec.dimension, self.spec.least_axes)
         return [sets[action] for action in self._answers(positions, None, rng)]
@@ -61,7 +59,7 @@ class Seat:
     def agent_axes(
         self,
         positions: Sequence[Position],
-        sets: Sequence[tuple[int, ...]],
+        sets: Sequence[Axes],
         rng: RowRandom | None = None,
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
@@ -84,7 +82,7 @@ class Seat:
 
     def _state(self, positions: Sequence[Position]) -> GameState:
         games = [list(position) for position in positions]
-        weights: list[tuple[int, ...]] = []
+        weights: list[Point] = []
         for game, position in zip(games, positions, strict=True):
             if isinstance(position, WeightedPosition):
                 assert position.marked is not None

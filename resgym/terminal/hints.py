@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from resgym.game.actions import Axes
 from resgym.game.plain import Position, moved
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.render.positions import counted, format_axes
@@ -41,9 +42,7 @@ def hint(
     )
 
 
-def _hint_for_agent(
-    points: Position, named: tuple[int, ...], names: Sequence[str], seconds: float
-) -> str:
+def _hint_for_agent(points: Position, named: Axes, names: Sequence[str], seconds: float) -> str:
     share, room = seconds / len(named), MAX_POSITIONS // len(named)
     found = {
         axis: solve(moved(points, named, axis), time_limit=share, max_positions=room)

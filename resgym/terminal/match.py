@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from resgym.game.actions import Axes
 from resgym.game.plain import Position
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, Role, check_integer
@@ -14,7 +15,7 @@ from resgym.players.ordered import OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 
-Move = tuple[tuple[int, ...], int]
+Move = tuple[Axes, int]
 """The host's set and the agent's axis."""
 
 
@@ -69,19 +70,19 @@ class Match:
         cut = "cut" if len(self.moves) >= self._max_moves else None
         return self._rule.ending(self.points) or cut
 
-    def ask_host(self) -> tuple[int, ...]:
+    def ask_host(self) -> Axes:
         """Return the set that the opponent chooses."""
         assert self.opponent is not None
         rng = self._random.at(2 * len(self.moves), Stream.HOST)
         return self.opponent.host_sets([self.points], rng)[0]
 
-    def ask_agent(self, axes: tuple[int, ...]) -> int:
+    def ask_agent(self, axes: Axes) -> int:
         """Return the axis that the opponent answers."""
         assert self.opponent is not None
         rng = self._random.at(2 * len(self.moves) + 1, Stream.AGENT)
         return self.opponent.agent_axes([self.points], [axes], rng)[0]
 
-    def play(self, axes: tuple[int, ...], axis: int) -> bool:
+    def play(self, axes: Axes, axis: int) -> bool:
         """Play a legal move; return False if it would exceed 2^59, which ends the game."""
         after = self._rule.after(self.points, axes, axis)
         if after is None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from resgym.game.actions import action_axes
+from resgym.game.actions import Axes, action_axes
 from resgym.game.rng import Stream
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role, check_integer
@@ -113,7 +113,7 @@ class _Person:
         named = () if self.role == "host" else match.ask_host()
         self.say(f"\nmove {len(match.moves) + 1}")
         self.say(format_position(list(match.points), named, names))
-        choices: Mapping[int, tuple[int, ...]] = {axis: (axis,) for axis in named}
+        choices: Mapping[int, Axes] = {axis: (axis,) for axis in named}
         choices = choices or dict(enumerate(action_axes(len(names))))
         self.say("  ".join(f"{key}) {self._shown(axes)}" for key, axes in choices.items()))
         chosen = self._ask(choices, named)
@@ -124,12 +124,10 @@ class _Person:
         if match.play(axes, axis):
             self.say(format_move(axes, axis, names))
 
-    def _shown(self, axes: tuple[int, ...]) -> str:
+    def _shown(self, axes: Axes) -> str:
         return format_axes(axes, self.names) if self.role == "host" else self.names[axes[0]]
 
-    def _ask(
-        self, choices: Mapping[int, tuple[int, ...]], named: tuple[int, ...]
-    ) -> tuple[int, ...] | None:
+    def _ask(self, choices: Mapping[int, Axes], named: Axes) -> Axes | None:
         """Return what the person chooses, or None to take a move back; EOFError ends the game."""
         while True:
             print("choose: ", end="", file=self._target, flush=True)
@@ -153,7 +151,7 @@ class _Person:
             else:
                 self.say(f"choose one of the above by its number or name, got {text[:40]!r}")
 
-    def _choice(self, text: str, choices: Mapping[int, tuple[int, ...]]) -> tuple[int, ...] | None:
+    def _choice(self, text: str, choices: Mapping[int, Axes]) -> Axes | None:
         """Return the choice that a line names, by number or by axes; None for none."""
         if text.isascii() and text.isdigit():
             return choices.get(int(text[:9]))

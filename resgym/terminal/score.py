@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from resgym.game.plain import Position, moved, reduced
+from resgym.game.actions import Axes
+from resgym.game.plain import Point, Position, moved, reduced
 from resgym.solver.proof import prove
 from resgym.solver.solution import Limits
 from resgym.terminal.hints import HINT_SECONDS, MAX_POSITIONS
@@ -19,9 +20,7 @@ REMEMBERED = 50_000
 _DEPTHS: dict[Position, int] = {}
 
 
-def score(
-    match: Match, named: tuple[int, ...] = (), seconds: float = HINT_SECONDS
-) -> dict[str, Any]:
+def score(match: Match, named: Axes = (), seconds: float = HINT_SECONDS) -> dict[str, Any]:
     """Compare the moves of a game with best play.
 
     Args:
@@ -38,7 +37,7 @@ def score(
     """
     limits = Limits(seconds, MAX_POSITIONS)
 
-    def depth(points: Sequence[tuple[int, ...]]) -> float:
+    def depth(points: Sequence[Point]) -> float:
         form = reduced(points)
         if form not in _DEPTHS and limits.seconds_left > 0:
             proof = prove(form, "depth", limits)
@@ -48,7 +47,7 @@ def score(
                 _DEPTHS[form] = proof.lower
         return _DEPTHS.get(form, math.inf)
 
-    def longest(points: Position, axes: tuple[int, ...]) -> float:
+    def longest(points: Position, axes: Axes) -> float:
         return max(depth(moved(points, axes, axis)) for axis in axes)
 
     # The last positions first: they are the easiest.

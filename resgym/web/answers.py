@@ -12,7 +12,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
-from resgym.game.actions import action_axes
+from resgym.game.actions import Axes, action_axes
 from resgym.game.formulas import monomial_pretty, position_pretty, variable_pretty
 from resgym.game.spec import GameSpec, Role
 from resgym.players import agent_names, host_names, resolve_player
@@ -89,7 +89,7 @@ def options(models: Path | None) -> str:
     )
 
 
-def _replayed(question: Question, models: Path | None) -> tuple[Match, tuple[int, ...]]:
+def _replayed(question: Question, models: Path | None) -> tuple[Match, Axes]:
     """Return the game after the moves of a request, and the set that was chosen."""
     start, _ = _read(question.start)
     if len(start) > MAX_TERMS:
@@ -122,7 +122,7 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, tuple[int
     return match, named
 
 
-def _check_axes(where: str, axes: tuple[int, ...], start: Exponents) -> None:
+def _check_axes(where: str, axes: Axes, start: Exponents) -> None:
     most = start.dimension - 1
     if axes[-1] > most:
         raise ValueError(f"{where} must name axes from 0 to {most}, got {axes[-1]}")
@@ -164,7 +164,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
     points, dimension = match.points, start.dimension
     names = _names(question)
     to_play = None if match.ending else "agent" if named else "host"
-    choices: Sequence[tuple[int, ...]] = [(axis,) for axis in named] or action_axes(dimension)
+    choices: Sequence[Axes] = [(axis,) for axis in named] or action_axes(dimension)
     if not to_play or len(choices) > LISTED_SETS:
         choices = ()
     shown = [position_pretty(each, names) for each in match.positions]
@@ -277,7 +277,7 @@ def _picture(question: Question, models: Path | None) -> str:
     return _drawn(match, named, _names(question))
 
 
-def _drawn(match: Match, named: tuple[int, ...], names: list[str]) -> str:
+def _drawn(match: Match, named: Axes, names: list[str]) -> str:
     return picture_to_svg(picture_of(match.points, named, len(match.moves), None, names))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from resgym.game.actions import Axes
 from resgym.terminal.match import Move
 
 MAX_TEXT = 2_000
@@ -61,12 +62,12 @@ class Question(NamedTuple):
     opponent: str
     seed: int
     moves: tuple[Move, ...]
-    named: tuple[int, ...]
+    named: Axes
     host: str
     form: str
 
 
-def axes_code(axes: tuple[int, ...]) -> str:
+def axes_code(axes: Axes) -> str:
     """Format a set of axes for a link: ``02``."""
     return "".join(map(str, axes))
 
@@ -105,5 +106,5 @@ def read_question(fields: Mapping[str, str]) -> Question:
     return Question(**{**given, **read})
 
 
-def _axes(code: str) -> tuple[int, ...]:
+def _axes(code: str) -> Axes:
     return tuple(map(int, code))

@@ -225,9 +225,10 @@ class Backend:
                 points, coords = seen
                 fresh = points.index_copy(0, rows, fresh[0]), coords.index_copy(0, rows, fresh[1])
             seen = fresh
-        shown = ended.clone() if any_ended else None
-        over = terminated, truncated, overflow, shown
-        return StepResult(state, *seen, reward, rewards, *over, *final, *statistics)
+        return StepResult(
+            state, *seen, reward, rewards, terminated, truncated, overflow,
+            ended.clone() if any_ended else None, *final, *statistics,
+        )  # fmt: skip
 
     def _played(
         self, plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask

@@ -179,9 +179,9 @@ class NumbaBackend(FusedBackend):
         if num_ended < 0:
             raise RefusedStep
         result = StepResult(
-            *(HostGames(new, spare), seen, seen_coords, reward, rewards if both else None),
-            *(terminated, truncated, overflow, *[None] * 5),
-        )
+            HostGames(new, spare), seen, seen_coords, reward, rewards if both else None, terminated,
+            truncated, overflow, None, None, None, None, None,
+        )  # fmt: skip
         if not num_ended:
             return result
         if shows_final:

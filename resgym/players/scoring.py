@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import Role
@@ -45,7 +44,7 @@ class ScoringPlayer:
         self._score = score
         self._shape = points_shape
         self._scale = scale_observation
-        self._device = resolve_device(device)
+        self._device = torch.device(device)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""

@@ -23,7 +23,7 @@ from resgym.files import opened, write_file
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.dominance import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
-from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
+from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, check_integer
 from resgym.game.state import GameState
 from resgym.players import Player, ask_exactly
 from resgym.solver.labels import SOLVER_VERSION, Labeller
@@ -190,28 +190,23 @@ class Solved:
                 solver, *found = (_whole_numbers(name, arrays[name]) for name in names)
                 if int(solver) != SOLVER_VERSION:
                     raise ValueError(f"solver: got {int(solver)}; expected {SOLVER_VERSION}")
-                read = cls(*found)
-                read._check()
+                return cls(*found)._checked()
             except Exception as error:  # whatever a damaged file makes of its readers
                 raise ValueError(f"data: {file}: {error!r:.300}") from error
-        return read
 
-    def _check(self) -> None:
+    def _checked(self) -> Solved:
         rows, most, dimension = self.points.shape
-        if not 2 <= dimension <= MAX_DIMENSION:
-            raise ValueError(f"points: got {dimension} axes; expected 2 to {MAX_DIMENSION}")
+        check_integer("number of axes", dimension, 2, MAX_DIMENSION)
         sets = 2**dimension - dimension - 1
         shapes = (rows, most, dimension), (rows,), (rows,), (rows, sets), (rows, sets, dimension)
         for name, array, shape in zip(vars(self), self, shapes, strict=True):
             if array.shape != shape:
                 raise ValueError(f"{name}: got shape {tuple(array.shape)}; expected {shape}")
-        for name, array, low, high in (
-            ("points", self.points, -1, MAX_COORDINATE),
-            ("count", self.count, 2, most),
-            ("split", self.split, 0, len(SPLITS) - 1),
-        ):
-            if rows and not low <= int(array.min()) <= int(array.max()) <= high:
-                raise ValueError(f"{name}: got a number outside of {low}..{high}")
+        bounds = (-1, MAX_COORDINATE), (2, most), (0, len(SPLITS) - 1)
+        for name, array, between in zip(vars(self), self, bounds, strict=False):
+            for end in array.aminmax() if rows else ():
+                check_integer(name, int(end), *between)
+        return self
 
 
 def _whole_numbers(name: str, array: np.ndarray) -> Tensor:

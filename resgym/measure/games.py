@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
-from resgym.kernels import Backend, resolve_backend
+from resgym.kernels import resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.players.base import begin_games
 from resgym.polynomials.starts import resolve_starts
@@ -36,27 +37,6 @@ class Lengths(NamedTuple):
     overflow: Tensor
 
 
-def play_move(
-    host: Player,
-    agent: Player,
-    state: GameState,
-    spec: GameSpec,
-    rng: RowRandom,
-    played: int,
-    kernels: Backend,
-) -> tuple[Tensor, Tensor, GameState, Tensor]:
-    """Play one move of N games, after ``played`` others; half-move h draws from step h.
-
-    Returns:
-        The host's actions int64 [N], the agent's axes int64 [N], the positions after them, and
-        bool [N]: a coordinate would have exceeded 2^59, so the position is unchanged.
-    """
-    action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
-    coords = host_action_table(spec.dimension, state.device, spec.least_axes)[action]
-    axis = ask_player(agent, state, state.answers(coords), rng.at(2 * played + 1, Stream.AGENT))
-    return action, axis, *kernels.move(state, coords, axis, spec)
-
-
 def play_lengths(
     host: Player,
     agent: Player,
@@ -65,10 +45,13 @@ def play_lengths(
     rng: RowRandom,
     max_moves: int,
     backend: str = "auto",
+    note: Callable[..., None] = lambda *move: None,
 ) -> Lengths:
     """Play N games to their end, or to the limit.
 
-    Players, spec and random numbers are those of `play_move`; games are cut after ``max_moves``.
+    Games are cut after ``max_moves``; half-move h draws from step h of the random numbers.
+    ``note`` is called after every move with the numbers of the games int64 [M], their actions, axes
+    and positions, and bool [M]: the move was played, not refused as an overflow.
 
     Returns:
         Results on the device of ``starts``. A game's result does not depend on the others.
@@ -76,6 +59,7 @@ def play_lengths(
     device = starts.device
     looking = devices.is_host_memory(device)
     kernels = resolve_backend(backend, device, spec)
+    sets = host_action_table(spec.dimension, device, spec.least_axes)
     moves = torch.zeros_like(starts.count)
     overflowed = torch.zeros_like(moves, dtype=torch.bool)
     finished = starts.finished()
@@ -96,7 +80,11 @@ def play_lengths(
                 break
         elif played % 16 == 0 and not going.any():
             break
-        *_, after, overflow = play_move(host, agent, state, spec, rng, played, kernels)
+        action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
+        answers = state.answers(sets[action])
+        axis = ask_player(agent, state, answers, rng.at(2 * played + 1, Stream.AGENT))
+        after, overflow = kernels.move(state, sets[action], axis, spec)
+        note(row, action, axis, after, going & ~overflow)
         state = after if looking else where_state(going, after, state)
         moves = moves.index_add(0, row, going.to(moves.dtype))
         finished = finished.index_copy(0, row, finished[row] | (going & state.finished()))
@@ -109,43 +97,23 @@ def record_all(
 ) -> list[GameRecord]:
     """Play N games in parallel, so that players are asked in batches, and keep every position.
 
-    Players are names, `Player`s, callables or paths of saved models. Spec and random numbers are
-    those of `play_move`. Games are cut after ``max_moves``, and before a coordinate exceeds 2^59.
+    Players are names, `Player`s, callables or paths of saved models. Games are cut after
+    ``max_moves``, and before a coordinate exceeds 2^59; random numbers are as in `play_lengths`.
     """
     check_integer("max_moves", max_moves, 1)
     hosts = resolve_player(host, "host", spec, "host")
     agents = resolve_player(agent, "agent", spec, "agent")
-    kernels = resolve_backend("auto", starts.device, spec)
     sets = action_axes(spec.dimension, spec.least_axes)
     ended = starts.finished().tolist()
     records = [GameRecord([p], [], [], e) for p, e in zip(starts.point_lists(), ended, strict=True)]
-    state, games, going = starts, torch.arange(len(records)), ~starts.finished()
-    for player in (hosts, agents):
-        begin_games(player, torch.ones_like(going))
-    for played in range(max_moves):
-        index = going.nonzero()[:, 0]
-        if not len(index):
-            break
-        state, games, rng = state.select(index), games[index.cpu()], rng.select(index)
-        hosts, agents = rows_of(hosts, index), rows_of(agents, index)
-        moved = play_move(hosts, agents, state, spec, rng, played, kernels)
-        actions, axes, state, overflow = moved
-        going = ~(overflow | state.finished())
-        for place, game in enumerate(games.tolist()):
-            if not overflow[place]:
-                now = state.select(slice(place, place + 1))
-                records[game] = records[game].after(
-                    sets[int(actions[place])], int(axes[place]), now
-                )
+
+    def note(game: Tensor, action: Tensor, axis: Tensor, state: GameState, played: Tensor) -> None:
+        for row in played.nonzero()[:, 0].tolist():
+            number, now = int(game[row]), state.select(slice(row, row + 1))
+            records[number] = records[number].after(sets[int(action[row])], int(axis[row]), now)
+
+    play_lengths(hosts, agents, starts, spec, rng, max_moves, note=note)
     return records
-
-
-def record_game(
-    host: Any, agent: Any, start: GameState, spec: GameSpec, *, seed: int = 0, max_moves: int = 200
-) -> GameRecord:
-    """Record one game from a state of one game; ``seed`` is for players that draw."""
-    rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))
-    return record_all(host, agent, start, spec, rng, max_moves)[0]
 
 
 def sample_games(

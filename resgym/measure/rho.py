@@ -237,27 +237,6 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
     )
 
 
-def rho_bounds(
-    length: torch.Tensor, given_up: torch.Tensor, most: torch.Tensor, limit: int
-) -> tuple[RhoResult, RhoResult]:
-    """Return the rho of N games from the results of `worst_case_moves`.
-
-    Args:
-        length: moves; games longer than ``limit`` are cut there.
-        given_up: which games may be longer.
-        most: upper bounds of the moves, ``limit`` if unknown.
-        limit: the cut.
-
-    Returns:
-        rho if no open game ends before ``limit``, and if each ends as soon as its bound allows.
-    """
-    cut, length = length > limit, length.clamp(max=limit)
-    none = torch.zeros_like(cut)
-    longest = torch.where(given_up, most, length)
-    lowest = rho_of_games(longest, ~cut & (~given_up | (most < limit)), none)
-    return lowest, rho_of_games(length, ~cut, none)
-
-
 @dataclass(frozen=True)
 class CrossPlay(Table):
     """A table of pairings.

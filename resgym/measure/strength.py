@@ -11,7 +11,7 @@ from torch import Tensor
 
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
-from resgym.measure.rho import rho_bounds, rho_of_games
+from resgym.measure.rho import rho_of_games
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import Player
 from resgym.solver.solve import solve
@@ -61,13 +61,13 @@ class Strength(NamedTuple):
         else:  # no agent holds up the optimal host for longer than that
             most = torch.where(proved, least, most).clamp(max=limit)
             given_up = given_up & (length < most)
-        lowest, highest = rho_bounds(moves, given_up, most, limit)
+        none, longest = torch.zeros_like(cut), torch.where(given_up, most, length)
+        known = ~cut & (~given_up | (most < limit))
         apart = (length - least).abs()[~given_up & proved]
-        none = torch.zeros_like(cut)
         return {
             "starts": len(moves),
-            "lowest": lowest.to_dict(),
-            "highest": highest.to_dict(),
+            "lowest": rho_of_games(longest, known, none).to_dict(),
+            "highest": rho_of_games(length, ~cut, none).to_dict(),
             "optimum": rho_of_games(least, ~none, none).to_dict(),
             "optimal": int((apart == 0).sum()),
             "largest_gap": max(apart.tolist(), default=0),

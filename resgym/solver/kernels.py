@@ -24,8 +24,9 @@ Points are flat: coordinate j of point p stands at p * D + j.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 NO_TREE = 2**60 if "jit" in globals() else math.inf
 """More than any cost: of a set that leads back to its position, and of what is not known."""
@@ -42,65 +43,40 @@ POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
 _MASK = 2**62 - 1
 
 
-class Table(NamedTuple):
-    """The table, what it is asked about, and memory to work in.
+Table = namedtuple(
+    "Table",
+    "finished move by_sum dimension rows largest counters sets start size hashed lower upper total "
+    "shadows moves end words slots answers stack limits here there columns pairs colours order",
+)
+"""The table, what it is asked about, and memory to work in.
 
-    All sequences are lists, or arrays of int64. Position 0 stands for everything finished.
+All sequences are lists, or arrays of int64. Position 0 stands for everything finished.
 
-    Attributes:
-        finished, move, by_sum: the goal, see the head of this file.
-        dimension: number of axes D.
-        rows: the most points of a position P.
-        largest: the largest coordinate of a position that is kept.
-        counters: [5], see `POSITIONS` and the next.
-        sets: [A] the host's sets, smaller ones first, bit j for axis j.
-        start, size, hashed: [C] of each position where its points begin among the words, how many
-            there are, and its hash.
-        lower, upper: [C] proved bounds of the cost.
-        total: [C] the sum of the bounds of its projections: which of two equally bad answers is
-            worse.
-        shadows, moves, end: [C] where its projections and its moves begin among the answers (-1
-            while they are not generated), and where the moves end.
-        words: [W] the points of all positions.
-        slots: [2 C] positions by hash, -1 where free; 2 C is a power of two.
-        answers: [B] of each position the number of its projections and these; of each of its moves
-            the set's index (-1 - index while its answers are not generated), a lower bound of its
-            cost, the sum of the bounds of its answers, and these.
-        stack, limits: [K] positions and the limits that they are asked about.
-        here, there: [P D] points.
-        columns: [(D + 1) P] the points by axis, and their sums over a set.
-        pairs: [(D + 1) D] moves of projections to two axes.
-        colours, order: [D] of the axes.
-    """
-
-    finished: Any
-    move: Any
-    by_sum: Any
-    dimension: Any
-    rows: Any
-    largest: Any
-    counters: Any
-    sets: Any
-    start: Any
-    size: Any
-    hashed: Any
-    lower: Any
-    upper: Any
-    total: Any
-    shadows: Any
-    moves: Any
-    end: Any
-    words: Any
-    slots: Any
-    answers: Any
-    stack: Any
-    limits: Any
-    here: Any
-    there: Any
-    columns: Any
-    pairs: Any
-    colours: Any
-    order: Any
+Attributes:
+    finished, move, by_sum: the goal, see the head of this file.
+    dimension: number of axes D.
+    rows: the most points of a position P.
+    largest: the largest coordinate of a position that is kept.
+    counters: [5], see `POSITIONS` and the next.
+    sets: [A] the host's sets, smaller ones first, bit j for axis j.
+    start, size, hashed: [C] of each position where its points begin among the words, how many
+        there are, and its hash.
+    lower, upper: [C] proved bounds of the cost.
+    total: [C] the sum of the bounds of its projections: which of two equally bad answers is
+        worse.
+    shadows, moves, end: [C] where its projections and its moves begin among the answers (-1
+        while they are not generated), and where the moves end.
+    words: [W] the points of all positions.
+    slots: [2 C] positions by hash, -1 where free; 2 C is a power of two.
+    answers: [B] of each position the number of its projections and these; of each of its moves
+        the set's index (-1 - index while its answers are not generated), a lower bound of its
+        cost, the sum of the bounds of its answers, and these.
+    stack, limits: [K] positions and the limits that they are asked about.
+    here, there: [P D] points.
+    columns: [(D + 1) P] the points by axis, and their sums over a set.
+    pairs: [(D + 1) D] moves of projections to two axes.
+    colours, order: [D] of the axes.
+"""
 
 
 @jit

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Any
@@ -25,7 +24,7 @@ from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
 from resgym.solver.solution import Limits, Solution, grown_tree
 from resgym.trees.data import Chart
-from resgym.trees.growth import Choose, Respond
+from resgym.trees.growth import ResolutionTree
 
 BATCH_ROWS = 4096
 
@@ -38,7 +37,7 @@ class _Graph:
 
     Attributes:
         after: for each position, the positions after each axis or set; empty while unexplored.
-        reached: for each position, the position and set that first led to it.
+        reached: for each position, the position and the set and axis that first led to it.
         depth: number of explored levels.
         searched: positions explored.
         end: the finished position of a shortest game against an agent, once found.
@@ -52,7 +51,7 @@ class _Graph:
         self._sets = action_axes(position.dimension) if role == "agent" else ()
         self.start = self.key(self._rule.start(position))
         self.after: dict[Position, dict[Any, Position]] = {self.start: {}}
-        self.reached: dict[Position, tuple[Position, Axes]] = {}
+        self.reached: dict[Position, tuple[Position, Axes, int]] = {}
         self.depth = self.searched = 0
         self.end: Position | None = self.start if len(self.start) == 1 else None
         self._look_again = 1000
@@ -94,7 +93,7 @@ class _Graph:
             child = self.key(following)
             self.after[place][axes if self._sets else axis] = child
             if child not in self.after:
-                self.after[child], self.reached[child] = {}, (place, axes)
+                self.after[child], self.reached[child] = {}, (place, axes, axis)
                 if len(child) > 1:
                     new.append(child)
                 elif self._sets:
@@ -135,6 +134,26 @@ class _Graph:
             sorter.done(*ready)
         return costs
 
+    def sets(self, charts: Sequence[Chart]) -> list[Axes]:
+        """Return what the host chooses in charts of its tree."""
+        return [tuple(self.after[self.key(chart.points)]) for chart in charts]
+
+    def longest_game(self, costs: dict[Position, int | float]) -> Iterator[tuple[Axes, int]]:
+        """Return the sets and axes of a game that costs most."""
+        place = self.start
+        while after := self.after[place]:
+            axis = max(after, key=lambda axis: (costs[after[axis]], -axis))
+            yield tuple(after), axis
+            place = after[axis]
+
+    def shortest_game(self) -> list[tuple[Axes, int]]:
+        """Return the sets and axes of the game that led to the finished position."""
+        place, moves = self.end or self.start, list[tuple[Axes, int]]()
+        while place != self.start:
+            place, axes, axis = self.reached[place]
+            moves.insert(0, (axes, axis))
+        return moves
+
 
 def best_response(
     position: Exponents,
@@ -154,50 +173,36 @@ def best_response(
     graph, goal = _Graph(position, player, role, limits), GOALS[objective]
     extra = int(role == "agent" and objective == "nodes")
     stopped = graph.explore(max_depth, extra)
-    kind, value, choose, respond = (_shortest if role == "agent" else _longest)(graph, goal)
-    if role == "agent" and graph.end is None and stopped is not None:
+    costs = graph.costs(goal) if role == "host" else {}
+    value: int | float = math.inf
+    if role == "host":
+        value = costs[graph.start]
+    elif graph.end is not None:
+        value = len(graph.shortest_game())
+    elif stopped is not None:
         # The level on which it stopped was not gone through, so a game may end on it.
         value = graph.depth + 1
-    elif graph.end is not None or value == math.inf:
+    if value == math.inf or graph.end is not None:
         stopped = None
     value += extra
+    whole = role == "host" and goal.by_sum
+    kind = "tree of" if whole else f"{'longest' if role == 'host' else 'shortest'} game against"
     title = f"{kind} {role} {graph.seat.name}: {position.pretty()}"
-    grow = partial(grown_tree, position, choose, title, respond=respond)
+
+    def grow() -> ResolutionTree | None:
+        if whole:
+            return grown_tree(position, graph.sets, title)
+        game = [*graph.longest_game(costs)] if role == "host" else graph.shortest_game()
+
+        def choose(charts: Sequence[Chart]) -> list[Axes]:
+            return [game[chart.depth][0] for chart in charts]
+
+        def respond(charts: Sequence[Chart], sets: Sequence[Axes]) -> list[int]:
+            return [game[chart.depth][1] for chart in charts]
+
+        return grown_tree(position, choose, title, respond=respond)
+
     proved, effort = stopped is None, (limits.seconds, graph.searched)
     known = value if proved else None
     shown = grow if proved and value < math.inf else None
     return Solution(known, value, known, proved, objective, *effort, stopped, shown)
-
-
-def _longest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:
-    """Return what is played, the value, and functions that play a game or tree from the start."""
-    costs = graph.costs(goal)
-
-    def after(charts: Sequence[Chart]) -> list[dict[Any, Position]]:
-        return [graph.after[graph.key(chart.points)] for chart in charts]
-
-    def choose(charts: Sequence[Chart]) -> list[Axes]:
-        return [tuple(each) for each in after(charts)]
-
-    def respond(charts: Sequence[Chart], sets: Sequence[Axes]) -> list[int]:
-        return [max(e, key=lambda axis: (costs[e[axis]], -axis)) for e in after(charts)]
-
-    if goal.by_sum:
-        return "tree of", costs[graph.start], choose, None
-    return "longest game against", costs[graph.start], choose, respond
-
-
-def _shortest(graph: _Graph, goal: Goal) -> tuple[str, float, Choose, Respond | None]:
-    place, sets = graph.end or graph.start, list[Axes]()
-    while place != graph.start:
-        place, axes = graph.reached[place]
-        sets.insert(0, axes)
-
-    def choose(charts: Sequence[Chart]) -> list[Axes]:
-        return [sets[chart.depth] for chart in charts]
-
-    def respond(charts: Sequence[Chart], chosen: Sequence[Axes]) -> list[int]:
-        return graph.seat.agent_axes([chart.points for chart in charts], chosen)
-
-    value = math.inf if graph.end is None else len(sets)
-    return "shortest game against", value, choose, respond

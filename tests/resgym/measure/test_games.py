@@ -8,9 +8,10 @@ from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
-from resgym.measure.games import play_lengths, record_game
+from resgym.measure.games import play_lengths
 from resgym.players import make_agent, make_host
 from tests.reference import rule
+from tests.resgym.games import record_game
 
 SPEC = GameSpec(3, 8, 9)
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]

@@ -7,8 +7,8 @@ from PIL import Image, ImageSequence
 
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
-from resgym.measure.games import record_game
 from resgym.render.positions import HEIGHT, WIDTH
+from tests.resgym.games import record_game
 
 
 def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))):

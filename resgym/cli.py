@@ -246,9 +246,6 @@ _COMMANDS = {
             "start": {"nargs": "?"},
             "--as": {"dest": "seat", "choices": ("host", "agent"), "default": "agent"},
             "--out": _file(".gif", ".json"),
-            "--dimension": {"type": int, "default": 3},
-            "--max-num-points": {"type": int, "default": 20},
-            "--max-value": {"type": int, "default": 20},
         },
     ),
     "bench": _Command(
@@ -273,48 +270,48 @@ _COMMANDS = {
     ),
 }
 
-_HELP = {
-    "start": "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file",
-    "certificate": "a file written by solve --certificate",
-    "id": "a Gymnasium id, for example resgym/HironakaHost-v0",
-    "action": "add MODEL: measure a player; check FILE: measure a file's players again",
-    "host": "a host: {hosts}, or a saved model's path",
-    "agent": "an agent: {agents}, or a saved model's path",
-    "hosts": "hosts: {hosts}, or saved models' paths",
-    "agents": "agents: {agents}, or saved models' paths",
-    "as": "your seat",
-    "opponent": "a player's name or a model's path (default: host zeillinger, agent random)",
-    "games": "games of each pairing",
-    "seed": "seed of random starts and random players",
-    "device": "cpu or cuda[:n]",
-    "optimum": "show rho as a share of the optimum, for deterministic agents without memory",
-    "dimension": "number of axes, 2 to 10",
-    "max_num_points": "points of a random start",
-    "max_value": "largest value of a random start",
-    "max_moves": "cut games after this many moves",
-    "starts": "draw starts from this file with one position a line (see docs/environments.md)",
-    "rule": "rule of the game: basic, polyhedra or thom",
-    "unit": "rule polyhedra: exponents are multiples of 1/UNIT",
-    "weights": "rule thom: weights of the axes",
-    "max_depth": "cut the tree, or stop the search, after this many moves",
-    "max_nodes": "cut the tree after this many charts",
-    "stop": "also end branches where the strict transform is smooth, or has normal crossings",
-    "centres": "all, or equimultiple: along which the strict transform is as at the chart's origin",
-    "reposition": "divide each chart by its common monomial factor",
-    "invariants": "print the zeta function, the Milnor number, ... for generic coefficients",
-    "objective": "minimise the longest branch, the nodes or the leaves: depth, nodes or leaves",
-    "time_limit": "stop after this many seconds",
-    "compare": "mark where these hosts would choose another set",
-    "layout": "layout of an .svg: a line for each chart, or an animation beside a game",
-    "steps": "steps to play",
-    "batch_sizes": "numbers of parallel games",
-    "backend": "implementation of the moves: auto, torch, numba or triton",
-    "repeats": "repeats; the median is printed",
-    "seconds": "seconds per repeat",
-    "name": "name in the table (default: the model's own)",
-    "task": "a task (default worst-20); may be repeated",
-    "file": "show the results of this file too; add writes to it",
-}
+_HELP = """
+start: E8, a polynomial like x^2+y^3+z^5, exponent lists or a file
+certificate: a file written by solve --certificate
+id: a Gymnasium id, for example resgym/HironakaHost-v0
+action: add MODEL: measure a player; check FILE: measure a file's players again
+host: a host: {hosts}, or a saved model's path
+agent: an agent: {agents}, or a saved model's path
+hosts: hosts: {hosts}, or saved models' paths
+agents: agents: {agents}, or saved models' paths
+as: your seat
+opponent: a player's name or a model's path (default: host zeillinger, agent random)
+games: games of each pairing
+seed: seed of random starts and random players
+device: cpu or cuda[:n]
+optimum: show rho as a share of the optimum, for deterministic agents without memory
+dimension: number of axes, 2 to 10
+max_num_points: points of a random start
+max_value: largest value of a random start
+max_moves: cut games after this many moves
+starts: draw starts from this file with one position a line (see docs/environments.md)
+rule: rule of the game: basic, polyhedra or thom
+unit: rule polyhedra: exponents are multiples of 1/UNIT
+weights: rule thom: weights of the axes
+max_depth: cut the tree, or stop the search, after this many moves
+max_nodes: cut the tree after this many charts
+stop: also end branches where the strict transform is smooth, or has normal crossings
+centres: all, or equimultiple: along which the strict transform is as at the chart's origin
+reposition: divide each chart by its common monomial factor
+invariants: print the zeta function, the Milnor number, ... for generic coefficients
+objective: minimise the longest branch, the nodes or the leaves: depth, nodes or leaves
+time_limit: stop after this many seconds
+compare: mark where these hosts would choose another set
+layout: layout of an .svg: a line for each chart, or an animation beside a game
+steps: steps to play
+batch_sizes: numbers of parallel games
+backend: implementation of the moves: auto, torch, numba or triton
+repeats: repeats; the median is printed
+seconds: seconds per repeat
+name: name in the table (default: the model's own)
+task: a task (default worst-20); may be repeated
+file: show the results of this file too; add writes to it
+"""
 
 
 def _kind(parameter: Parameter) -> dict[str, Any]:
@@ -329,15 +326,18 @@ def _kind(parameter: Parameter) -> dict[str, Any]:
 
 
 def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
+    from resgym.game.spec import GameSpec
     from resgym.players.registry import agent_names, host_names
 
     function = packaged(f"resgym.{about.function}")
     names = {"hosts": ", ".join(host_names()), "agents": ", ".join(agent_names())}
-    parameters = signature(function).parameters
+    helps = dict(line.split(": ", 1) for line in _HELP.splitlines() if line)
+    # A game from a random start has the sizes of a `GameSpec`.
+    parameters = {**signature(GameSpec).parameters, **signature(function).parameters}
     for option in about.options.split():
         name = option.removeprefix("--").replace("-", "_")
         found = about.more.get(option) or (_kind(parameters[name]) if name in parameters else {})
-        text = _HELP.get(name, "").format(**names)
+        text = helps.get(name, "").format(**names)
         if found.get("default"):
             text += " (default %(default)s)"
         parser.add_argument(option, **{"help": text, **found})
@@ -370,19 +370,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with command_words(given):
-        return _run(given)
-
-
-def _run(given: list[str]) -> int:
-    for entry in entry_points(group="resgym.commands"):  # functions of the arguments
-        if given[:1] == [entry.name]:
+        # Each is a function of the arguments.
+        for entry in entry_points(group="resgym.commands", name="".join(given[:1])):
             try:
                 return int(entry.load()(given[1:]))
             except ImportError as error:  # it needs an extra that is not installed
                 print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
                 return 2
-    with standard_streams("resgym", plain=True):
-        return _main(given)
+        with standard_streams("resgym", plain=True):
+            return _main(given)
 
 
 def _main(given: list[str]) -> int:

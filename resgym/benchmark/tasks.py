@@ -22,7 +22,7 @@ from resgym.game.spec import Role, check_choice
 from resgym.measure.games import play_lengths
 from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho_of_games
-from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.measure.worst_case import in_parts, worst_case_moves
 from resgym.players import Player, make_agent, player_name, resolve_player
 from resgym.tables import spread
 
@@ -43,8 +43,8 @@ figures."""
 def _worst(player: Player, data: Solved, task: Task) -> Figures:
     """Least depths as shares of the longest games that an agent can force."""
     parts = [
-        worst_case_moves(player, data.state.select(some), GAMES[task.part], MAX_MOVES, POSITIONS)
-        for some in torch.arange(len(data)).split(STARTS_TOGETHER)
+        worst_case_moves(player, some, GAMES[task.part], MAX_MOVES, POSITIONS)
+        for some in in_parts(data.state)
     ]
     moves, given_up = map(torch.cat, zip(*parts, strict=True))
     cut, gap = moves > MAX_MOVES, moves.clamp(max=MAX_MOVES) - data.value

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
-from resgym.measure.worst_case import STARTS_TOGETHER, walk
+from resgym.measure.worst_case import STARTS_TOGETHER, in_parts, walk
 from resgym.players import ChooseFirstAgent, ChooseLastAgent, Player
 from resgym.players.asking import InexactPlayerError
 from resgym.solver.players import OptimalAgent
@@ -70,15 +70,13 @@ def shortest_games(
     # The largest possible coordinate after that many moves of suffixes.
     highest *= dimension * (2 + max_moves // (dimension - 1)) ** (dimension - 1)
     suffixes = type(agent) in BY_SET and highest < MAX_COORDINATE
-    together = 100 if suffixes else STARTS_TOGETHER
-    bounds = []
-    for first in range(0, starts.num_games, together):
-        some = starts.select(slice(first, first + together))
-        if suffixes:
-            bounds.append(_by_suffixes(some, max_moves, type(agent) is ChooseLastAgent))
-        else:
-            limits = [max(4, n // spec.num_host_actions) for n in (ANSWERS, ANSWERS_A_MOVE)]
-            bounds.append(walk(agent, some, spec, max_moves, limits[0], limits[1])[::2])
+    limits = [max(4, n // spec.num_host_actions) for n in (ANSWERS, ANSWERS_A_MOVE)]
+    bounds = [
+        _by_suffixes(some, max_moves, type(agent) is ChooseLastAgent)
+        if suffixes
+        else walk(agent, some, spec, max_moves, limits[0], limits[1])[::2]
+        for some in in_parts(starts, 100 if suffixes else STARTS_TOGETHER)
+    ]
     least, most = map(torch.cat, zip(*bounds, strict=True))
     return least, most
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.measure.rho import rho_of_games
-from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.measure.worst_case import in_parts, worst_case_moves
 from resgym.players import Player
 from resgym.solver.solve import solve
 
@@ -103,9 +103,8 @@ def strength(
             f"polytope, reposition: got {spec.polytope}, {spec.reposition}; expected dominance, "
             "False, the solver's rules"
         )
-    rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
     search = partial(_searched, player, spec, limit, positions)
-    parts = zip(*spread(search, [starts.select(each) for each in rows]), strict=True)
+    parts = zip(*spread(search, in_parts(starts)), strict=True)
     return Strength(player.role, limit, *map(torch.cat, parts))
 
 

@@ -26,6 +26,11 @@ LINES = 32
 """Positions of a level that are followed after the search against a host was given up."""
 
 
+def in_parts(starts: GameState, number: int = STARTS_TOGETHER) -> list[GameState]:
+    """Return N positions in parts of at most this many."""
+    return [starts.select(rows) for rows in torch.arange(starts.num_games).split(number)]
+
+
 def worst_case_moves(
     player: Player,
     starts: GameState,

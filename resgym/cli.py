@@ -370,7 +370,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with command_words(given):
-        # Each is a function of the arguments.
         for entry in entry_points(group="resgym.commands", name="".join(given[:1])):
             try:
                 return int(entry.load()(given[1:]))

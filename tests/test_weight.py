@@ -28,7 +28,7 @@ WITH_REASON = {
     "resgym/kernels/cuda/rules.py: draw_starts": KERNELS,
     "resgym/kernels/cuda/rules.py: store_points": KERNELS,
     "resgym/measure/rho.py: rho": GAME,
-    "resgym/solver/kernels.py: 647 lines": SOURCE,
+    "resgym/solver/kernels.py: 623 lines": SOURCE,
     "resgym/solver/kernels.py: next_question": KERNELS,
     "sb3_ext/ddqn/ddqn.py: 565 lines": "one class, whose loop, acting and updates are one story",
     "sb3_ext/ddqn/ddqn.py: DDQN.__init__": SB3,

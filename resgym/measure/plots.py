@@ -28,7 +28,7 @@ DPI = 130
 
 # Told apart in grey and by people who see colours differently (Okabe and Ito, "Color Universal
 # Design", 2008), and by their markers.
-COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #56b4e9 #e69f00 #000000".split()
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = "osD^vPX"
 LEVEL_STYLES = ("--", ":", "-.")
 

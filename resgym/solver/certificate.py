@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -21,8 +21,7 @@ from resgym.game.plain import Position, moved, prune
 from resgym.polynomials.parse import as_position
 from resgym.solver.proof import best_set
 from resgym.solver.search import GOALS, Points, Search
-from resgym.solver.solution import Limits, Solution, grown_tree
-from resgym.trees.data import Chart
+from resgym.solver.solution import Limits, Solution, by_position, grown_tree
 
 Axes = tuple[int, ...]
 Host = Callable[[Position], Axes]
@@ -73,15 +72,12 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
     objective, least, most = proof.says
     position, proved = as_position(proof.start), least == most
 
-    def bounds(points: Points) -> tuple[Any, Any]:
-        return proof.bounds(form(points))
-
-    def choose(charts: Sequence[Chart]) -> list[Axes]:
-        return [best_set(prune(chart.points), GOALS[objective], bounds) for chart in charts]
+    def best(points: Position) -> Axes:
+        return best_set(prune(points), GOALS[objective], lambda after: proof.bounds(form(after)))
 
     title = f"certified tree, {objective} {most}: {position.pretty()}"
     upper = None if most == math.inf else most
-    grow = None if upper is None else partial(grown_tree, position, choose, title)
+    grow = None if upper is None else partial(grown_tree, position, by_position(best), title)
     stopped = None if proved else "end of the certificate"
     rest = proved, objective, limits.seconds, len(proof.lows | proof.highs), stopped, grow
     return Solution(upper if proved else None, least, upper, *rest)

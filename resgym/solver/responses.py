@@ -22,7 +22,7 @@ from resgym.players.ordered import Axes, OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
-from resgym.solver.solution import Limits, Solution, grown_tree
+from resgym.solver.solution import Limits, Solution, by_position, grown_tree
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
@@ -134,9 +134,9 @@ class _Graph:
             sorter.done(*ready)
         return costs
 
-    def sets(self, charts: Sequence[Chart]) -> list[Axes]:
-        """Return what the host chooses in charts of its tree."""
-        return [tuple(self.after[self.key(chart.points)]) for chart in charts]
+    def host_set(self, points: Position) -> Axes:
+        """Return the set that the host chooses in a chart of its tree."""
+        return tuple(self.after[self.key(points)])
 
     def longest_game(self, costs: dict[Position, int | float]) -> Iterator[tuple[Axes, int]]:
         """Return the sets and axes of a game that costs most."""
@@ -191,7 +191,7 @@ def best_response(
 
     def grow() -> ResolutionTree | None:
         if whole:
-            return grown_tree(position, graph.sets, title)
+            return grown_tree(position, by_position(graph.host_set), title)
         game = [*graph.longest_game(costs)] if role == "host" else graph.shortest_game()
 
         def choose(charts: Sequence[Chart]) -> list[Axes]:

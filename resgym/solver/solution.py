@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from resgym.game.plain import Position
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
@@ -41,6 +42,11 @@ def grown_tree(
     rule = OrderedRule(GameSpec(position.dimension)) if rule is None else rule
     tree = grow_tree(position, choose, rule, max_nodes=max_nodes, respond=respond, title=title)
     return tree if tree.complete else None
+
+
+def by_position(best: Callable[[Position], tuple[int, ...]]) -> Choose:
+    """Return the host of a tree that chooses by the points of a chart alone."""
+    return lambda charts: [best(chart.points) for chart in charts]
 
 
 @dataclass(frozen=True)

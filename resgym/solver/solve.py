@@ -26,7 +26,7 @@ from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate
 from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective
-from resgym.solver.solution import Limits, Progress, Solution, grown_tree
+from resgym.solver.solution import Limits, Progress, Solution, by_position, grown_tree
 from resgym.solver.variants import solve_variant
 from resgym.texts import shown
 from resgym.trees.data import Chart
@@ -146,9 +146,7 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
         partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
     )
 
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        return [best(reduced(chart.points)) for chart in charts]
-
+    choose = by_position(lambda points: best(reduced(points)))
     objective, value = proof.search.objective, proof.lower
     goal = "least" if objective == "depth" else "fewest"
     title = f"optimal tree, {goal} {objective}: {position.pretty()}"

@@ -6,7 +6,6 @@ different values. So only small positions can be solved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +13,7 @@ from resgym.game.plain import Position
 from resgym.players.ordered import Axes, OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Objective
-from resgym.solver.solution import Limits, Solution, grown_tree
-from resgym.trees.data import Chart
+from resgym.solver.solution import Limits, Solution, by_position, grown_tree
 
 
 class _Stopped(Exception):
@@ -104,15 +102,13 @@ def solve_variant(
 
     search.limits = Limits()  # a tree of proved moves may be grown much later
 
-    def choose(charts: Sequence[Chart]) -> list[Axes]:
-        return [best(chart.points) for chart in charts]
-
     def best(points: Position) -> Axes:
         least = search.within(points, limit)
         assert least is not None
         return next(a for a in rule.sets(points) if search.cost(points, a, least) is not None)
 
     title = f"optimal tree of rule {kind}, {objective}: {position.pretty()}"
+    choose = by_position(best)
     grow = partial(grown_tree, position, choose, title, rule=rule) if stopped is None else None
     return Solution(
         value, limit, value, value is not None, objective, limits.seconds, search.expanded,

@@ -91,4 +91,4 @@ def normal_form(name: str) -> list[Point] | None:
                 f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(name)}"
             )
         form = f"x^{p} + y^{q} + z^{r} + x*y*z"
-    return form and [*Reader(form, [(0, len(form))], "xyz").polynomials[0]]
+    return [*Reader(form, [(0, len(form))], "xyz").polynomials[0]] if form else None

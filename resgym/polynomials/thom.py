@@ -10,7 +10,6 @@ is the sum of v_a v_b over all a + b = r.
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement, product
-from typing import Any
 
 from resgym.game.spec import check_integer
 
@@ -31,24 +30,15 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
     pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
     space, *variables = ring(symbols(f"b:{len(pairs)}"), ZZ)
     entries = dict(zip(pairs, variables, strict=True))
-    vectors = [
-        [entries.get((axis, row), space.zero) for axis in range(order)] for row in range(order)
+    linear = [
+        [entries.get((axis, row), space.zero) for row in range(order)] for axis in range(order)
     ]
-
-    def form(row: int, i: int, j: int) -> Any:
-        """Return the coefficient of e_i e_j in the quadratic form of a row."""
-        return sum(
-            (
-                vectors[a][one] * vectors[row - 1 - a][other]
-                for a in range(row)
-                for one, other in {(i, j), (j, i)}
-            ),
-            space.zero,
-        )
-
-    linear = [*map(list, zip(*vectors, strict=True))]
+    # Coefficients of e_i e_j, up to a factor 2, which changes no exponents.
     quadratic = [
-        [form(row, i, j) for row in range(order)]
+        [
+            sum((linear[i][a] * linear[j][row - 1 - a] for a in range(row)), space.zero)
+            for row in range(order)
+        ]
         for i, j in combinations_with_replacement(range(order), 2)
         if i + j < order - 1
     ]

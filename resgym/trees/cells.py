@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
+from resgym.polynomials.coefficients import Coefficients, factored, is_degenerate, sympy_poly
 from resgym.polynomials.monomials import Exponents, Point
 from resgym.trees.data import ChartTree
 from resgym.trees.fan import Cone, chart_rays, in_chart
@@ -69,14 +69,22 @@ def compact_faces(tree: ChartTree) -> Iterator[tuple[Cell, int]]:
             yield cell, number
 
 
-def degenerate_faces(tree: ChartTree, start: Exponents) -> list[str]:
-    """Return the polynomials of the compact faces on which the one of a tree is degenerate."""
+def where_degenerate(tree: ChartTree, terms: Coefficients) -> list[Face]:
+    """Find the compact faces on which a polynomial with the monomials of a tree is degenerate."""
     faces = {cell.face: cell.local for cell, _ in compact_faces(tree)}
     return [
-        factored(sympy_poly({point: terms[point] for point in face}, tree.variables))
-        for terms in start.generators[:1]
+        face
         for face, local in faces.items()
         # A simplex never is: a change of coordinates gives the sum of its variables and 1.
         if len(face) > len(local[0]) + 1
         and is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
+    ]
+
+
+def degenerate_faces(tree: ChartTree, start: Exponents) -> list[str]:
+    """Return the polynomials of the compact faces on which the one of a tree is degenerate."""
+    return [
+        factored(sympy_poly({point: terms[point] for point in face}, tree.variables))
+        for terms in start.generators[:1]
+        for face in where_degenerate(tree, terms)
     ]

@@ -125,7 +125,7 @@ class ChartTree:
             "parent": chart.parent,
             "axis": chart.axis,
             "depth": chart.depth,
-            "points": [list(point) for point in chart.points],
+            "points": [*map(list, chart.points)],
             "monomials": [monomial_text(point, self.variables) for point in chart.points],
             "axes": None if chart.axes is None else list(chart.axes),
             "children": list(chart.children),

@@ -41,11 +41,13 @@ def examine(points: Any) -> Examination:
     polys = [sympy_poly(terms, names) for terms in start.generators]
     found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})
     if not any(minimal[0]):
-        return Examination(found | {"a tree proves": "nothing: f(0) is not 0"})
+        found["a tree proves"] = "nothing: f(0) is not 0"
+        return found
     tree = full_tree(start)
     if start.ideal:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
-        return Examination(found | {"a tree proves": _PRINCIPAL})
+        found["a tree proves"] = _PRINCIPAL
+        return found
     bad, lowest = degenerate_faces(tree, start), map(min, zip(*minimal, strict=True))
     repeated = [f"{name}^{k}" for name, k in zip(names, lowest, strict=True) if k > 1]
     for poly in polys:
@@ -63,10 +65,11 @@ def examine(points: Any) -> Examination:
     }
     found |= {name: f"no: {why}" if why else "yes" for name, why in facts.items()}
     if bad:
-        proves = f"{_PRINCIPAL}; nothing about f = 0"
-        return Examination(found | {"a tree proves": proves})
+        found["a tree proves"] = f"{_PRINCIPAL}; nothing about f = 0"
+        return found
     invariants: Any = tree.invariants()
     found["log canonical threshold"] = str(invariants.log_canonical_threshold)
     if not fault:
         found["Milnor number"] = invariants.milnor_number
-    return Examination(found | {"a tree proves": _CROSSINGS})
+    found["a tree proves"] = _CROSSINGS
+    return found

@@ -113,11 +113,11 @@ class MonomialIdeal(Facts):
         axes = zip(*([order // x if x else 0 for x in ray] for ray, order in orders), strict=True)
         tops = [max(each) + 1 for each in axes]
         check_number(math.prod(tops))
-        found = filter(inside, product(*map(range, tops)))
         return tuple(
             p
-            for p in found
-            if not any(x and inside((*p[:i], x - 1, *p[i + 1 :])) for i, x in enumerate(p))
+            for p in product(*map(range, tops))
+            if inside(p)
+            and not any(x and inside((*p[:i], x - 1, *p[i + 1 :])) for i, x in enumerate(p))
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, compress
 
 Vector = tuple[int, ...]
 
@@ -52,10 +52,9 @@ def facet_size(ray: Sequence[int], points: Sequence[Sequence[int]]) -> tuple[int
 
     The facet is projected along the axes on which the normal is 0.
     """
-    axes = [axis for axis, entry in enumerate(ray) if entry]
     order = least(ray, points)
-    face = [[point[axis] for axis in axes] for point in points if dot(ray, point) == order]
-    size = volume([[0] * len(axes), *face]) if order else 0
+    face = [[*compress(point, ray)] for point in points if dot(ray, point) == order]
+    size = volume([[0] * len(face[0]), *face]) if order else 0
     return (order, size // order) if size else (0, 0)
 
 

@@ -10,11 +10,10 @@ from textwrap import indent
 from typing import Any
 
 from resgym.game.formulas import monomial_text
-from resgym.polynomials.coefficients import is_degenerate
 from resgym.texts import shown
-from resgym.trees.cells import positive_cells
+from resgym.trees.cells import where_degenerate
 from resgym.trees.fan import chart_rays, tree_fan
-from resgym.trees.lattice import least, volume
+from resgym.trees.lattice import least
 from resgym.trees.text import totals_text
 
 # By the ending of files: the mark of a comment, the brackets of a list, the script, and its line
@@ -162,18 +161,12 @@ def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
     """Return 1 and primes, nondegenerate on all compact faces, and whether a tree shows all."""
     points = tree.root.points
     resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
-    cells = positive_cells(tree) if resolved else ()
-    faces = {cell.face: cell.local for cell in cells if volume(cell.local)}
     primes = [n for n in range(2, 10_000) if all(n % k for k in range(2, math.isqrt(n) + 1))]
     for start in range(len(primes) - len(points)):
-        numbers = [1, *primes[start:]][: len(points)]
-        terms = dict(zip(points, numbers, strict=True))
-        if not any(
-            is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
-            for face, local in faces.items()
-        ):
+        terms = dict(zip(points, [1, *primes[start:]], strict=False))
+        if not resolved or not where_degenerate(tree, terms):
             break
-    return numbers, resolved
+    return [*terms.values()], resolved
 
 
 def tree_to_form(tree: Any, ending: str, layout: str = "outline", note: str = "") -> str:

@@ -168,9 +168,12 @@ class LegalDiscrete(Legal, spaces.Discrete):
     """A `Discrete` space of legal actions."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Draw uniformly among the legal actions; obey a mask or probabilities."""
+        """Draw until the action is legal; obey a mask or probabilities."""
+        action = super().sample(mask, probability)
         legal = self._masks() if mask is None and probability is None else None
-        return super().sample(mask if legal is None else legal.astype(np.int8).ravel(), probability)
+        while legal is not None and legal.any() and not legal.ravel()[action]:
+            action = super().sample()
+        return action
 
 
 class LegalMultiDiscrete(Legal, spaces.MultiDiscrete):

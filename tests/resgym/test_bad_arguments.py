@@ -50,7 +50,7 @@ CASES = [
     (lambda: solve("E8", host="random_pair"), "host must be deterministic"),
     (lambda: solve("E8", agent="random"), "agent must be deterministic"),
     (lambda: solve("E6", "leaves", agent="choose_first"), "^objective must be "),
-    (lambda: small(rule="polyhedra", host="all_coord"), "agent and host are for rule 'basic'.*, got"),
+    (lambda: small(rule="polyhedra", host="all_coord"), "host are for rule 'basic'.*, got"),
     (lambda: small("leaves", rule="thom"), "objective must be 'depth' or 'nodes' with rule"),
     (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
     (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers \(dimension\), got 1"),

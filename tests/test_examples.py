@@ -219,6 +219,7 @@ def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
         study = optuna.load_study(study_name=None, storage=storage)
         while len(study.trials) < 2 and worker.poll() is None:
             time.sleep(0.1)
+        time.sleep(1.5)  # a trial without any heartbeat is never found dead
         os.kill(worker.pid, signal.SIGKILL)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
     time.sleep(3)  # no heartbeat for two seconds: it is dead

@@ -198,7 +198,7 @@ def find_config(
         raise ConfigError(f"{field}: got {shown(str(name))}; expected a regular file")
     raise ConfigError(
         f"{field}: there is no file {shown(str(name))}, and none of this name among "
-        f"{', '.join(shipped_configs(folder))}"
+        f"{', '.join(each for each in shipped_configs(folder) if '/' not in each)}"
     )
 
 

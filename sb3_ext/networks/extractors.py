@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import Registry, check_count
+from sb3_ext.config.effects import known_class
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 from sb3_ext.networks.rows import (
     Rows,
@@ -46,6 +48,9 @@ def extractor_class(given: str | type[BaseFeaturesExtractor]) -> type[BaseFeatur
         TypeError, ValueError: there is none, or it may not be imported.
     """
     if isinstance(given, str) and given not in EXTRACTORS:
+        with suppress(ValueError):  # of a package whose classes files may name
+            if issubclass(found := known_class(given), BaseFeaturesExtractor):
+                return found
         given = re.sub(r"\.(\w+)$", r":\1", given)
     return EXTRACTORS.resolve(given)
 

@@ -175,7 +175,7 @@ def test_members_of_a_population_start_from_a_file(tmp_path, capsys):
 def test_what_is_measured_starts_from_a_file(tmp_path, capsys):
     command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
     assert command("--starts", str(tmp_path / "none.txt")) == 2
-    assert "game.starts: file " in capsys.readouterr().err
+    assert "game.starts: starts: cannot be read" in capsys.readouterr().err
     assert command("--starts", path, "--set", "updates=0") == 0
     result = json.loads((command.out / "result.json").read_text())
     sizes = {"max_num_points": 3, "max_value": 6, "max_moves": 40}

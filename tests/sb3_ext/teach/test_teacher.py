@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_refused(files):
         make("agent").learn(80, Teacher(files["host"]))
     with pytest.raises(ValueError, match="expected at most 3 in 3"):
         make(max_num_points=3).learn(80, Teacher(files["host"]))
-    with pytest.raises(ValueError, match="data: nowhere"):
+    with pytest.raises(ValueError, match=r"data: .*nowhere"):
         Teacher("nowhere/at/all")
 
 

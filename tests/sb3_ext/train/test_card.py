@@ -84,7 +84,12 @@ def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch,
 
 def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkeypatch, capsys):
     entry = SimpleNamespace(name="card", load=lambda: card.main)
-    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] * (group == "resgym.commands"))
+    found = {"resgym.commands": [entry]}
+    monkeypatch.setattr(
+        cli,
+        "entry_points",
+        lambda group, name="card": found.get(group, []) if name == "card" else [],
+    )
     given = [str(saved / "agent.zip"), "--trust", "--out", str(tmp_path / "card")]
     assert cli.main(["card", *given]) == 0
     assert (tmp_path / "card" / "README.md").is_file()

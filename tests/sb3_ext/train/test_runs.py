@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import warnings
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -135,8 +134,8 @@ def test_a_signal_while_modules_are_imported_is_one_line(name, code, tmp_path):
         "import signal, sys\n"
         "from sb3_ext.runs.command import start\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "sys.exit(start('train', 'swallows'))\n"
+        f"import sb3_ext; sb3_ext.__path__.append({str(tmp_path)!r})\n"
+        "sys.exit(start('train', 'sb3_ext.swallows'))\n"
     )
     assert python("-c", program) == (code, "train: interrupted\n")
 
@@ -167,6 +166,6 @@ def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
         warnings.warn("of two\nlines", stacklevel=1)
         return 0
 
-    monkeypatch.setattr(command.importlib, "import_module", lambda _: SimpleNamespace(main=main))
+    monkeypatch.setattr(command, "packaged", lambda _: main)
     assert command.start("train", "sb3_ext.train.train") == 0
     assert capsys.readouterr().err == "train: warning: of two lines\n"

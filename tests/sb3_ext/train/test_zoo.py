@@ -203,7 +203,7 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["callback:nobody"], "callback[0].nobody: unknown callback 'nobody'"),
         (["callback:{stop_conditions: {bogus: 3}}"], "callback[0].stop_conditions: unknown key"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
-        (["policy_kwargs:{extractor: Foo}"], "FlattenExtractor; for one of your own add --import"),
+        (["policy_kwargs:{extractor: Foo}"], "NatureCNN; for one of your own add --import"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),
         (["-n", "0"], "n-timesteps: must be a whole number between 1 and"),
         (["--seed", "-7"], "seed: must be a whole number between 0 and 4294967295, got -7"),

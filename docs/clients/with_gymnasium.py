@@ -1,4 +1,4 @@
-"""Gymnasium's vector wrappers, the outermost last; see docs/clients.md."""
+"""Gymnasium's vector wrappers, the outermost last (`RecordVideo` since 1.2); docs/clients.md."""
 
 import gymnasium
 from gymnasium.wrappers import vector

@@ -39,6 +39,7 @@ def test_a_scripted_player_takes_the_place_of_a_role():
 def test_b16_replaced_networks_get_a_target_and_an_optimiser_of_their_own():
     players = trainer()
     players.train(2)
+    torch.manual_seed(0)
     network = HostNet()
     players.replace_nets(host=network)
     learner = players.roles["host"]

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -75,13 +76,19 @@ def command(
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
                 code = 2 if too_long or isinstance(error, refused) else 1
-                message = one_line(error)
+                message = one_line(error) if str(error) else _without_words(error)
             print(f"{name}: {message}", file=sys.stderr)
             return code
 
         return run
 
     return decorate
+
+
+def _without_words(error: BaseException) -> str:
+    """Where an error without a message comes from, as of an ``assert`` in somebody's wrapper."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return one_line(f"{type(error).__name__} at {last.filename}, line {last.lineno}: {last.line}")
 
 
 def start(name: str, module: str, function: str = "main") -> int:

@@ -91,7 +91,7 @@ _FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("--eval-episodes", _SIZE, 200, "episodes per evaluation"),
     ("--n-eval-envs", _SIZE, 50, "parallel environments of an evaluation"),
     ("--save-freq", whole(1, LARGEST_COUNT, -1), -1, "steps between rl_model_*.zip, -1: none"),
-    ("-f --log-folder", Path, "logs", "folder of the runs"),
+    ("-f --log-folder", Path, Path("logs"), "folder of the runs"),
     ("--seed", whole(0, 2**32 - 1, -1), -1, "seed of the run (-1: random)"),
     ("--device", device_name, "auto", "device: cpu, cuda, ..."),
     ("--n-trials", whole(1), 500, "trials of a search per process"),
@@ -194,6 +194,8 @@ ONLY_WITH = {
 """Options, and those without which they would do nothing."""
 NOT_SEARCHING = ("actors", "init_from", "resume", "stop", "track", "trained_agent")
 """Options of a training, which a search would leave out."""
+NOT_RESUMING = ("conf_file", "log_folder", "starts", "trained_agent", "uuid")
+"""What a resumed run has already."""
 
 
 def check_effects(args: argparse.Namespace, usual: Callable[[str], Any]) -> None:
@@ -209,6 +211,10 @@ def check_effects(args: argparse.Namespace, usual: Callable[[str], Any]) -> None
     for name in NOT_SEARCHING if args.optimize_hyperparameters else ():
         if getattr(args, name) != usual(name):
             raise ValueError(f"{name.replace('_', '-')}: works without --optimize-hyperparameters")
+    for name in NOT_RESUMING if args.resume else ():
+        if getattr(args, name) != usual(name):
+            name = name.replace("_", "-")
+            raise ValueError(f"{name}: a resumed run keeps its own; leave the option out")
 
 
 KEPT = (

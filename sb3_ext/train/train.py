@@ -70,8 +70,6 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = make_parser()
     args = parser.parse_args(arguments)
     if args.resume is not None:
-        if args.starts is not None:
-            raise ValueError("starts: a resumed run keeps its own; leave the option out")
         parser.set_defaults(**saved_arguments(args.resume))
         args = parser.parse_args(arguments)
     check_effects(args, parser.get_default)

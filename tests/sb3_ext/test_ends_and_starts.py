@@ -141,8 +141,10 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
         saved = yaml.safe_load((command.run / "resgym-HironakaHost-v0/config.yml").read_text())
         assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
         env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
-        assert train(["--resume", str(command.run), "--starts", path]) == 2
-        assert "starts: a resumed run keeps its own" in capsys.readouterr().err
+        for option in ("--starts", path), ("--log-folder", path), ("--uuid",):
+            assert train(["--resume", str(command.run), *option]) == 2
+            expected = f"{option[0][2:]}: a resumed run keeps its own"
+            assert expected in capsys.readouterr().err
     else:
         trainer = HostAgentTrainer(command.out / "config.yml")
         env = trainer.game.make_env("agent", 16, "step", "cpu")

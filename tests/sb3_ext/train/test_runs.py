@@ -169,3 +169,14 @@ def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
     monkeypatch.setattr(command, "packaged", lambda _: main)
     assert command.start("train", "sb3_ext.train.train") == 0
     assert capsys.readouterr().err == "train: warning: of two lines\n"
+
+
+def test_an_error_without_a_message_says_where_it_was_raised(capsys):
+    @command.command("train", refused=(AssertionError,))
+    def main(_):
+        raise AssertionError
+
+    assert main([]) == 2
+    where, found = capsys.readouterr().err.rstrip().split(": ", 2)[1:]
+    assert where.startswith(f"AssertionError at {__file__}, line ")
+    assert found == "raise AssertionError"

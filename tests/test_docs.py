@@ -177,6 +177,18 @@ def test_linked_files_exist():
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_no_line_of_a_page_is_taken_for_a_comment_or_a_break():
+    pages = [*DOCS.rglob("*.md"), DOCS.parent / "README.md"]
+    lost = {
+        f"{page.name}: {line}"
+        for page in pages
+        for part in page.read_text(encoding="utf-8").split("```")[::2]  # outside blocks
+        for line in part.splitlines()
+        if re.match(r" {0,3}(%|\+\+\+)", line)  # what MyST leaves out
+    }
+    assert not lost
+
+
 def test_the_mathematics(capsys):
     page = (DOCS / "mathematics.md").read_text(encoding="utf-8")
     _, *rows = (line.strip("| ").split(" | ") for line in page.splitlines() if line[:2] == "| ")

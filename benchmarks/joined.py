@@ -21,8 +21,9 @@ from torch import Tensor
 
 from resgym.cli import OneLineParser
 from resgym.files import write_file
-from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
+from sb3_ext.checkpoints.policy_description import POLICIES, build_policy, describe_policy
 from sb3_ext.checkpoints.policy_file import policy_bytes
+from sb3_ext.ddqn import QPolicy
 from sb3_ext.train.loading import load_policy
 
 EXTRACTOR = "features_extractor_kwargs"
@@ -75,7 +76,7 @@ def join(policies: Sequence[Any]) -> Any:
     arguments = description["arguments"]
     narrow = copy.deepcopy(arguments.get(EXTRACTOR))
     if (
-        description["class"] != "QPolicy"
+        not issubclass(POLICIES.resolve(description["class"]), QPolicy)
         or arguments["features_extractor_class"] != "point_pairs"
         or arguments["dueling"]
         or not all(type(width) is int for width in widths(arguments, narrow))

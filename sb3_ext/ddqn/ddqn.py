@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
+import gymnasium
 import numpy as np
 import torch
 from stable_baselines3 import DQN
@@ -55,9 +56,11 @@ _DEFAULTS: dict[str, Any] = {
     "batch_size": 256,
     "buffer_size": 500_000,
     "learning_starts": 1_000,
-    "target_update_interval": 500,
+    "target_update_interval": 100,
     "train_freq": 1,
 }
+NUM_GAMES = 256
+"""Of an environment of resgym that is named by its id."""
 
 
 class LossTerms(NamedTuple):
@@ -82,7 +85,8 @@ class DDQN(DDQNState):
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"CnnPolicy"`,
             `"MultiInputPolicy"` or a class.
-        env: The environment, its id, or None.
+        env: The environment, its id, or None. `"resgym/..."` makes 256 games; a vector environment
+            of Gymnasium is played in a `TensorVecEnv`; everything else as in SB3.
         learning_rate: A schedule for `schedules.parse_schedule`, or a callable as in SB3.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
@@ -109,7 +113,7 @@ class DDQN(DDQNState):
         log_interval_seconds: Seconds between two logs, or None.
         log_interval_updates: Updates between two logs, or None.
         **sb3: Further arguments of SB3's `DQN` by name. Other defaults: `batch_size` 256,
-            `buffer_size` 500,000, `learning_starts` 1,000, `target_update_interval` 500,
+            `buffer_size` 500,000, `learning_starts` 1,000, `target_update_interval` 100,
             `train_freq` 1. `max_grad_norm=None` never clips.
 
     Attributes:
@@ -151,6 +155,8 @@ class DDQN(DDQNState):
         _init_setup_model: bool = True,
         **sb3: Any,
     ) -> None:
+        if isinstance(env, str) and env.startswith("resgym/"):
+            env = gymnasium.make_vec(env, num_envs=NUM_GAMES)
         given = locals()
         vars(self).update({name: given[name] for name in Settings.__annotations__})
         self.batch_changes: list[Callable[[DDQN, Any], Any]] = []
@@ -167,6 +173,11 @@ class DDQN(DDQNState):
             self._setup_model()
 
     # The loop
+
+    @staticmethod
+    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
+        vectors = isinstance(env, gymnasium.vector.VectorEnv)
+        return DQN._wrap_env(TensorVecEnv(env) if vectors else env, verbose, monitor_wrapper)
 
     @property
     def collects_tensors(self) -> bool:

@@ -283,10 +283,22 @@ class CnnPolicy(QPolicy):
         return "sb3.NatureCNN"
 
 
-NAMES = ("HostPolicy", "AgentPolicy", "MlpPolicy", "MultiInputPolicy")
-"""What configurations call the policy: by the seat that it plays, or as SB3 does."""
-for _name in (QPolicy.__name__, *NAMES):
-    POLICIES.register(_name, QPolicy)
-POLICIES.register("CnnPolicy", CnnPolicy)
-ALIASES: dict[str, type[BasePolicy]] = {**dict.fromkeys(NAMES, QPolicy), "CnnPolicy": CnnPolicy}
-"""Policies by the names that DDQN takes."""
+class PointsPolicy(QPolicy):
+    """The policy with `point_set`, where the observation shows points."""
+
+    @staticmethod
+    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+        points = space.get("points", space) if isinstance(space, spaces.Dict) else space
+        seen = len(points.shape or ()) == 2
+        return "point_set" if seen else QPolicy._usual_extractor(space, arguments)
+
+
+ALIASES: dict[str, type[BasePolicy]] = {
+    **dict.fromkeys(("HostPolicy", "AgentPolicy"), PointsPolicy),
+    **dict.fromkeys(("MlpPolicy", "MultiInputPolicy"), QPolicy),
+    "CnnPolicy": CnnPolicy,
+}
+"""Policies by the names that DDQN takes: by the seat that it plays, or as SB3 does."""
+for _class in (QPolicy, PointsPolicy):
+    POLICIES.register(_class.__name__, _class)
+POLICIES.update(ALIASES)

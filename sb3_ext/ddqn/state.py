@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from sb3_ext.adapter.seam import OBSERVATIONS, to_arrays
+from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
 from sb3_ext.config.sections import (
     Count,
     Fraction,
@@ -144,7 +144,7 @@ class DDQNState(Settings, Logs):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._create_aliases()
+        networks_were_replaced(self)
         self.replay_buffer.device = self.device  # a buffer is pickled on the CPU
         if isinstance(self.replay_buffer, HerReplayBuffer):  # it is pickled without
             self.replay_buffer.env = self.env

@@ -38,6 +38,7 @@ MODELS = {
     "bfloat16, table on the screen": lambda: make_model(autocast=True, verbose=1),
     "prioritised": lambda: make_model(
         replay_buffer_class=PrioritizedReplayBuffer,
+        target_update_interval=30,
         policy_kwargs={"net_arch": [32, "b"], "learning_rate_factors": {"q_net.1": 0.1}},
     ),
     "changes of batches": with_hooks,

@@ -7,6 +7,7 @@ it on all axes. Each point is decided in Python integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import prod
 from operator import mul
 
@@ -63,49 +64,36 @@ def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
     weights = [unit // -low if low < 0 else dimension * unit for low in lowest]
     if all(sum(map(mul, weights, gap)) > 0 for gap in gaps):
         return True
-    shift = 1 - min(map(min, gaps))
-    columns = [[gap + shift for gap in row] for row in gaps]
+    shift = 1 - min(lowest)
+    columns = [[int(i == j) for i in range(dimension)] for j in range(dimension)]
     # Row i of the table: row i of determinant * inverse basis, then of its right-hand side. The
-    # last row of the same form holds the prices of the axes and the objective.
-    table = [[int(i == j) for j in range(dimension)] + [1] for i in range(dimension)]
+    # prices of the axes and the objective have the same form.
+    table = [[*column, 1] for column in columns]
     prices = [0] * (dimension + 1)
-    basis = list(range(-dimension, 0))  # -dimension + j is the slack of axis j
+    # The first columns are the slack of the axes, which is worth nothing.
+    basis = list(range(dimension))
+    columns += [[gap + shift for gap in row] for row in gaps]
     determinant = 1
     while prices[-1] * shift < determinant:
-        axis = next((axis for axis in range(dimension) if prices[axis] < 0), None)
-        if axis is not None:
-            entering, cost = axis - dimension, prices[axis]
-            change = [row[axis] for row in table]
+        for entering, column in enumerate(columns):
+            cost = sum(map(mul, prices, column)) - (determinant if entering >= dimension else 0)
+            if cost < 0:
+                break
         else:
-            scores = (sum(map(mul, prices, column)) for column in columns)
-            entering = next((k for k, score in enumerate(scores) if score < determinant), -1)
-            if entering < 0:
-                return True
-            column = columns[entering]
-            cost = sum(map(mul, prices, column)) - determinant
-            change = [sum(map(mul, row, column)) for row in table]
-        leaving = -1
-        for index in range(dimension):
-            if change[index] <= 0:
-                continue
-            if leaving >= 0:
-                ours = table[index][-1] * change[leaving]
-                best = table[leaving][-1] * change[index]
-                if ours > best or (ours == best and basis[index] > basis[leaving]):
-                    continue
-            leaving = index
+            return True
+        change = [sum(map(mul, row, column)) for row in table]
         # All columns are positive, so the programme is bounded and some row always leaves.
-        pivot_row, pivot = table[leaving], change[leaving]
-        for index in range(dimension):
-            if index != leaving:
-                factor = change[index]
-                table[index] = [
-                    (pivot * x - factor * y) // determinant
-                    for x, y in zip(table[index], pivot_row, strict=True)
-                ]
-        prices = [
-            (pivot * x - cost * y) // determinant for x, y in zip(prices, pivot_row, strict=True)
+        ratios = [
+            (Fraction(row[-1], rate), variable, index)
+            for index, (row, rate, variable) in enumerate(zip(table, change, basis, strict=True))
+            if rate > 0
         ]
-        basis[leaving] = entering
-        determinant = pivot
+        leaving = min(ratios)[2]
+        pivot_row, pivot = table[leaving], change[leaving]
+        *table, prices = [
+            [(pivot * x - factor * y) // determinant for x, y in zip(row, pivot_row, strict=True)]
+            for row, factor in zip((*table, prices), (*change, cost), strict=True)
+        ]
+        table[leaving] = pivot_row
+        basis[leaving], determinant = entering, pivot
     return False

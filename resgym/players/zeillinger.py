@@ -8,6 +8,8 @@ its smallest entry. Then (L, S) falls or a point disappears, whatever the agent 
 
 from __future__ import annotations
 
+from functools import reduce
+
 import torch
 from torch import Tensor
 
@@ -32,12 +34,7 @@ class ZeillingerHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        pairs = _Pairs(state)
-        num_pairs = pairs.spread.shape[0]
-        order = torch.arange(num_pairs, dtype=torch.int32, device=state.device)[:, None]
-        best = (pairs.least(pairs.extremes * num_pairs + order) % num_pairs).to(torch.int64)
-        chosen = torch.stack([values.gather(0, best[None])[0] for values in pairs.difference], 1)
-        return _action(chosen.argmin(1), chosen.argmax(1), state)
+        return _choose(state, least_axes=False)
 
 
 class ZeillingerLexHost(ScriptedHost):
@@ -54,72 +51,66 @@ class ZeillingerLexHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        pairs = _Pairs(state)
-        dimension = len(pairs.difference)
-        first_low, first_high = pairs.first(pairs.low), pairs.first(pairs.high)
-        key = pairs.least((pairs.extremes * dimension + first_low) * dimension + first_high)
-        axes = (key % dimension**2).to(torch.int64)
-        return _action(axes // dimension, axes % dimension, state)
+        return _choose(state, least_axes=True)
 
 
-class _Pairs:
-    """All pairs i < j of the points of N games in list order; games are the last dimension.
+def _choose(state: GameState, least_axes: bool) -> Tensor:
+    """Return the actions int64 [N] of the best pairs; games are the last dimension of all tensors.
 
-    Attributes:
-        difference: D integer tensors [K, N], the axes of p_i - p_j for K pairs.
-        low: [K, N], the least entry of the difference.
-        high: [K, N], the largest.
-        spread: [K, N], L = high - low; above every real value for a pair with an absent point.
-        extremes: int32 [K, N], S.
+    ``least_axes``: ties go to the least axes, not to the first pair.
     """
-
-    def __init__(self, state: GameState) -> None:
-        width, dtype = state.points.shape[1], torch.int64
-        points = state.points
-        if state.device.type == "cpu" and state.num_games:
-            # Reading a value is free here. Most rows of most positions are absent, and most
-            # coordinates are small: half the memory takes half the time.
-            width = int(state.count.max())
-            dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
-        columns = (
-            points[:, :width].permute(2, 1, 0).to(dtype, memory_format=torch.contiguous_format)
-        )
-        if width < 2:
-            columns = columns.expand(-1, 2, -1)
-        width = columns.shape[1]
-        first, second = torch.triu_indices(width, width, 1, device=state.device)
-        self.difference = [
-            column.index_select(0, first) - column.index_select(0, second) for column in columns
-        ]
-        # Pairwise minima: torch reduces a short outer axis many times slower.
-        self.low = self.high = self.difference[0]
-        for values in self.difference[1:]:
-            self.low = torch.minimum(self.low, values)
-            self.high = torch.maximum(self.high, values)
-        absent = second[:, None] >= state.count
-        self.spread = (self.high - self.low).masked_fill_(absent, torch.iinfo(dtype).max)
-        extremes = torch.zeros_like(self.low, dtype=torch.uint8)
-        for values in self.difference:
-            extremes += (values == self.low).view(torch.uint8)
-            extremes += (values == self.high).view(torch.uint8)
-        self.extremes = extremes.to(torch.int32)
-
-    def first(self, extreme: Tensor) -> Tensor:
-        """Return int32 [K, N]: the first axis on which the differences are [K, N]."""
-        found = torch.zeros_like(self.extremes)
-        # Going down, the last axis written is the first one.
-        for axis in range(len(self.difference) - 1, 0, -1):
-            found = torch.where(self.difference[axis] == extreme, axis, found)
-        return found * (self.difference[0] != extreme)
-
-    def least(self, key: Tensor) -> Tensor:
-        """Return the least key int32 [N] of the pairs of least spread, for keys int32 [K, N]."""
-        return torch.where(self.spread == self.spread.amin(0), key, 2**31 - 1).amin(0)
-
-
-def _action(first: Tensor, second: Tensor, state: GameState) -> Tensor:
-    """Return the actions of axis pairs int64 [N]; {0, 1} for equal axes and in finished games."""
+    difference, absent = _differences(state)
+    # Pairwise minima: torch reduces a short outer axis many times slower.
+    low, high = reduce(torch.minimum, difference), reduce(torch.maximum, difference)
+    # Above every real value for a pair with an absent point.
+    spread = (high - low).masked_fill_(absent, torch.iinfo(low.dtype).max)
+    extremes = torch.zeros_like(low, dtype=torch.uint8)
+    for values in difference:
+        extremes += (values == low).view(torch.uint8)
+        extremes += (values == high).view(torch.uint8)
+    key = extremes.to(torch.int32)
+    if least_axes:
+        for extreme in (low, high):
+            key = key * len(difference) + _first(difference, extreme)
+    # At most 20 extremes, 10 * 10 axes, and 2^19 pairs: below 2^31.
+    pairs = len(key)
+    key = key * pairs + torch.arange(pairs, dtype=torch.int32, device=state.device)[:, None]
+    best = torch.where(spread == spread.amin(0), key, 2**31 - 1).amin(0, keepdim=True) % pairs
+    chosen = torch.cat([values.gather(0, best.to(torch.int64)) for values in difference])
+    first, second = chosen.argmin(0), chosen.argmax(0)
     undecided = (first == second) | state.finished()
     return pair_to_action(
         first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.points.shape[2]
     )
+
+
+def _differences(state: GameState) -> tuple[list[Tensor], Tensor]:
+    """Return p_i - p_j for all pairs i < j of points in list order, and which are absent.
+
+    The differences are D integer tensors [K, N], one for each axis; the mask is bool [K, N].
+    """
+    width, dtype = state.points.shape[1], torch.int64
+    points = state.points
+    if state.device.type == "cpu" and state.num_games:
+        # Reading a value is free here. Most rows of most positions are absent, and most
+        # coordinates are small: half the memory takes half the time.
+        width = int(state.count.max())
+        dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
+    columns = points[:, :width].permute(2, 1, 0).to(dtype, memory_format=torch.contiguous_format)
+    if width < 2:
+        columns = columns.expand(-1, 2, -1)
+    width = columns.shape[1]
+    first, second = torch.triu_indices(width, width, 1, device=state.device)
+    difference = [
+        column.index_select(0, first) - column.index_select(0, second) for column in columns
+    ]
+    return difference, second[:, None] >= state.count
+
+
+def _first(difference: list[Tensor], extreme: Tensor) -> Tensor:
+    """Return int32 [K, N]: the first axis on which the differences are [K, N]."""
+    found = torch.zeros_like(extreme, dtype=torch.int32)
+    # Going down, the last axis written is the first one.
+    for axis in reversed(range(len(difference))):
+        found = torch.where(difference[axis] == extreme, axis, found)
+    return found

@@ -173,28 +173,23 @@ def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState
     return GameState(torch.cat([state.points, extra], 1), state.count, Thom())
 
 
-def _is_scalar(value: Any) -> bool:
-    """Return whether a value has no entries, without np.ndim, which raises for ragged lists."""
-    return (
-        isinstance(value, (str, bytes))
-        or not hasattr(value, "__iter__")
-        or getattr(value, "ndim", 1) == 0
-    )
-
-
-def _entries(value: Any) -> list[Any]:
-    value = value.tolist() if isinstance(value, (Tensor, np.ndarray)) else value
-    return [value] if _is_scalar(value) else list(value)
+def _lists(value: Any) -> Any:
+    """Return nested lists of what a value holds; what has no entries as it is."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        return value
+    return [_lists(each) for each in value]
 
 
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:
-    rows = _entries(game)
+    rows = game if isinstance(game, list) else [game]
     if not 1 <= len(rows) <= spec.max_num_points:
         raise ValueError(f"{name} has {len(rows)} points, allowed are 1..{spec.max_num_points}")
     checked = []
     for index, row in enumerate(rows):
         where = f"{name}[{index}]"
-        values = _entries(row)
+        values = row if isinstance(row, list) else [row]
         if len(values) != spec.dimension:
             raise ValueError(
                 f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"
@@ -228,18 +223,17 @@ def state_from_points(
     if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
         kind = f"{tensor_kind(points)} on {points.device}"
         raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
-    given = points.tolist() if isinstance(points, (Tensor, np.ndarray)) else points
-    if _is_scalar(given):
+    games = _lists(points)
+    if not isinstance(games, list):
         text = shown(points)
         hint = f" (did you mean resgym.parse({text})?)" if isinstance(points, str) else ""
         raise TypeError(f"points must be lists of integers, got {text}{hint}")
-    games: list[Any] = list(given)
     # One game is a list of points, several are lists of lists of points; [] is a game.
-    if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):
+    if not all(isinstance(game, list) and isinstance(next(iter(game), []), list) for game in games):
         games = [games]
     if not games:
         raise ValueError("points must have at least one game, got an empty list")
-    if given is not points:
+    if isinstance(points, (Tensor, np.ndarray)):
         games = [[row for row in game if row != [-1] * spec.dimension] for game in games]
     device = resolve_device(device)
     columns = torch.full((spec.dimension, spec.max_num_points, len(games)), -1)

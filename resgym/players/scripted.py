@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -85,13 +84,6 @@ class GreedyPointsAgent(ScriptedAgent):
         return torch.where(coords, torch.stack(left, 1), -1).argmax(1)
 
 
-@cache
-def _pair_actions(dimension: int, device: torch.device) -> Tensor:
-    """Return int64 [D(D-1)/2]: the actions with two axes, in lexicographic order."""
-    first, second = torch.triu_indices(dimension, dimension, 1, device=device)
-    return pair_to_action(first, second, dimension)
-
-
 class RandomHost(ScriptedHost):
     """Choose any legal set uniformly: with the default rule one of 2^D - D - 1."""
 
@@ -114,8 +106,10 @@ class RandomPairHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        pairs = _pair_actions(state.points.shape[2], state.device)
-        return pairs[rng.integers(len(pairs))]
+        dimension = state.points.shape[2]
+        pairs = torch.triu_indices(dimension, dimension, 1, device=state.device)
+        first, second = pairs[:, rng.integers(pairs.shape[1])]
+        return pair_to_action(first, second, dimension)
 
 
 class AllCoordHost(ScriptedHost):

@@ -7,12 +7,11 @@ Birkhauser 1983.
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain, combinations
 
 import torch
 from torch import Tensor
 
-from resgym.game.actions import coords_to_action
+from resgym.game.actions import action_axes, coords_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
 from resgym.players.base import ScriptedHost
@@ -163,8 +162,7 @@ def _any(mask: Tensor, axis: int) -> Tensor:
 @cache
 def _all_sets(dimension: int, device: torch.device) -> Tensor:
     """Bool [2^D - 1, D]: the nonempty sets of axes by size, then in lexicographic order."""
-    by_size = (combinations(range(dimension), size + 1) for size in range(dimension))
-    sets = chain.from_iterable(by_size)
+    sets = sorted(action_axes(dimension, 1), key=lambda axes: (len(axes), axes))
     return torch.tensor([[axis in axes for axis in range(dimension)] for axes in sets]).to(device)
 
 

@@ -34,9 +34,9 @@ class HironakaVectorEnv(PlannedVectorEnv):
     """N games seen from one seat, or from the seat whose turn it is.
 
     ``seat="host"`` (``resgym/HironakaHost-v0``): a step is a whole move. Action
-    ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.action_axes`). Observation
-    float32 [N, P, D]: the points in descending lexicographic order, scaled by the largest
-    coordinate; absent rows are -1.
+    ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.actions.action_axes`).
+    Observation float32 [N, P, D]: the points in descending lexicographic order, scaled by the
+    largest coordinate; absent rows are -1.
 
     ``seat="agent"`` (``resgym/HironakaAgent-v0``): a step is a whole move. Action ``Discrete(D)``,
     an axis of the observed set. Observation ``points`` as above and ``coords`` int8 [N, D], the
@@ -93,7 +93,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
             unit: with ``polyhedra``, coordinates are multiples of 1/unit.
             scale_observation: divide the observed points by the position's largest coordinate.
             reward: ``terminal``, ``step``, ``survival``, ``points`` or a callable that gets a
-                `resgym.game.Transition` and returns float32 [N].
+                `resgym.Transition` and returns float32 [N].
             max_episode_steps: steps after which an episode is truncated; None for no limit.
             invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
             autoreset_mode: SAME_STEP, NEXT_STEP or DISABLED.

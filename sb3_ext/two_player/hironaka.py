@@ -10,10 +10,9 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from resgym.game import GameSpec
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import Role
+from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho

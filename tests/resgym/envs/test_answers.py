@@ -11,8 +11,9 @@ import pytest
 import torch
 
 import resgym
-from resgym.game import GameSpec, state_from_points
 from resgym.game.actions import host_action_table
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
 from resgym.players import CallablePlayer, ask_player, make_agent, make_host
 from tests.resgym.envs.helpers import AGENT, HOST, MODES, act_random, make_vec, same
 from tests.resgym.games import record_game

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game import GameSpec
+from resgym.game.spec import GameSpec
 from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.check import Checked
 from tests.resgym.envs.helpers import asked

@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from resgym.functional import starts
-from resgym.game import GameSpec, GameState, devices, move
-from resgym.game.rules import observe_points
+from resgym.game import devices
+from resgym.game.rules import move, observe_points
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, row_bytes, same
 from tests.resgym.kernels.steps import pair, play_both, play_overflows, refuse_steps

@@ -12,7 +12,7 @@ import torch
 pytest.importorskip("numba")
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game import GameSpec
+from resgym.game.spec import GameSpec
 from resgym.kernels import dispatch, resolve_backend
 from resgym.kernels.cpu.backend import NumbaBackend
 from tests.resgym.envs.helpers import played

@@ -3,7 +3,11 @@
 import pytest
 import torch
 
-from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
+from resgym.game.actions import host_action_table
+from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
 from resgym.players import agent_names, host_names, make_agent, make_host
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

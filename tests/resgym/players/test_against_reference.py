@@ -6,7 +6,10 @@ from itertools import product
 import pytest
 import torch
 
-from resgym.game import GameSpec, RowRandom, action_axes, host_action_table, state_from_points
+from resgym.game.actions import action_axes, host_action_table
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
 from resgym.players import make_agent, make_host
 from tests.reference import players as reference
 from tests.reference.rule import canonical

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from resgym.game import GameState, RowRandom
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState
 from resgym.players import agent_names, check_player, host_names, make_agent, make_host
 
 PLAYERS = [

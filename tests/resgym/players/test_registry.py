@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from resgym.game import GameSpec, RowRandom, random_starts
+from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
+from resgym.game.spec import GameSpec
 from resgym.players import agent_names, host_names, make_agent, make_host, registry, resolve_player
 from resgym.players.registry import register_agent, register_host
 

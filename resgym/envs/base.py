@@ -31,7 +31,7 @@ from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
-from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan, StepResult
+from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.players import Player, player_name
 from resgym.players.base import check_role
@@ -257,13 +257,9 @@ class PlannedVectorEnv(VectorEnv):
         result = self.backend.start(self.plan, games, mask, self._ask, given)
         self._games, self._started, self._last = result.games, True, None
         self._show()
-        form, plan, info = self.form, self.plan, {}
-        if form.full_info:
-            zeros = torch.zeros(self.num_envs, device=self.device)
-            rewards = torch.stack([zeros, zeros], 1) if plan.seat == "both" else None
-            started = StepResult(*result, zeros, rewards, *[zeros > 0] * 3, *[None] * 5)
-            info = form.info(plan, started, self.games)
-        return form.seen(plan.seat, result.points, result.coords), info
+        observation = self.form.seen(self.seat, result.points, result.coords)
+        info = self.form.info(self.plan, result, observation) if self.form.full_info else {}
+        return observation, info
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """Return the games with new seeds in the rows of ``mask`` that have one; counts restart."""
@@ -311,12 +307,13 @@ class PlannedVectorEnv(VectorEnv):
             self._last = before, values, overflow, self._answer
         self._show()
 
-        form, plan = self.form, self.plan
-        info = form.info(plan, result, self.games if form.full_info else None)
-        if "_rewards" in info and plan.autoreset_mode == "NEXT_STEP":  # not of rows only reset
+        form = self.form
+        observation = form.seen(self.seat, result.points, result.coords)
+        info = form.info(self.plan, result, observation)
+        if "_rewards" in info and self.plan.autoreset_mode == "NEXT_STEP":  # not of rows only reset
             info["_rewards"] = form.out(self.games.lengths > 0)
         return (
-            form.seen(plan.seat, result.points, result.coords),
+            observation,
             form.paid(result.reward),
             form.out(result.terminated),
             form.out(result.truncated),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from resgym.game.episode import legal_actions
 from resgym.game.spec import check_choice, check_flag
-from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
+from resgym.game.stepping import Array, Seat, StepPlan, StepResult
 from resgym.game.variants import rule_of
 
 
@@ -85,22 +86,23 @@ class ResultForm:
         to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
         return {"coords": coords, "points": points, "to_play": to_play}
 
-    def info(
-        self, plan: StepPlan, result: StepResult, games: EpisodeState | None = None
-    ) -> dict[str, Any]:
-        """Return the info of a step; with the ``games`` after it, all keys of `full_info`."""
+    def info(self, plan: StepPlan, result: StepResult, observation: Any) -> dict[str, Any]:
+        """Return the info of a step that is observed so."""
         info: dict[str, Any] = {"overflow": self.out(result.overflow)}
-        if games is not None:
-            result = _completed(plan, result, games)
-            info["action_mask"] = self.out(legal_actions(plan, games).to(torch.int8))
-        if result.ended is not None:
+        if self.full_info:
+            legal = legal_actions(plan, result.games.tensors())
+            info["action_mask"] = self.out(legal.to(torch.int8))
+        if result.some_ended or self.full_info:
             ended = self.out(result.ended)
             if self.episode_statistics:
                 returns, lengths = self.paid(result.episode_returns), result.episode_lengths
                 info["episode"], info["_episode"] = {"r": returns, "l": self.out(lengths)}, ended
-            if result.final_points is not None and result.final_coords is not None:
-                final = self.seen(plan.seat, result.final_points, result.final_coords)
-                info["final_obs"], info["_final_obs"] = final, _copied(ended)
+            if plan.autoreset_mode == "SAME_STEP":
+                if result.final_points is None or result.final_coords is None:
+                    final = deepcopy(observation)
+                else:
+                    final = self.seen(plan.seat, result.final_points, result.final_coords)
+                info["final_obs"], info["_final_obs"] = final, deepcopy(ended)
         if result.rewards is not None:
             info["rewards"] = self.paid(result.rewards)
         if self.output == "numpy":
@@ -108,24 +110,6 @@ class ResultForm:
                 if key[0] != "_":
                     info.setdefault("_" + key, np.ones(len(result.overflow), bool))
         return info
-
-
-def _completed(plan: StepPlan, result: StepResult, games: EpisodeState) -> StepResult:
-    """Add the keys of ended games to a result without ended games."""
-    if result.ended is None:
-        result = result._replace(
-            ended=torch.zeros_like(games.ended),
-            episode_returns=games.returns.clone(),
-            episode_lengths=games.lengths.clone(),
-        )
-    if result.final_points is None and plan.autoreset_mode == "SAME_STEP":
-        points, coords = _copied(result.points), _copied(result.coords)
-        result = result._replace(final_points=points, final_coords=coords)
-    return result
-
-
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value.copy()
 
 
 def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:

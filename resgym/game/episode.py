@@ -25,7 +25,6 @@ from resgym.game.stepping import (
     EpisodeState,
     Games,
     RefusedStep,
-    ResetResult,
     StepPlan,
     StepResult,
 )
@@ -109,14 +108,21 @@ class Backend:
 
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
-    ) -> ResetResult:
+    ) -> StepResult:
         """Start episodes in the rows of ``mask``, bool [N].
 
         They start from ``given``, unfinished positions of N games, or from random ones. The
         opponents are asked only if they move first.
         """
-        state = self._restarted(plan, games.tensors(), mask, ask, given)
-        return ResetResult(state._replace(ended=state.ended & ~mask), *self._observed(plan, state))
+        before = games.tensors()
+        state = self._restarted(plan, before, mask, ask, given)
+        state = state._replace(ended=state.ended & ~mask)
+        none, reward = torch.zeros_like(mask), torch.zeros_like(before.returns)
+        rewards = torch.stack([reward, reward], 1) if plan.seat == "both" else None
+        return StepResult(
+            state, *self._observed(plan, state), reward, rewards, none, none, none, none,
+            None, None, before.returns.clone(), before.lengths.clone(), some_ended=False,
+        )  # fmt: skip
 
     def _restarted(
         self, plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask, given: GameState | None
@@ -209,12 +215,12 @@ class Backend:
         state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
         looking = devices.is_host_memory(actions.device)
-        any_ended = not looking or bool(ended.any())
         seen = self._observed(plan, state)
         final: tuple[Tensor | None, Tensor | None] = None, None
         same_step = plan.autoreset_mode == "SAME_STEP"
         restart = ended if same_step else waiting
-        statistics = (state.returns.clone(), state.lengths.clone()) if any_ended else (None, None)
+        statistics = state.returns.clone(), state.lengths.clone()
+        some_ended = not looking or bool(ended.any())
         rows = restart.nonzero()[:, 0] if looking else None
         if plan.autoreset_mode != "DISABLED" and (rows is None or len(rows)):
             if same_step:
@@ -227,7 +233,7 @@ class Backend:
             seen = fresh
         return StepResult(
             state, *seen, reward, rewards, terminated, truncated, overflow,
-            ended.clone() if any_ended else None, *final, *statistics,
+            ended.clone(), *final, *statistics, some_ended,
         )  # fmt: skip
 
     def _played(

@@ -172,22 +172,8 @@ int64 [M], every entry legal.
 """
 
 
-class ResetResult(NamedTuple):
-    """The result of starting episodes; new arrays, which the caller owns.
-
-    Attributes:
-        games: the state after it.
-        points: float32 [N, P, D], the observed points of all rows.
-        coords: int8 [N, D], the observed sets.
-    """
-
-    games: Games
-    points: Array
-    coords: Array
-
-
 class StepResult(NamedTuple):
-    """The result of a step; new arrays, which the caller owns.
+    """The result of a step, or of starting episodes; new arrays, which the caller owns.
 
     Attributes:
         games: the state after it.
@@ -198,11 +184,13 @@ class StepResult(NamedTuple):
         terminated: bool [N].
         truncated: bool [N].
         overflow: bool [N].
-        ended: bool [N], terminated or truncated; None if no row is, where that can be seen.
-        final_points: float32 [N, P, D], observed before the restarts of SAME_STEP; otherwise None.
+        ended: bool [N], terminated or truncated.
+        final_points: float32 [N, P, D], observed before the restarts of SAME_STEP; may be None if
+            no row has ended.
         final_coords: int8 [N, D], likewise.
-        episode_returns: float32 [N], before the restarts; None where ``ended`` is.
+        episode_returns: float32 [N], before the restarts.
         episode_lengths: int64 [N], likewise.
+        some_ended: False if it is known that no row has ended.
     """
 
     games: Games
@@ -213,8 +201,9 @@ class StepResult(NamedTuple):
     terminated: Array
     truncated: Array
     overflow: Array
-    ended: Array | None
+    ended: Array
     final_points: Array | None
     final_coords: Array | None
-    episode_returns: Array | None
-    episode_lengths: Array | None
+    episode_returns: Array
+    episode_lengths: Array
+    some_ended: bool = True

@@ -22,7 +22,6 @@ from resgym.game.stepping import (
     Ask,
     EpisodeState,
     Games,
-    ResetResult,
     StepPlan,
     StepResult,
 )
@@ -148,16 +147,16 @@ class FusedBackend(Backend):
 
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
-    ) -> ResetResult:
+    ) -> StepResult:
         """See `Backend.start`."""
         numbers = _numbers(plan, self.hosts)
         if numbers is None or given is not None:
             return super().start(plan, games, mask, ask, given)
         result = self._pass(plan, numbers, numbers.start, games, mask.to(torch.int64))
         if plan.seat != "agent" or numbers.step[1] != ASKED:
-            return ResetResult(*result[:3])
+            return result
         state = name_sets(plan, result.games.tensors(), mask, ask)
-        return ResetResult(state, result.points, _shown(state))
+        return result._replace(games=state, coords=_shown(state))
 
     def _ask_hosts(
         self, plan: StepPlan, numbers: Numbers, waiting: Tensor, result: StepResult, ask: Ask
@@ -169,7 +168,7 @@ class FusedBackend(Backend):
         state = result.games.tensors()
         over, restart = torch.as_tensor(result.terminated), None
         last = _shown(state)
-        if plan.autoreset_mode == "SAME_STEP" and result.ended is not None:
+        if plan.autoreset_mode == "SAME_STEP" and result.some_ended:
             restart = torch.as_tensor(result.ended)
             # The last observation of a game that was cut shows the set that would be played.
             cut = torch.as_tensor(result.truncated)

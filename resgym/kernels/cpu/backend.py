@@ -6,7 +6,7 @@ through NumPy views, without copies; results are new.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -127,10 +127,6 @@ def _outcome(num_games: int, both: bool) -> Fields:
     return (reward, rewards, *flags, returns, np.empty(num_games, _INTEGER))
 
 
-_unread = lru_cache(maxsize=16)(_outcome)
-"""The same for starts, where it is not read."""
-
-
 class NumbaBackend(FusedBackend):
     """Compiled passes over all rows, and compiled moves."""
 
@@ -166,8 +162,8 @@ class NumbaBackend(FusedBackend):
         final, final_coords = seen, seen_coords
         if shows_final:
             final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
-        memory = (_unread if rules is numbers.start else _outcome)(num_games, both)
-        reward, rewards, terminated, truncated, overflow, ended, returns, lengths = memory
+        outcome = _outcome(num_games, both)
+        reward, rewards, terminated, truncated, overflow, ended, returns, lengths = outcome
         num_ended = share_rows(
             step_rows, num_games, dimension, _dims(dimension), numbers.sets, rules, numbers.starts,
             chosen, given, old, new,
@@ -178,15 +174,11 @@ class NumbaBackend(FusedBackend):
         )  # fmt: skip
         if num_ended < 0:
             raise RefusedStep
-        result = StepResult(
+        last = (final, final_coords) if shows_final and num_ended else (None, None)
+        return StepResult(
             HostGames(new, spare), seen, seen_coords, reward, rewards if both else None, terminated,
-            truncated, overflow, None, None, None, None, None,
+            truncated, overflow, ended, *last, returns, lengths, num_ended > 0,
         )  # fmt: skip
-        if not num_ended:
-            return result
-        if shows_final:
-            result = result._replace(final_points=final, final_coords=final_coords)
-        return result._replace(ended=ended, episode_returns=returns, episode_lengths=lengths)
 
     def move(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec

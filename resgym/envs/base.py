@@ -97,7 +97,7 @@ class PlannedVectorEnv(VectorEnv):
         # For frames: the games before the last step, actions, overflows, answers of agents.
         self._last: tuple[EpisodeState, Tensor, Tensor, Tensor | None] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
-        self._opponents: Mixture | None = None
+        self._opponents = Mixture(())  # with both seats there are none
         self._answer: Tensor | None = None
         if plan.seat != "both":
             self.set_opponent("random" if opponent is None else opponent)
@@ -145,7 +145,7 @@ class PlannedVectorEnv(VectorEnv):
     @property
     def opponents(self) -> list[Player]:
         """The players that answer."""
-        return [] if self._opponents is None else list(self._opponents.players)
+        return list(self._opponents.players)
 
     def __repr__(self) -> str:
         names = ", ".join(map(player_name, self.opponents))
@@ -324,7 +324,6 @@ class PlannedVectorEnv(VectorEnv):
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
         """Ask the other seat; see `resgym.game.stepping.Ask`."""
-        assert self._opponents is not None
         answer = self._opponents.ask(games, coords, rng, rows)
         self._answer = None if coords is None else answer
         return answer

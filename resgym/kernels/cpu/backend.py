@@ -174,11 +174,13 @@ class NumbaBackend(FusedBackend):
         )  # fmt: skip
         if num_ended < 0:
             raise RefusedStep
-        last = (final, final_coords) if shows_final and num_ended else (None, None)
-        return StepResult(
+        result = StepResult(
             HostGames(new, spare), seen, seen_coords, reward, rewards if both else None, terminated,
-            truncated, overflow, ended, *last, returns, lengths, num_ended > 0,
+            truncated, overflow, ended, None, None, returns, lengths, num_ended > 0,
         )  # fmt: skip
+        if shows_final and num_ended:
+            result = result._replace(final_points=final, final_coords=final_coords)
+        return result
 
     def move(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec

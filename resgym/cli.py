@@ -84,7 +84,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         note = result._repr_html_() if result else ""
         if proof := vars(args).get("certificate"):
             note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
-        write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), args.layout, note))
+        write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), note))
         print(f"{heading}\nwritten to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or args.out is None or tree is None:
         text = heading if tree is None else f"{heading if result else ''}\n{tree.to_text()}".strip()
@@ -182,11 +182,10 @@ class _Command(NamedTuple):
 
 _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
-_TREE = " --rule --unit --weights --stop --centres --compare --layout --out"
+_TREE = " --rule --unit --weights --stop --centres --compare --out"
 _SEVERAL: dict[str, Any] = {"nargs": "+"}
 _OUT = "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
 _FILES: dict[str, dict[str, Any]] = {"--compare": _SEVERAL | {"default": ()}}
-_FILES["--layout"] = {"choices": ("outline", "growing"), "default": "outline"}
 _FILES["--out"] = _file(*(end for end in _OUT.split() if "." in end)) | {"help": _OUT}
 _COMMANDS = {
     "rho": _Command(
@@ -234,7 +233,7 @@ _COMMANDS = {
         "check a proof written by solve, and show its tree",
         _certificate,
         "solver.certificate:read_certificate",
-        "certificate --compare --layout --out",
+        "certificate --compare --out",
         _FILES,
     ),
     "play": _Command(
@@ -302,7 +301,6 @@ invariants: print the zeta function, the Milnor number, ... for generic coeffici
 objective: minimise the longest branch, the nodes or the leaves: depth, nodes or leaves
 time_limit: stop after this many seconds
 compare: mark where these hosts would choose another set
-layout: layout of an .svg: a line for each chart, or an animation beside a game
 steps: steps to play
 batch_sizes: numbers of parallel games
 backend: implementation of the moves: auto, torch, numba or triton

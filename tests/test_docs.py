@@ -149,7 +149,7 @@ def test_pictures_are_those_of_the_commands():
     one_move = runpy.run_path(str(DOCS / "images" / "one_move.py"))["picture"]()
     made = {
         "one_move": picture_to_svg(one_move),
-        "resolving_E6": resgym.resolution_tree("E6", host="taught").to_growing_svg(),
+        "resolving_E6": resgym.resolution_tree("E6", host="taught").to_svg(),
     }
     assert set(re.findall(r"\]\(docs/images/(\w+)\.svg\)", README)) == set(made)
     for name, picture in made.items():

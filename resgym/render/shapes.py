@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -80,26 +79,15 @@ def text_width(text: str, size: float) -> float:
 
 
 def picture_to_svg(picture: Picture) -> str:
-    """A stand-alone SVG file as text."""
-    return svg_page(picture.width, picture.height, picture.title, svg_shapes(picture.shapes))
+    """A stand-alone SVG file with a white ground, as text.
 
-
-def svg_page(width: float, height: float, title: str, elements: Sequence[str]) -> str:
-    """A stand-alone SVG file with a white ground; width and height are in pixels.
-
-    The title is told when the mouse rests on the ground, and read to those who cannot see; elements
-    are in the order of drawing.
+    The title is told when the mouse rests on the ground, and read to those who cannot see.
     """
-    size = f'width="{width:.0f}" height="{height:.0f}"'
-    box = f'viewBox="0 0 {width:.0f} {height:.0f}"'
+    size = f'width="{picture.width}" height="{picture.height}"'
+    box = f'viewBox="0 0 {picture.width} {picture.height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {box} font-family="{FONT}">'
-    ground = f'<rect {size} fill="#ffffff"/>'
-    return "\n".join([head, f"<title>{markup(title)}</title>", ground, *elements, "</svg>", ""])
-
-
-def svg_shapes(shapes: Iterable[Shape]) -> list[str]:
-    """An element of SVG for each shape."""
-    return [_svg_shape(shape) for shape in shapes]
+    title, ground = f"<title>{markup(picture.title)}</title>", f'<rect {size} fill="#ffffff"/>'
+    return "\n".join([head, title, ground, *map(_svg_shape, picture.shapes), "</svg>", ""])
 
 
 def _number(value: float) -> str:

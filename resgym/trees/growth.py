@@ -21,7 +21,7 @@ from resgym.trees.invariants import Invariants, tree_invariants
 from resgym.trees.programs import tree_to_form, tree_to_script
 from resgym.trees.smooth import Centres, Stop, chart_rule
 from resgym.trees.surface import SurfaceGraph
-from resgym.trees.svg import tree_to_growing_svg, tree_to_svg
+from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
 
 BATCH_ROWS = 1024
@@ -51,7 +51,6 @@ class ResolutionTree(ChartTree):
     to_text = tree_to_text
     to_dot = tree_to_dot
     to_svg = tree_to_svg
-    to_growing_svg = tree_to_growing_svg
     to_html = tree_to_html
     to_latex = tree_to_latex
     to_form = tree_to_form

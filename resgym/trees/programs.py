@@ -169,18 +169,17 @@ def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
     return [*terms.values()], resolved
 
 
-def tree_to_form(tree: Any, ending: str, layout: str = "outline", note: str = "") -> str:
+def tree_to_form(tree: Any, ending: str, note: str = "") -> str:
     """Return the text of a file that shows a tree, in the form that its ending asks for.
 
     Args:
         tree: a tree.
         ending: ``html``, ``svg``, ``tex``, ``dot``, ``txt``, ``json``, or one of `tree_to_script`.
-        layout: of an SVG: ``outline``, or ``growing`` for the animation beside a game.
         note: HTML above the tree of a page.
     """
     forms = {
         "html": partial(tree.to_html, note=note),
-        "svg": tree.to_growing_svg if layout == "growing" else tree.to_svg,
+        "svg": tree.to_svg,
         "tex": tree.to_latex,
         "dot": tree.to_dot,
         "txt": tree.to_text,

@@ -260,8 +260,6 @@ def _tree(question: Question, models: Path | None) -> Any:
         max_nodes=MAX_CHARTS,
         seed=question.seed,
     )
-    if question.form == "growing":
-        return tree.to_growing_svg(MAX_CHARTS)
     if question.form == "svg":
         return tree.to_svg(MAX_CHARTS)
     if question.form == "invariants":

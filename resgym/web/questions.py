@@ -38,7 +38,7 @@ _FIELDS = {
     ),
     "named": (rf"({_SET})?", "axes in ascending order, like 012"),
     "host": _PLAYER,
-    "form": ("json|svg|growing|invariants", "json, svg, growing or invariants"),
+    "form": ("json|svg|invariants", "json, svg or invariants"),
 }
 """The pattern of each field, and its description."""
 
@@ -54,7 +54,7 @@ class Question(NamedTuple):
         moves: the moves so far.
         named: a set that the host has chosen and the agent has not answered; may be empty.
         host: host of a tree.
-        form: form of a tree: data, a picture in one of the layouts, or the rows of its invariants.
+        form: form of a tree: data, a picture, or the rows of its invariants.
     """
 
     start: str

@@ -63,7 +63,7 @@ CASES = [
     (game.log_canonical_threshold, "^tree must follow all answers"),
     *(
         (partial(getattr(game, form), max_charts=0), "max_charts must be at least 1, got 0")
-        for form in ("to_svg", "to_html", "to_text", "to_latex", "to_growing_svg")
+        for form in ("to_svg", "to_html", "to_text", "to_latex")
     ),
     (lambda: grown("x^2+y^3").surface_graph(), "^tree must have 3 variables, got 2$"),
     (lambda: grown("x^2*y+z^3").surface_graph(), "^singularity must be isolated: along y at least"),

@@ -35,10 +35,9 @@ function showTree() {
   const cut = tree.complete ? "" : `, ${tree.num_cut} ${tree.num_cut === 1 ? "branch" : "branches"} cut`;
   const from = question.moves ? `After ${question.moves}: ` : "";
   byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}.`;
-  for (const [id, form] of [["tree-svg", "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
+  for (const [id, form] of [["tree-svg", "svg"], ["tree-json", "json"]]) {
     byId(id).href = `api/tree?${linkTo({ ...question, form }).slice(1)}`;
   }
-  byId("tree-growing").hidden = ![2, 3].includes(tree.variables.length);
   byId("tree").replaceChildren(branch(chartOf(1)));
   byId("forest").hidden = false;
 }

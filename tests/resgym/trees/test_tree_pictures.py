@@ -171,22 +171,3 @@ def test_a_comparison_marks_the_charts_where_hosts_differ():
     assert f"; other sets: zeillinger_lex 0, spivakovsky {differing} of 45" in found.to_svg()
     assert found.to_dot().count("≠ spivakovsky {") == differing
     assert "<mark>≠ spivakovsky {" in found.to_html()
-
-
-def test_a_growing_tree_shows_each_chart_once_and_each_position_of_the_longest_branch():
-    tree = resolution_tree("x^2+y^3+z^4", host="spivakovsky")
-    root = ElementTree.fromstring(tree.to_growing_svg())
-    groups = [group.get("class", "") for group in root.iter(f"{SVG}g")]
-    for depth in range(tree.depth + 1):
-        assert groups.count(f"from{depth}") == sum(chart.depth == depth for chart in tree)
-        assert groups.count(f"at{depth}") == 1
-    style = root.find(f"{SVG}style").text
-    # What is there from a depth on is hidden before it, what is there at it also afterwards.
-    frames = re.findall(r"@keyframes (from|at)(\d+)\{([^@]*?)\}(?=@|\.)", style)
-    assert len(frames) == 2 * (tree.depth + 1)
-    for kind, depth, frame in frames:
-        assert frame.startswith("0%,") == (int(depth) > 0)
-        ends_hidden = frame.endswith("100%{opacity:0}")
-        assert ends_hidden == (kind == "at" and int(depth) < tree.depth)
-    with pytest.raises(ValueError, match="2 or 3 axes"):
-        TREES["ten axes"].to_growing_svg()

@@ -160,6 +160,16 @@ def test_nondegeneracy_finds_the_faces_by_hand(capsys):
     assert "x**2 + y**3 + z**5: non-degenerate" in capsys.readouterr().out
 
 
+def test_thom_positions_grow_the_known_tree():
+    """37 nodes, as in the program that the rule comes from."""
+    tree = load("thom_positions").main()
+    assert tree.num_nodes == 37
+    assert {chart.ending for chart in tree} == {None, "resolved", "no_contribution"}
+    assert tree.to_dict()["charts"][0]["weights"] == [1, 1, 2, 3, 2, 3, 3]
+    assert "no contribution" in tree.to_text()
+    assert tree.to_svg().startswith("<svg")
+
+
 def test_own_environment_is_learned():
     assert load("own_environment").main(timesteps=20_000) == 1
 

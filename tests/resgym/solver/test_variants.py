@@ -5,11 +5,8 @@ import random
 import pytest
 
 import resgym
-from resgym.polynomials.thom import thom_points
 from tests.reference.search import Exhaustive
 from tests.reference.variants import Polyhedra, Thom
-
-WEIGHTS = [1, 1, 2, 3, 2, 3, 3]
 
 
 def positions(rule, number, seed):
@@ -55,15 +52,3 @@ def test_a_point_in_the_polyhedra_game_goes_down_by_units():
     assert (solution.value, endings) == (3, [None, None, None, "below_one"])
     with pytest.raises(ValueError, match="resolved in every chart"):
         solution.tree.log_canonical_threshold()
-
-
-def test_the_known_tree_of_a_thom_polynomial():
-    """37 nodes, as in the program that the rule comes from."""
-    points = [(t + sum(others) - 4, *others) for t, *others in thom_points(4)]
-    options = {"rule": "thom", "weights": WEIGHTS, "reposition": True}
-    tree = resgym.resolution_tree(points, "weak_spivakovsky", **options)
-    assert tree.num_nodes == 37
-    assert {chart.ending for chart in tree} == {None, "resolved", "no_contribution"}
-    assert tree.to_dict()["charts"][0]["weights"] == WEIGHTS
-    assert "no contribution" in tree.to_text()
-    assert tree.to_svg().startswith("<svg")

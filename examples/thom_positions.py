@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement, product
 
-from resgym.game.spec import check_integer
+from sympy import ZZ, ring, symbols
+from sympy.polys.matrices import DomainMatrix
 
-_MOST = 5
+from resgym import ResolutionTree, resolution_tree
 
 
 def thom_points(order: int) -> list[tuple[int, ...]]:
-    """Return the exponents of all monomials of the generators, for jets of an order, 2 to 5.
+    """Return the exponents of all monomials of the generators, for jets of an order from 2 on.
 
     They are in descending lexicographic order of 1 + k (k - 1) / 2 variables for order k: t, then
     b_ij row by row. The last one is the distinguished point of rule ``thom``. Games have at most
-    ten axes, enough for orders up to 4. Needs SymPy (extra ``math``).
+    ten axes, enough for orders up to 4.
     """
-    from sympy import ZZ, ring, symbols
-    from sympy.polys.matrices import DomainMatrix
-
-    order = check_integer("order", order, 2, _MOST)
     pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
     space, *variables = ring(symbols(f"b:{len(pairs)}"), ZZ)
     entries = dict(zip(pairs, variables, strict=True))
@@ -50,3 +47,17 @@ def thom_points(order: int) -> list[tuple[int, ...]]:
             # The last coefficient is the determinant, up to its sign.
             found.update(matrix.charpoly()[-1].itermonoms())
     return sorted(found, reverse=True)
+
+
+def main() -> ResolutionTree:
+    """Grow the tree of that program for jets of order 4, which has 37 charts."""
+    points = [(t + sum(others) - 4, *others) for t, *others in thom_points(4)]
+    tree = resolution_tree(
+        points, "weak_spivakovsky", rule="thom", weights=[1, 1, 2, 3, 2, 3, 3], reposition=True
+    )
+    print(tree.to_text())
+    return tree
+
+
+if __name__ == "__main__":
+    main()

@@ -8,8 +8,7 @@ import sympy
 
 from resgym import resolution_tree
 from resgym.polynomials.coefficients import is_degenerate, parse_quietly
-from resgym.trees.cells import Face, positive_cells
-from resgym.trees.lattice import volume
+from resgym.trees.cells import Face, compact_cells
 
 
 def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face, ...]:
@@ -36,9 +35,9 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
     if not tree.complete:
         raise ValueError(f"polynomial needs a tree of more than max_nodes={max_nodes} charts")
     faces = {}
-    for face, local in ((cell.face, cell.local) for cell in positive_cells(tree)):
-        if volume(local):  # as many variables as dimensions
-            faces[tuple(sorted(face))] = {q: terms[p] for p, q in zip(face, local, strict=True)}
+    for cell in compact_cells(tree):
+        local = {q: terms[p] for p, q in zip(cell.face, cell.local, strict=True)}
+        faces[tuple(sorted(cell.face))] = local
     return tuple(face for face, local in sorted(faces.items()) if is_degenerate(local))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from resgym.polynomials.coefficients import Coefficients, factored, is_degenerate, sympy_poly
 from resgym.polynomials.monomials import Exponents, Point
 from resgym.trees.data import ChartTree
-from resgym.trees.fan import Cone, chart_rays, in_chart
+from resgym.trees.fan import Cone, Ray, chart_rays, in_chart
 from resgym.trees.lattice import eliminate, volume
 
 Face = tuple[Point, ...]
@@ -23,18 +23,26 @@ class Cell(NamedTuple):
         rays: what spans the cone: a part of a basis of Z^D.
         face: the points where its weights are least.
         local: these points in the other coordinates of the chart, D less the number of rays.
+        volume: of the face, in units of the smallest lattice simplex.
     """
 
     rays: Cone
     face: Face
     local: Face
+    volume: int
+
+    @property
+    def weights(self) -> Ray:
+        """A weight of the cell."""
+        return tuple(map(sum, zip(*self.rays, strict=True)))
 
 
-def positive_cells(tree: ChartTree) -> Iterator[Cell]:
+def compact_cells(tree: ChartTree) -> Iterator[Cell]:
     """Cut the weights with positive entries into cells.
 
     A weight is in the chart that one enters on the way from it to a generic weight, so that each is
-    in one chart, also where the charts do not glue.
+    in one chart, also where the charts do not glue. Cells whose face has fewer dimensions than
+    there are other coordinates are left out; every compact face has a cell that is not.
     """
     points, dimension = tree.root.points, len(tree.variables)
     # On no wall: the determinants of walls and unit vectors are at most 2^depth.
@@ -51,8 +59,9 @@ def positive_cells(tree: ChartTree) -> Iterator[Cell]:
             if beyond <= {*axes} and all(map(any, zip(*cone, strict=True))):
                 face = [p for p in points if all(places[p][axis] == least[axis] for axis in axes)]
                 others = [axis for axis in range(dimension) if axis not in axes]
-                local = (tuple(places[point][axis] for axis in others) for point in face)
-                yield Cell(cone, tuple(face), tuple(local))
+                local = tuple(tuple(places[point][axis] for axis in others) for point in face)
+                if len(face) > len(others) and (size := volume(local)):
+                    yield Cell(cone, tuple(face), local, size)
 
 
 def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
@@ -61,17 +70,9 @@ def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))
 
 
-def compact_faces(tree: ChartTree) -> Iterator[tuple[Cell, int]]:
-    """Find the cells whose face has all the dimensions that it can have, and its volume."""
-    for cell in positive_cells(tree):
-        above = len(tree.variables) - len(cell.rays)
-        if len(cell.face) > above and (number := volume(cell.local)):
-            yield cell, number
-
-
 def where_degenerate(tree: ChartTree, terms: Coefficients) -> list[Face]:
     """Find the compact faces on which a polynomial with the monomials of a tree is degenerate."""
-    faces = {cell.face: cell.local for cell, _ in compact_faces(tree)}
+    faces = {cell.face: cell.local for cell in compact_cells(tree)}
     return [
         face
         for face, local in faces.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,10 +16,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from resgym.game.plain import prune
 from resgym.polynomials.coefficients import parse_quietly
-from resgym.trees.cells import Face, compact_faces, degenerate_faces, subsets
+from resgym.trees.cells import Cell, Face, compact_cells, degenerate_faces, subsets
 from resgym.trees.fan import Ray, log_canonical_threshold
 from resgym.trees.ideals import MonomialIdeal, check_number
-from resgym.trees.lattice import dot, facet_size
+from resgym.trees.lattice import dot, facet_order
 from resgym.trees.rational import MonodromyZeta, RationalFunction
 from resgym.trees.surface import SurfaceGraph, surface_graph
 
@@ -49,7 +49,7 @@ class Invariants(MonomialIdeal):
         candidates: its candidate poles: -1, and those of the facets of the Newton polyhedron.
         monodromy: the zeta function of the monodromy (Varchenko): the alternating product of
             det(1 - t T) on the cohomology of the Milnor fibre, degree 0 first.
-        faces: the compact faces, each with a weight that is least there.
+        faces: the compact faces, each with a cell of weights that are least there.
         rays: the rays of the tree.
     """
 
@@ -57,7 +57,7 @@ class Invariants(MonomialIdeal):
     zeta: RationalFunction
     candidates: tuple[Pole, ...]
     monodromy: MonodromyZeta
-    faces: dict[Face, Ray]
+    faces: dict[Face, Cell]
     rays: tuple[Ray, ...]
 
     most = 1
@@ -143,9 +143,9 @@ class Invariants(MonomialIdeal):
         if not check_number(self.milnor_number):
             return {}
         if size > 3:
-            for face, weights in self.faces.items():
+            for face, cell in self.faces.items():
                 if not isolated_fault(face, self.variables):
-                    return _quasihomogeneous(weights, dot(weights, face[0]))
+                    return _quasihomogeneous(cell.weights, dot(cell.weights, face[0]))
             raise ValueError(
                 f"spectrum in {size} variables must be that of a polynomial with an isolated "
                 "singularity on one face (semi-quasihomogeneous), got none"
@@ -172,7 +172,7 @@ class Invariants(MonomialIdeal):
         if len(self.variables) != 3:
             raise ValueError(f"tree must have 3 variables, got {len(self.variables)}")
         self.milnor_number  # noqa: B018  # refuses what is not isolated
-        return surface_graph(self.points, self.faces, self.rays, minimal)
+        return surface_graph(self.points, self.faces.values(), self.rays, minimal)
 
     def _repr_html_(self) -> str:
         surface = len(self.variables) == 3 and self.isolated
@@ -208,19 +208,19 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
             f"{polynomial}"
         )
     rays = sorted(tree.fan().rays)
-    facets = {ray: order for ray in rays if (order := facet_size(ray, points)[0])}
+    facets = {ray: order for ray in rays if (order := facet_order(ray, points))}
     if start.ideal:
         return MonomialIdeal(points, tree.variables, facets)
     behind: dict[Fraction, list[Ray]] = {Fraction(-1): []}
     for ray, order in facets.items():
         behind.setdefault(Fraction(-sum(ray), order), []).append(ray)
-    faces: dict[Face, Ray] = {}
+    faces: dict[Face, Cell] = {}
     terms: Counter[tuple[bool, tuple[tuple[int, int], ...]]] = Counter()
-    for cell, number in compact_faces(tree):
+    for cell in compact_cells(tree):
         above = size - len(cell.rays)
-        faces.setdefault(cell.face, tuple(map(sum, zip(*cell.rays, strict=True))))
+        faces.setdefault(cell.face, cell)
         factors = [(dot(ray, cell.face[0]), sum(ray)) for ray in cell.rays]
-        terms[above > 0, (*sorted(factors), *[(1, 1)] * (above > 0))] += (-1) ** above * number
+        terms[above > 0, (*sorted(factors), *[(1, 1)] * (above > 0))] += (-1) ** above * cell.volume
 
     def value(s: int) -> Fraction:
         parts = (
@@ -239,7 +239,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
         not start.generators,
         zeta,
         tuple(Pole(at, zeta.poles.get(at, 0), tuple(some)) for at, some in poles),
-        _monodromy(rays, points),
+        _monodromy(faces.values()),
         faces,
         tuple(rays),
     )
@@ -253,15 +253,17 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
     return found
 
 
-def _monodromy(rays: Sequence[Ray], points: Sequence[Ray]) -> MonodromyZeta:
-    """Return the product of Varchenko's formula over the facets in all coordinate planes."""
+def _monodromy(cells: Iterable[Cell]) -> MonodromyZeta:
+    """Return the product of Varchenko's formula over the facets in all coordinate planes.
+
+    These are the compact faces with one dimension less than the smallest plane that has them.
+    """
     powers: Counter[int] = Counter()
-    for axes in subsets(len(points[0])):
-        inside = [[p[a] for a in axes] for p in points if sum(p) == sum(p[a] for a in axes)]
-        normals = {tuple(r[a] for a in axes) for r in rays if all(r[a] for a in axes)}
-        for normal in {tuple(x // math.gcd(*each) for x in each) for each in normals if inside}:
-            order, size = facet_size(normal, inside)
-            powers[order] -= (-1) ** len(axes) * size
+    for cell in cells:
+        plane = [w for a, w in enumerate(cell.weights) if any(p[a] for p in cell.face)]
+        if len(plane) == 1 + len(cell.local[0]):
+            order = dot(cell.weights, cell.face[0]) // math.gcd(*plane)
+            powers[order] -= (-1) ** len(plane) * cell.volume
     return MonodromyZeta(sorted(pair for pair in powers.items() if all(pair)))
 
 

@@ -47,15 +47,14 @@ def volume(points: Iterable[Sequence[int]]) -> int:
     return total
 
 
-def facet_size(ray: Sequence[int], points: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Return N and the volume of the facet with a normal, or zeros where it has smaller dimension.
+def facet_order(ray: Sequence[int], points: Sequence[Sequence[int]]) -> int:
+    """Return N if a ray is the normal of a facet with N > 0; else 0.
 
     The facet is projected along the axes on which the normal is 0.
     """
     order = least(ray, points)
-    face = [[*compress(point, ray)] for point in points if dot(ray, point) == order]
-    size = volume([[0] * len(face[0]), *face]) if order else 0
-    return (order, size // order) if size else (0, 0)
+    face = [tuple(compress(point, ray)) for point in points if dot(ray, point) == order]
+    return order if len(eliminate(face)[0]) == len(face[0]) else 0
 
 
 def eliminate(vectors: Iterable[Vector]) -> tuple[list[Vector], int]:

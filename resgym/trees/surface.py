@@ -6,7 +6,7 @@ M. Oka, On the resolution of the hypersurface singularities (1987); see ``docs/i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -19,9 +19,9 @@ import numpy as np
 from resgym.render.diagram import AREA, BORDER, INK
 from resgym.render.shapes import Circle, Line, Picture, Point, Shape, Text, picture_to_svg
 from resgym.tables import Rows, Table
-from resgym.trees.cells import Face
+from resgym.trees.cells import Cell
 from resgym.trees.fan import Ray
-from resgym.trees.lattice import dot, eliminate, facet_size, least
+from resgym.trees.lattice import dot, least
 
 STEP = 60.0
 """Pixels between neighbours."""
@@ -123,28 +123,15 @@ class SurfaceGraph(Table):
         x, y = (STEP * (each - each.min(initial=0)) + 40 for each in (spots.real, spots.imag))
         return [*zip(x, y, strict=True)]
 
-    def _lines(self, curve: str, edge: str) -> list[str]:
-        """Format each curve by place, label, x and y, and each edge by its ends and a bend."""
-        rows = zip(self._labels(), self._spots(), strict=True)
-        found = [curve.format(place, label, *spot) for place, (label, spot) in enumerate(rows)]
-        for place, ends in enumerate(self.edges):
-            found.append(edge.format(*ends, 30 * self.edges[:place].count(ends)))
-        return found
-
     def _labels(self) -> list[str]:
         return [f"{n} [{genus}]" if genus else str(n) for _, n, genus in self.curves]
 
     def to_dot(self) -> str:
         """Return Graphviz source; curves show their self-intersection, and ``[genus]`` above 0."""
-        lines = self._lines('  c{} [label="{}"];', "  c{} -- c{};")
-        return "\n".join(["graph resolution {", "  node [shape=circle];", *lines, "}", ""])
-
-    def to_tikz(self) -> str:
-        r"""Return LaTeX source that needs ``\usepackage{tikz}``; labels are those of `to_dot`."""
-        curve = r"  \node (c{0}) at ({2:.0f}pt, {3:.0f}pt) {{${1}$}};"
-        lines = self._lines(curve, r"  \draw (c{0}) to[bend left={2}] (c{1});")
-        first, last = r"\begin{tikzpicture}[nodes={circle, draw}]", r"\end{tikzpicture}"
-        return "\n".join([first, *lines, last, ""])
+        curves = [f'  c{place} [label="{each}"];' for place, each in enumerate(self._labels())]
+        edges = [f"  c{one} -- c{other};" for one, other in self.edges]
+        first = ["graph resolution {", "  node [shape=circle];"]
+        return "\n".join([*first, *curves, *edges, "}", ""])
 
     def to_svg(self) -> str:
         """Return a picture; labels are those of `to_dot`."""
@@ -177,13 +164,13 @@ def _ends(links: Iterable[tuple[Any, ...]], node: Any) -> list[Any]:
 
 
 def surface_graph(
-    points: Sequence[Ray], faces: Iterable[Face], rays: Sequence[Ray], minimal: bool
+    points: Sequence[Ray], faces: Collection[Cell], rays: Sequence[Ray], minimal: bool
 ) -> SurfaceGraph:
     """Return the resolution graph of an isolated surface singularity (Oka).
 
     Args:
         points: exponents, three each.
-        faces: the compact faces.
+        faces: a cell of each compact face.
         rays: the rays of a tree.
         minimal: contract curves until the good resolution is minimal; else return the curves on
             the divisors of the tree.
@@ -192,9 +179,8 @@ def surface_graph(
     orders = {ray: least(ray, points) for ray in rays}
     links = list[tuple[Node, Node]]()
     borders: Counter[Ray] = Counter()
-    for face in faces:
-        if len(eliminate((1, *point) for point in face)[0]) != 2:
-            continue
+    areas = {cell.rays[0]: cell.volume for cell in faces if len(cell.rays) == 1}
+    for face in (cell.face for cell in faces if len(cell.rays) == 2):
         # The rays that are least on this edge, from the facet on one side to that on the other.
         fan = [ray for ray in rays if all(dot(ray, point) == orders[ray] for point in face)]
         length = gcd(*map(int.__sub__, max(face), min(face)))
@@ -206,7 +192,7 @@ def surface_graph(
         ray, _ = node
         if all(ray):
             others = sum(other[0] for other, _ in _ends(links, node))
-            inside = facet_size(ray, points)[1] - borders[ray]
+            inside = areas.get(ray, 0) - borders[ray]
             genus = inside // 2 + 1 if ray in borders else 0
             curves[node] = Curve(ray, -others // ray[0], genus)
     links = [pair for pair in links if curves.keys() >= {*pair}]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, dropwhile
-from operator import not_
 from typing import Any
 
 
@@ -16,12 +15,12 @@ class RationalFunction:
     """A rational function in lowest terms; equal functions compare equal.
 
     Attributes:
-        numerator: the coefficients of the numerator, highest power first, where the denominator
-            is the product of (s - a)^n over the poles a of order n.
+        numerator: a SymPy ``Poly`` in s, where the denominator is the product of (s - a)^n over the
+            poles a of order n.
         poles: the poles with their orders.
     """
 
-    numerator: tuple[Fraction, ...]
+    numerator: Any
     poles: dict[Fraction, int]
 
     @classmethod
@@ -33,21 +32,20 @@ class RationalFunction:
         Its poles must be among ``poles``, with at most these orders. The sum of the orders must be
         no smaller than the degree of the numerator.
         """
-        zero = Fraction(0)
-        polynomial, basis = [zero], [Fraction(1)]  # highest power first
-        for s in range(sum(poles.values()) + 1):  # Newton's form
-            rest = value(s) * _product(poles, s) - _horner(polynomial, s)[-1]
-            step = rest / math.factorial(s)
-            added = (a + step * b for a, b in zip(polynomial, basis, strict=True))
-            polynomial = [zero, *added]
-            basis = [a - s * b for a, b in zip([*basis, zero], [zero, *basis], strict=True)]
+        from sympy import QQ, Poly, Symbol
+
+        s = Poly(Symbol("s"), domain=QQ)
+        polynomial, basis = 0 * s, s**0
+        for k in range(sum(poles.values()) + 1):  # Newton's form
+            rest = value(k) * _product(poles, k) - Fraction(str(polynomial.eval(k)))
+            polynomial += basis * (rest / math.factorial(k))
+            basis *= s - k
         left = dict(poles)
         for at in poles:
-            while left[at] and not (divided := _horner(polynomial, at))[-1]:
-                polynomial = divided[:-1]
+            while left[at] and not polynomial.eval(at):
+                polynomial = polynomial.quo(s - at)
                 left[at] -= 1
-        numerator = tuple(dropwhile(not_, polynomial))
-        return cls(numerator, {at: order for at, order in left.items() if order})
+        return cls(polynomial, {at: order for at, order in left.items() if order})
 
     def __call__(self, s: Fraction | int) -> Fraction:
         """Return the exact value at s.
@@ -55,27 +53,27 @@ class RationalFunction:
         Raises:
             ZeroDivisionError: s is a pole.
         """
-        return _horner(self.numerator, s)[-1] / _product(self.poles, s)
+        return Fraction(str(self.numerator.eval(s))) / _product(self.poles, s)
 
-    def _texts(self, form: str) -> tuple[str, list[str]]:
+    def _texts(self) -> tuple[str, list[str]]:
         """Return the numerator, and the factors of the denominator, all with integers."""
         scale = math.prod(at.denominator**order for at, order in self.poles.items())
-        whole = math.lcm(*((each * scale).denominator for each in self.numerator))
+        whole, numerator = (self.numerator * scale).clear_denoms()
         factors = [
-            power_text(f"({_polynomial_text((at.denominator, -at.numerator), form)})", order, form)
+            power_text(f"({_text(at.denominator * self.numerator.gen - at.numerator)})", order)
             for at, order in self.poles.items()
         ]
-        numerator = [int(each * scale * whole) for each in self.numerator]
-        return _polynomial_text(numerator, form), [str(whole)] * (whole > 1) + factors
+        return _text(numerator.as_expr()), [str(whole)] * (int(whole) > 1) + factors
 
     def __str__(self) -> str:
-        above, below = self._texts("{}^{}")
+        above, below = self._texts()
         return quotient_text(f"({above})" if below and " " in above else above, below)
 
     def latex(self) -> str:
         r"""Return LaTeX source without dollars: ``\frac{22s + 31}{(s + 1)(30s + 31)}``."""
-        above, below = self._texts("{}^{{{}}}")
-        return rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
+        above, below = self._texts()
+        text = rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
+        return re.sub(r"\^([0-9]+)", r"^{\1}", text)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
@@ -98,25 +96,15 @@ def quotient_text(above: str, below: Sequence[str]) -> str:
     return f"{above}/{f'({product})' if below[1:] else product}" if below else above
 
 
-def power_text(base: str, power: int, form: str = "{}^{}") -> str:
-    """Format a power; ``form`` is a template for exponents above 1."""
-    return form.format(base, power) if power > 1 else base * power
-
-
-def _horner(polynomial: Iterable[Any], s: Fraction | int) -> list[Any]:
-    """The coefficients of the quotient by the factor of the root s, and the value at s."""
-    return [*accumulate(polynomial, lambda total, each: total * s + each)]
+def power_text(base: str, power: int) -> str:
+    """Format a power."""
+    return f"{base}^{power}" if power > 1 else base * power
 
 
 def _product(poles: Mapping[Fraction, int], s: Fraction | int) -> Fraction:
     return math.prod(((s - at) ** order for at, order in poles.items()), start=Fraction(1))
 
 
-def _polynomial_text(coefficients: Sequence[int], form: str) -> str:
-    """Format a polynomial, given from its highest power down, such as ``30s^2 - s + 31``."""
-    text = ""
-    for power, number in enumerate(reversed(coefficients)):
-        digits = "" if power and abs(number) == 1 else abs(number)
-        if number:
-            text = f" {'+-'[number < 0]} {digits}{power_text('s', power, form)}{text}"
-    return text[1:3].strip("+ ") + text[3:]
+def _text(polynomial: Any) -> str:
+    """Format an expression of SymPy such as ``30s^2 - s + 31``."""
+    return str(polynomial).replace("**", "^").replace("*", "")

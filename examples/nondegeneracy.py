@@ -7,7 +7,8 @@ from typing import Any
 import sympy
 
 from resgym import resolution_tree
-from resgym.polynomials.coefficients import is_degenerate, parse_quietly
+from resgym.polynomials.coefficients import is_degenerate
+from resgym.polynomials.parse import read
 from resgym.trees.cells import Face, compact_cells
 
 
@@ -30,7 +31,7 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
         ValueError: coefficients are not rational, fewer than 2 or more than 10 variables occur, or
             the tree has more charts.
     """
-    (terms,) = parse_quietly(polynomial).generators
+    (terms,) = read(polynomial).generators
     tree = resolution_tree([*terms], "spivakovsky", max_depth=max_nodes, max_nodes=max_nodes)
     if not tree.complete:
         raise ValueError(f"polynomial needs a tree of more than max_nodes={max_nodes} charts")

@@ -64,16 +64,12 @@ def _check(args: argparse.Namespace, check_modes: Callable[..., Any]) -> None:
 
 def _parse_start(args: argparse.Namespace) -> Any:
     """The position of the argument ``start``; notices go to stderr, one line each."""
-    import warnings
+    from resgym.polynomials.parse import CoefficientWarning, read
 
-    from resgym.polynomials.parse import parse
-
-    with warnings.catch_warnings(record=True) as notices:
-        warnings.simplefilter("always")
-        points = parse(args.start)
-    for notice in notices:
-        if not (vars(args).get("invariants") and "coefficients" in str(notice.message)):
-            print(f"resgym {args.command}: {one_line(notice.message)}", file=sys.stderr)
+    points = read(args.start)
+    for notice in points.notices:
+        if not (vars(args).get("invariants") and notice is CoefficientWarning):
+            print(f"resgym {args.command}: {notice.__doc__}", file=sys.stderr)
     return points
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resgym.polynomials.monomials import Exponents, Point
-from resgym.polynomials.parse import parse
+from resgym.polynomials.monomials import Point
 
 Coefficients = Mapping[Point, Any]
 """Coefficients by exponents."""
-
-
-def parse_quietly(source: Any, variables: Sequence[str] | None = None) -> Exponents:
-    """Parse a polynomial as `resgym.parse`, without a warning that coefficients do not matter."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return parse(source, variables)
 
 
 def sympy_poly(terms: Coefficients, variables: Sequence[str]) -> Any:

@@ -28,9 +28,11 @@ class Exponents(list[Point]):
 
     Attributes:
         exponents_only: a polynomial has coefficients other than 1.
+        notices: kinds of warnings about what the game ignores.
     """
 
     exponents_only = False
+    notices: tuple[type[Warning], ...] = ()
 
     def __init__(
         self,

@@ -115,6 +115,11 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
             or above 2^59, or a text of more than 50,000 characters.
         TypeError: the source has another type.
     """
+    return _warned(read(source, variables))
+
+
+def read(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
+    """Parse as `parse` does, but without warnings: ``.notices`` has them."""
     names = None if variables is None else _variable_names(variables)
     if isinstance(source, str) and source.strip().lower().endswith(_FILE_SUFFIXES):
         source = source if "\n" in source else Path(source.strip())
@@ -132,6 +137,12 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
 def as_position(points: Any) -> Exponents:
     """Parse whatever a caller gives as ``points`` (see `parse`); all functions here use this."""
     return points if isinstance(points, Exponents) else parse(points)
+
+
+def _warned(found: Exponents) -> Exponents:
+    for notice in found.notices:
+        warnings.warn(notice.__doc__ or "", notice, stacklevel=3)
+    return found
 
 
 def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -162,7 +173,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
         for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
             if text := _COMMENT.sub("", line).strip():
                 try:
-                    position = parse_text(text)
+                    position = _warned(parse_text(text))
                 except (TypeError, ValueError) as error:
                     what = str(error).partition("\n")[0]
                     raise ValueError(f"{path}, line {number}: {what}") from None
@@ -229,7 +240,7 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
 def _from_terms(
     polynomials: Sequence[Terms], names: Sequence[str], declared: bool, text: str
 ) -> Exponents:
-    """Return the exponents; warn about what the game ignores."""
+    """Return the exponents, with notices of what the game ignores."""
     points = [*dict.fromkeys(chain(*polynomials))]
     typed = shown(text)
     if not points:
@@ -254,13 +265,11 @@ def _from_terms(
     rows = check_points(compress(point, kept) for point in points)
     found = Exponents(rows, names, generators if known else ())
     found.exponents_only = values != {1}
-    constant = not all(map(any, found))
-    for noticed, category in (
-        (found.exponents_only, CoefficientWarning),
-        (constant, ConstantWarning),
-    ):
-        if noticed:
-            warnings.warn(category.__doc__ or "", category, stacklevel=4)
+    noticed = (
+        (CoefficientWarning, found.exponents_only),
+        (ConstantWarning, (0,) * len(names) in found),
+    )
+    found.notices = tuple(kind for kind, holds in noticed if holds)
     return found
 
 
@@ -298,12 +307,8 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
 
 
 def _parse_sage(source: Any, names: Sequence[str] | None) -> Exponents:
-    rows = [*map(tuple, source.exponents())]
-    if not hasattr(source, "parent"):
-        return _from_rows(rows, names)
-    ring = source.parent()
-    points = _from_rows(rows, names or ring.variable_names())
+    ring, rows, values = source.parent(), map(tuple, source.exponents()), source.coefficients()
     if not ring.characteristic():
-        values = map(Fraction, map(str, source.coefficients()))
-        points.generators = (dict(zip(rows, values, strict=True)),)
-    return points
+        values = [Fraction(str(value)) for value in values]
+    terms = dict(zip(rows, values, strict=True))
+    return _from_terms([terms], names or ring.variable_names(), True, str(source))

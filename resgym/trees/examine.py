@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from resgym.game.plain import prune
-from resgym.polynomials.coefficients import factored, is_isolated, parse_quietly, sympy_poly
+from resgym.polynomials.coefficients import factored, is_isolated, sympy_poly
 from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.parse import read
 from resgym.tables import Facts
 from resgym.trees.cells import degenerate_faces
 from resgym.trees.growth import full_tree
@@ -36,7 +37,7 @@ def examine(points: Any) -> Examination:
         Whether the polynomial is reduced, convenient, nondegenerate and isolated, with the reason
         where it is not; its Milnor number and log canonical threshold; what a tree proves.
     """
-    start = points if isinstance(points, Exponents) else parse_quietly(points)
+    start = points if isinstance(points, Exponents) else read(points)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
     found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})

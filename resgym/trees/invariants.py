@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from resgym.game.plain import prune
-from resgym.polynomials.coefficients import parse_quietly
+from resgym.polynomials.parse import read
 from resgym.trees.cells import Cell, Face, compact_cells, degenerate_faces, subsets
 from resgym.trees.fan import Ray, log_canonical_threshold
 from resgym.trees.ideals import MonomialIdeal, check_number
@@ -201,7 +201,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
     if isinstance(log_canonical_threshold(tree), float):
         raise ValueError("polynomial must be 0 at the origin, got one with a constant term")
     points, size = tree.root.points, len(tree.variables)
-    start = tree.start if polynomial is None else parse_quietly(polynomial, tree.variables)
+    start = tree.start if polynomial is None else read(polynomial, tree.variables)
     if polynomial is not None and (len(start.generators) != 1 or {*prune(start)} != {*points}):
         raise ValueError(
             "polynomial must have rational coefficients and the monomials of the tree, got "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from functools import partial
 from textwrap import indent
@@ -159,9 +158,11 @@ def tree_to_script(tree: Any, ending: str) -> str:
 
 def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
     """Return 1 and primes, nondegenerate on all compact faces, and whether a tree shows all."""
+    from sympy import primerange
+
     points = tree.root.points
     resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
-    primes = [n for n in range(2, 10_000) if all(n % k for k in range(2, math.isqrt(n) + 1))]
+    primes = [*primerange(10_000)]
     for start in range(len(primes) - len(points)):
         terms = dict(zip(points, [1, *primes[start:]], strict=False))
         if not resolved or not where_degenerate(tree, terms):

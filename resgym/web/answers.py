@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -50,6 +49,10 @@ EXAMPLES = (
 )
 
 
+_read = lru_cache(maxsize=256)(parse_text)
+"""Caches a start; every move of a game asks for it again."""
+
+
 def prepare_moves() -> None:
     """Load what a move needs."""
     answer("game", read_question({"start": "E8"}), None)
@@ -91,7 +94,7 @@ def options(models: Path | None) -> str:
 
 def _replayed(question: Question, models: Path | None) -> tuple[Match, Axes]:
     """Return the game after the moves of a request, and the set that was chosen."""
-    start, _ = _read(question.start)
+    start = _read(question.start)
     if len(start) > MAX_TERMS:
         raise ValueError(f"start must have at most {MAX_TERMS} monomials, got {len(start)}")
     opponent, role = None, other_seat(question.seat)
@@ -128,15 +131,6 @@ def _check_axes(where: str, axes: Axes, start: Exponents) -> None:
         raise ValueError(f"{where} must name axes from 0 to {most}, got {axes[-1]}")
 
 
-@lru_cache(maxsize=256)
-def _read(text: str) -> tuple[Exponents, list[str]]:
-    """Cache a start and its description; every move of a game asks for it again."""
-    with warnings.catch_warnings(record=True) as notices:
-        warnings.simplefilter("always")
-        start = parse_text(text)
-    return start, [str(notice.message) for notice in notices]
-
-
 def _player(name: str, role: Role, dimension: int, models: Path | None) -> Any:
     """Return a registered player or a listed model; ValueError for any other name."""
     source: str | Path = name
@@ -160,7 +154,7 @@ def _known_player(source: str | Path, role: Role, dimension: int, stamp: int) ->
 def _game(question: Question, models: Path | None) -> dict[str, Any]:
     """Return everything that the page shows of a game."""
     match, named = _replayed(question, models)
-    start, notices = _read(question.start)
+    start = _read(question.start)
     points, dimension = match.points, start.dimension
     names = _names(question)
     to_play = None if match.ending else "agent" if named else "host"
@@ -173,7 +167,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         "moves": moves_code(match.moves),
         "named": axes_code(named),
         "variables": names,
-        "notices": notices,
+        "notices": [notice.__doc__ for notice in start.notices],
         "history": [
             {"move": format_move(*move, names), "position": text}
             for move, text in zip(match.moves, shown[1:], strict=True)
@@ -249,7 +243,7 @@ def _score(question: Question, models: Path | None) -> dict[str, Any]:
 def _tree(question: Question, models: Path | None) -> Any:
     """Return the tree of a host from the current position, as data or SVG, or its invariants."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
-    start, _ = _read(question.start)
+    start = _read(question.start)
     names, first = _names(question), path_rays(start.dimension, match.moves)
     moved = [{in_chart(p, first): c for p, c in terms.items()} for terms in start.generators]
     position = Exponents(match.points, start.variables, moved)
@@ -280,7 +274,7 @@ def _drawn(match: Match, named: Axes, names: list[str]) -> str:
 
 
 def _names(question: Question) -> list[str]:
-    return [variable_pretty(name) for name in _read(question.start)[0].variables]
+    return [variable_pretty(name) for name in _read(question.start).variables]
 
 
 ANSWERS = {

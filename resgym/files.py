@@ -74,9 +74,9 @@ def _parts(data: Any) -> Collection[Any]:
     return data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
 
 
-def read_json(path: StrPath, field: str, most: int = MAX_BYTES) -> Any:
+def read_json(path: StrPath, field: str) -> Any:
     """Return the data of a file of JSON; errors as `opened` and `parse_json`."""
-    text = read_text(path, field, most)
+    text = read_text(path, field)
     try:
         return parse_json(text)
     except ValueError as error:

@@ -199,11 +199,11 @@ class Solved:
         check_integer("number of axes", dimension, 2, MAX_DIMENSION)
         sets = 2**dimension - dimension - 1
         shapes = (rows, most, dimension), (rows,), (rows,), (rows, sets), (rows, sets, dimension)
-        for name, array, shape in zip(vars(self), self, shapes, strict=True):
+        anything = -1, MAX_COORDINATE
+        bounds = anything, (2, most), (0, len(SPLITS) - 1), anything, anything
+        for name, array, shape, between in zip(vars(self), self, shapes, bounds, strict=True):
             if array.shape != shape:
                 raise ValueError(f"{name}: got shape {tuple(array.shape)}; expected {shape}")
-        bounds = (-1, MAX_COORDINATE), (2, most), (0, len(SPLITS) - 1)
-        for name, array, between in zip(vars(self), self, bounds, strict=False):
             for end in array.aminmax() if rows else ():
                 check_integer(name, int(end), *between)
         return self

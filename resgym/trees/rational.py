@@ -37,7 +37,7 @@ class RationalFunction:
         s = Poly(Symbol("s"), domain=QQ)
         polynomial, basis = 0 * s, s**0
         for k in range(sum(poles.values()) + 1):  # Newton's form
-            rest = value(k) * _product(poles, k) - Fraction(str(polynomial.eval(k)))
+            rest = value(k) * _product(poles, k) - polynomial.eval(k)
             polynomial += basis * (rest / math.factorial(k))
             basis *= s - k
         left = dict(poles)

@@ -124,9 +124,11 @@ def chart_script(number: int, points: Any, rays: Any, generator: random.Random) 
 
 def typed(number: int, generator: random.Random) -> Iterator[Question]:
     """Is a polynomial with coefficients degenerate, and what is its Milnor number?"""
-    made, counts = 0, Counter[str]()
+    made, counts, half = 0, Counter[str](), (number + 1) // 2
     while made < number:
-        dimension, degenerate = 2 + made % 2, made % 4 < 2
+        # Half of them are degenerate; what is drawn last makes up for chance.
+        short = [verdict for verdict in ("no", "ye") if counts[verdict] < half]
+        dimension, degenerate = 2 + made % 2, short[made // 2 % len(short)] == "no"
         names = "xyz"[:dimension]
         text = _text(random_start(generator, dimension, 4), names, generator)
         powers = [f"{name}^{generator.randint(2, 7)}" for name in names]
@@ -148,7 +150,7 @@ def typed(number: int, generator: random.Random) -> Iterator[Question]:
             continue
         facts = resgym.examine(start)
         verdict = facts["nondegenerate"][:2]
-        if counts[verdict] == number // 2:
+        if verdict not in short:
             continue
         made, counts[verdict] = made + 1, counts[verdict] + 1
         script = "\n".join(
@@ -232,7 +234,8 @@ def ideals(number: int, generator: random.Random) -> Iterator[Question]:
         names = "xyz"[:dimension]
         points = random_start(generator, dimension, 6 if dimension == 2 else 3)
         text = ", ".join(monomial_text(p, names) for p in points)
-        found: Any = resgym.resolution_tree(text, max_depth=1000).invariants()
+        start = resgym.parse(text, ",".join(names))
+        found: Any = resgym.resolution_tree(start, max_depth=1000).invariants()
         some = generator.sample(found.jumping_numbers, min(2, len(found.jumping_numbers)))
         exponents = [*some, *(c - Fraction(1, 1000) for c in some)]
         lines.append(f"R = QQ[{','.join(names)}]; I = monomialIdeal({text});")

@@ -35,11 +35,11 @@ _SPELLINGS = (
     (r"⟨|\\langle", "("),
     (r"⟩|\\rangle", ")"),
     (r"\\", " "),
-    ("([⁰¹²³⁴-⁹]+)", r"^\1"),
-    ("([₀-₉]+)", r"_\1"),
+    ("([⁰¹²³⁴-⁹]+)", r"^{\1}"),
+    ("([₀-₉]+)", r"_{\1}"),
 )
 _COMMENT = re.compile(
-    r"(?<![0-9])//[^\n]*|//(?![0-9])[^\n]*|#[^\n]*|(?m:(?<!\S)--(?:\s[^\n]*|$))"
+    r"(?<![0-9])//[^\n]*|//(?![0-9])[^\n]*|#(?!=[^=])[^\n]*|(?m:(?<!\S)--(?:\s[^\n]*|$))"
     r"|/\*(?s:.*?)(?:\*/|\Z)"
 )
 _EXPORT = re.compile(r'"points":\s*([\[\]\s0-9,]*)|(?m:^ *(?:poly )?germ = [^\n;]*)')
@@ -47,7 +47,7 @@ _RING = re.compile(
     r"""\bring\s+\w+\s*=\s*(?:0|QQ)\s*,
         \s*(\((?:[^();]|\([^();]{1,40}\)){1,400}\)|[^,;]{1,40})\s*,[^;]*
     |\bQQ\s*\[([^][]{1,400})\]
-    |\.?<([^<>;]{1,400})>\s*:?=[^;\n]*
+    |\.?<([^<>;]{1,400})>\s*:?=(?=[^;\n]{0,400}(?:QQ|ZZ|Rational|IntegerRing))[^;\n]*
     |\b\w{0,40}ring\(QQ,([^;\n)]{1,400})\)
     |\ of\ [^;\n]{0,40}Ring\ in\ ([^;\n]{1,400}?)\ over\ Rational\ Field""",
     re.VERBOSE | re.IGNORECASE,
@@ -57,9 +57,13 @@ _STATEMENT = re.compile(r"(?:[^;\n]|(?<=[-+*/^,(=[{])\n|\n(?=\s*[-+*/^,)=\]}]))+
 # "poly f =", "f :=", or "f =" if f is not a usual variable and not on the right side.
 _DEFINITION = re.compile(
     r"""\s*(?:(?:poly|ideal|ring)\s+(?=\w)|(?=\w{1,20}(?:\([^()]*\))?\s*:=)
-     |(?![a-dq-zX-Z]+\s*=)(?!([A-Za-z]{1,20}+)[^=]*=[^;]*(?<![A-Za-z])\1(?![A-Za-z])))
-    (?P<name>[A-Za-z]+)[0-9]*(?:\((?P<of>[\w\s,]+)\)|\[[0-9]+\])?\s*:?=(?!=)""",
+     |(?![a-dq-zX-Z]+\s*=|[a-dq-z]_?\{?[0-9]+\}?\s*=)(?!([A-Za-z]{1,20}+)[^=]*=[^;]*(?<![A-Za-z])\1(?![A-Za-z])))
+    (?P<name>[A-Za-z]+)(?:_?\{?[0-9]+\}?)?(?:\((?P<of>[\w\s,]+)\)|\[[0-9]+\])?\s*:?=(?!=)""",
     re.VERBOSE,
+)
+# What gives a name another value, or changes the ring.
+_CHANGE = re.compile(
+    r"\s*(?:q?ring\b|minpoly|(?:poly|ideal)?\s*(\w+)(?:\([^()]*\))?\s*[-+*/^]?:?=(?!=))"
 )
 # Brackets around the whole, with brackets inside twice.
 _LIST = re.compile(
@@ -151,8 +155,8 @@ def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
     names: list[str] = []
     for word, first, last in _NAMES.findall(text):
-        start = int(first or 0)
-        marks = range(start, min(int(last or start), start + MAX_DIMENSION) + 1)
+        start, top = int(first or 0), int(last or 0)
+        marks = range(start, min(top, start + MAX_DIMENSION) + 1) if last else [first]
         names += [GREEK.get(word, word) + (f"_{mark}" if first else "") for mark in marks]
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {shown(', '.join(names))}")
@@ -221,6 +225,9 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         if head := _DEFINITION.match(plain, start, end):
             name, start = head["name"], head.end()
             names = names or (_variable_names(head["of"]) if head["of"] else None)
+        change = _CHANGE.match(plain, *part.span())
+        if change and change[1] in (None, *found):
+            name = change[0]
         if inside := _LIST.fullmatch(plain, start, end):
             start, end = inside.span("all")
         if body := plain[start:end].strip():
@@ -295,11 +302,13 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
         poly = sympy.Poly(source, *axes or [sympy.Dummy()])
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
-    if poly.domain.characteristic() or len(symbols) < len(source.free_symbols):
+    numbers = [value for value in poly.coeffs() if value.is_number]
+    exact = not poly.domain.characteristic() and all(n.is_Rational or n.is_Float for n in numbers)
+    if not exact or len(symbols) < len(source.free_symbols):
         what = "rational, with variables of different names"
         raise ValueError(f"points must be {what}, got {shown(source)}")
     terms = {
-        point: Fraction(str(value)) if value.is_Rational else value
+        point: Fraction(str(value)) if value.is_number else value
         for point, value in poly.terms()
         if value
     }
@@ -307,8 +316,9 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
 
 
 def _parse_sage(source: Any, names: Sequence[str] | None) -> Exponents:
-    ring, rows, values = source.parent(), map(tuple, source.exponents()), source.coefficients()
-    if not ring.characteristic():
-        values = [Fraction(str(value)) for value in values]
+    ring, rows = source.parent(), map(tuple, source.exponents())
+    if ring.characteristic():
+        raise ValueError(f"points must be rational, got {shown(source)} over {shown(ring)}")
+    values = map(Fraction, map(str, source.coefficients()))
     terms = dict(zip(rows, values, strict=True))
     return _from_terms([terms], names or ring.variable_names(), True, str(source))

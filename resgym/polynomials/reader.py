@@ -55,8 +55,11 @@ _PRODUCT = re.compile(r"(?!sqrt|.*(.).*\1)(?:[a-d]+|[q-z]+|[X-Z]+)")
 _INDEXED = re.compile(
     r"[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
-# A function, or digits that touch a letter in a text with other powers, indices or products.
-_FUNCTION = re.compile(r"(?<![A-Za-z])([e-pA-W]\s?\()")
+# A function, the number of an equation, a line with a sign that starts it or goes on; digits that
+# touch a letter in a text with other powers, indices or products.
+_FUNCTION = re.compile(
+    r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-.)"
+)
 _UNCLEAR = re.compile(
     r"(?s)(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
     r".*?((?<![0-9.])[A-Za-z][0-9]+|(?<=[0-9.])[A-DF-Za-df-z][0-9]+)"
@@ -113,7 +116,7 @@ class Reader:
         unclear = _FUNCTION.search(bare) or (not self._indexed and _UNCLEAR.match(bare))
         if unclear and not declared:
             hint = "* for a product, ^ for a power, _ for an index, # before remarks"
-            self._fail(f"{unclear[1]} is unclear; write {hint}", text.index(unclear[1]))
+            self._fail(f"{unclear[1].strip()} is unclear; write {hint}", text.index(unclear[1]))
         found: dict[str, int] = {}
         parts = [[*self._tokens(*place, found)] for place in places]
         self.names = [*(declared or sorted(found, key=variable_order))]
@@ -137,7 +140,7 @@ class Reader:
                 *first, last = self._variables(GREEK.get(word, word), at)
                 if digits and (self._indexed or f"{last}_{digits}" in self._declared):
                     index, digits = digits, None
-                mark = f"_{int(index.strip('_()[]{}'))}" if index else ""
+                mark = f"_{index.strip('_()[]{}')}" if index else ""
                 for name in (*first, last + mark):
                     names.setdefault(name, at)
                     yield name, at
@@ -153,8 +156,7 @@ class Reader:
         if word in self._letters or word in GREEK.values():
             return [word]
         if len(word) > 1 and not self._letters.issuperset(word) and not _PRODUCT.fullmatch(word):
-            hint = f"; write a product as {'*'.join(word)}" if len(word) < 10 else ""
-            self._fail(f"{word[:40]} is not a variable or number{hint}", at)
+            self._fail(f"{word[:40]} is not a variable or number; write * between variables", at)
         return word
 
     def _read(self, tokens: list[tuple[str, int]]) -> list[Terms]:

@@ -18,7 +18,10 @@ from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, normal_form
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.texts import shown
 
-_LISTED = re.compile(r"\s*(?:[A-S_U-Za-e]_?\{?[0-9]{1,18}(?:,[0-9]+)?\}?|T[^a-zA-Z+*^]*)\s*")
+_LISTED = re.compile(  # sums of them are refused as names, too
+    r"\s*(?:[ADE]_?\{?[0-9]{1,18}\}?[\s+,]+)*"
+    r"(?:[A-S_U-Za-e]_?\{?[0-9]{1,18}(?:,[0-9]+)?\}?|T[^a-zA-Z+*^;]*)[\s;]*"
+)
 _FAMILY = re.compile(
     r"\s*(?:bp\(([1-9][0-9]{0,29}(?:,[1-9][0-9]{0,29})*)\)"
     r"|random\((?:(?:(?:points|max|dim)=[0-9]{1,30}(?:,|(?=\))))*)\))\s*"
@@ -46,7 +49,7 @@ def singularity(name: str) -> Exponents:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {shown(name)}")
-    plain = re.sub(r"[\s_{}()[\]]", "", name).upper()
+    plain = re.sub(r"[\s_{}()[\];]", "", name).upper()
     points = normal_form(plain)
     if points is None:
         allowed = "A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one like E12"

@@ -1,4 +1,4 @@
-"""Compare results with those of the programs Singular and Macaulay2: ``make oracle``.
+"""Compare results with those of Singular, Macaulay2, SageMath and polymake: ``make oracle``.
 
 First it runs the scripts that resgym writes for named singularities, then those of random isolated
 singularities in two, three and four variables, with random coefficients that are nondegenerate. It
@@ -8,7 +8,8 @@ its `zetaDL` resolves the surface, so neither uses a Newton polyhedron. Both may
 
 Then it asks `benchmarks.oracle_parts`: in which charts the strict transform is smooth over the
 origin, which typed polynomials are degenerate and what their Milnor numbers are (Singular), and
-what the multiplier ideals of monomial ideals are (Macaulay2).
+what the multiplier ideals of monomial ideals are (Macaulay2). It runs the scripts for Macaulay2,
+SageMath and polymake where these programs are installed; scripts for OSCAR are not run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,16 +26,20 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import sympy
 
 import resgym
-from benchmarks.oracle_parts import Question, charts, ideals, typed
+from benchmarks.oracle_parts import Question, charts, ideals, scripts, typed
 from resgym.game.formulas import monomial_text
 from resgym.polynomials.singularities import singularity_names
 
-PARTS = ("singularities", "exports", "charts", "typed", "ideals")
+PARTS = ("singularities", "exports", "scripts", "charts", "typed", "ideals")
+
+ENDINGS = {"macaulay2": "m2", "sage": "sage", "polymake": "pl"}
+"""Of the scripts of programs that read them from a file."""
 
 LARGEST = {2: 9, 3: 5, 4: 4}
 """The largest exponent of a random monomial, by the number of variables."""
@@ -47,10 +53,8 @@ class Case(NamedTuple):
     script: str
 
 
-def random_case(
-    generator: random.Random, dimension: int, variables: str = "x,y,z,w"
-) -> Case | None:
-    """Return a random case; None if its tree is large or its coefficients are degenerate."""
+def random_tree(generator: random.Random, dimension: int, variables: str = "x,y,z,w") -> Any:
+    """Return a tree of random exponents, mostly isolated."""
     top, axes = LARGEST[dimension], range(dimension)
     points = {
         tuple(generator.randint(0, top) for _ in axes) for _ in range(generator.randint(0, 3))
@@ -63,12 +67,15 @@ def random_case(
     exponents = sorted(filter(any, points))
     start = resgym.Exponents(exponents, variables.split(",")[:dimension])
     host = generator.choice(["spivakovsky", "zeillinger"])
-    tree = resgym.resolution_tree(start, host, max_nodes=2000)
-    numbers = [generator.choice([-1, 1]) * generator.randint(1, 9) for _ in start]
-    names = tree.variables
-    terms = zip(numbers, start, strict=True)
-    if variables != "x,y,z,w":  # as exported, with generic coefficients
-        return Case(f"{start}", tree.invariants(), tree.to_script("sing"))
+    return resgym.resolution_tree(start, host, max_nodes=2000)
+
+
+def random_case(generator: random.Random, dimension: int) -> Case | None:
+    """Return a random case; None if its tree is large or its coefficients are degenerate."""
+    tree = random_tree(generator, dimension)
+    names, points = tree.variables, tree.start
+    numbers = [generator.choice([-1, 1]) * generator.randint(1, 9) for _ in points]
+    terms = zip(numbers, points, strict=True)
     polynomial = " + ".join(f"{number}*{monomial_text(p, names)}" for number, p in terms)
     try:
         found = tree.invariants(sympy.sympify(polynomial.replace("^", "**")))
@@ -90,40 +97,34 @@ def cases(number: int, seed: int) -> Iterator[Case]:
             yield case
 
 
-def exports(number: int, seed: int) -> Iterator[Case]:
-    """Scripts of named and random singularities in variables that the program uses itself."""
-    generator, names = random.Random(seed), ["s,t,i", "h,j,x", "n,e,s", "d,f,g", "p,q,r"]
+def awkward_trees(number: int, seed: int) -> Iterator[Any]:
+    """Trees of named and of random singularities in variables that the programs use themselves."""
+    generator = random.Random(seed)
+    names = ["s,t,I", "h,j,x", "lambda,germ,space", "n,e,s", "d,f,g", "i,Q,R", "p,q,r"]
     simple, exceptional = map(singularity_names, ("simple", "exceptional"))
     for name in (*simple, *exceptional)[:number]:
         points = resgym.singularity(name)
-        variables = generator.choice(names).split(",")[: points.dimension]
-        start = resgym.Exponents(points, variables)
-        tree = resgym.resolution_tree(start, "zeillinger")
-        yield Case(f"{start}", tree.invariants(), tree.to_script("sing"))
-    made = 0
-    while made < number:
-        if case := random_case(generator, 2 + made % 2, generator.choice(names)):
-            made += 1
-            yield case
+        start = resgym.Exponents(points, generator.choice(names).split(",")[: points.dimension])
+        yield resgym.resolution_tree(start, "zeillinger")
+    for made in range(number):
+        yield random_tree(generator, 2 + made % 2, generator.choice(names))
 
 
 def ask(case: Case | Question, program: list[str], seconds: float) -> str:
     """Return what a program prints until it ends or its time is over."""
-    with tempfile.NamedTemporaryFile("w", suffix=".m2") as file:
-        file.write(case.script)
-        file.flush()
-        return _printed([*program, file.name] if "--script" in program else program, case, seconds)
+    if isinstance(case, Case) or case.program == "singular":
+        return _printed(program, case.script, seconds)
+    ending = ENDINGS[case.program]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"script.{ending}")
+        path.write_text(case.script)
+        return _printed([*program, str(path)], "", seconds)
 
 
-def _printed(program: list[str], case: Case | Question, seconds: float) -> str:
+def _printed(program: list[str], text: str, seconds: float) -> str:
     try:
         done = subprocess.run(
-            program,
-            input=case.script,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
+            program, input=text, capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired as error:
         return (error.stdout or b"").decode()
@@ -165,7 +166,8 @@ def expression(text: str) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--singular", default="Singular", help="the program")
-    parser.add_argument("--macaulay2", default="M2", help="the other program")
+    for name, program in (("macaulay2", "M2"), ("sage", "sage"), ("polymake", "polymake")):
+        parser.add_argument(f"--{name}", default=program, help="another program")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--number", type=int, default=300, help="random cases of a part, at most")
     parser.add_argument("--seed", type=int, default=0)
@@ -176,12 +178,21 @@ def main() -> int:
     programs = {
         "singular": [args.singular, "-q", "--no-tty"],
         "macaulay2": [args.macaulay2, "--script"],
+        "sage": [args.sage],
+        "polymake": [args.polymake, "--script"],
     }
     asked: list[Case | Question] = []
     if "singularities" in parts:
         asked += cases(args.number, args.seed)
+    awkward = [*awkward_trees(min(20, args.number), args.seed)]
     if "exports" in parts:
-        asked += exports(min(20, args.number), args.seed)
+        asked += [Case(str(t.start), t.invariants(), t.to_script("sing")) for t in awkward]
+    if "scripts" in parts:
+        for question in scripts(awkward, ENDINGS):
+            if shutil.which(programs[question.program][0]):
+                asked.append(question)
+            else:
+                print(f"{question.program} is not installed", file=sys.stderr)
     for name, make, number in (
         ("charts", charts, 300),
         ("typed", typed, 100),
@@ -195,8 +206,8 @@ def main() -> int:
 
     def answer(case: Case | Question) -> str:
         program = case.program if isinstance(case, Question) else "singular"
-        # All ideals are one question, and Macaulay2 takes long to start.
-        seconds = 30 * args.seconds if program == "macaulay2" else args.seconds
+        # All ideals and all scripts are one question, and these programs take long to start.
+        seconds = args.seconds if program == "singular" else 60 * args.seconds
         return ask(case, programs[program], seconds)
 
     with ThreadPoolExecutor(args.workers) as pool:

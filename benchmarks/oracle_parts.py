@@ -1,7 +1,8 @@
-"""Further questions of ``make oracle``: charts, typed coefficients, ideals."""
+"""Further questions of ``make oracle``: charts, typed coefficients, ideals, scripts."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import warnings
@@ -30,7 +31,7 @@ class Question(NamedTuple):
 
     Attributes:
         title: what it is about.
-        program: ``singular`` or ``macaulay2``.
+        program: ``singular``, ``macaulay2``, ``sage`` or ``polymake``.
         script: its input.
         compare: maps what it prints to each thing that was compared, with both values if they
             differ.
@@ -261,3 +262,73 @@ def ideals(number: int, generator: random.Random) -> Iterator[Question]:
         return results
 
     yield Question("ideals", "macaulay2", "\n".join(lines), compare)
+
+
+# What is added to the scripts: they print the number of the tree, then what is compared.
+_PRINT = {
+    "macaulay2": """
+print("TREE <number> ORDERS " | toString apply(fanRays,
+  v -> {min apply(exponents germ, p -> sum apply(v, p, times)), sum v}))
+print("TREE <number> CHARTS " | toString apply(transforms, t -> exponents t#1))
+""",
+    "sage": """
+print("TREE <number> ORDERS", [[min(sum(a * b for a, b in zip(v, p)) for p in germ.exponents()),
+  sum(v)] for v in rays])
+""",
+    "polymake": """
+my $powers = $germ->monomials_as_matrix;
+my @found = map { my $v = new Vector<Int>($_); my ($sum, $least) = (0);
+  $sum += $_ for @$v;
+  for my $p (@$powers) { my $n = $v * $p; $least = $n if !defined $least || $n < $least; }
+  "[$least, $sum]" } @$rays;
+print "TREE <number> ORDERS [", join(", ", @found), "]\n";
+""",
+}
+_PRINT_FAN = {
+    "macaulay2": """
+print("TREE <number> FAN " | toString {isWellDefined toric, isSmooth toric, #(max toric)})
+""",
+    "sage": """
+print("TREE <number> FAN", [fan.is_smooth(), fan.is_simplicial(), len(fan.generating_cones())])
+""",
+    "polymake": """
+print "TREE <number> FAN [", join(", ", $fan->SMOOTH_FAN, $fan->SIMPLICIAL, $fan->N_MAXIMAL_CONES),
+  "]\n";
+""",
+}
+
+
+def scripts(trees: list[Any], endings: dict[str, str]) -> Iterator[Question]:
+    """The scripts of all trees in one run of each program, with what they show."""
+    for program, ending in endings.items():
+        text, right = "", dict[str, Any]()
+        for number, tree in enumerate(trees):
+            fan, points = tree.fan(), tree.root.points
+            orders = [[min(sum(map(int.__mul__, v, p)) for p in points), sum(v)] for v in fan.rays]
+            right[f"{number} ORDERS"] = orders
+            part = tree.to_script(ending) + _PRINT[program]
+            if fan.glues:
+                right[f"{number} FAN"] = [1, 1, len(fan.cones)]
+                part += _PRINT_FAN[program]
+            if program == "macaulay2":
+                right[f"{number} CHARTS"] = [sorted(map(list, chart.points)) for chart in tree]
+            part = part.replace("<number>", str(number))
+            text += f"{{\n{part}}}\n" if program == "polymake" else part
+
+        def compare(text: str, right: Any = right, program: str = program) -> dict[str, str]:
+            found = dict[str, Any]()
+            for key, answer in re.findall(r"^TREE (\d+ [A-Z]+) (.*)$", text, re.MULTILINE):
+                plain = answer.translate(str.maketrans("{}", "[]"))
+                found[key] = json.loads(re.sub("[Tt]rue", "1", re.sub("[Ff]alse", "0", plain)))
+                if "CHARTS" in key:
+                    found[key] = [
+                        sorted(map(list, prune(map(tuple, chart)))) for chart in found[key]
+                    ]
+            return {
+                f"{program}: {key.split()[1].lower()} | tree {key}": ""
+                if found.get(key) == ours
+                else f"{ours}, {program}: {found.get(key)}"
+                for key, ours in right.items()
+            }
+
+        yield Question(f"scripts of {program}", program, text, compare)

@@ -255,8 +255,9 @@ def ideals(number: int, generator: random.Random) -> Iterator[Question]:
                 kind, same = "thresholds of ideals", ours == Fraction(answer)
             else:
                 kind = f"multiplier ideals {'past 1' if c >= 1 else 'below 1'}"
-                inside = answer[answer.find("(") + 1 : answer.rfind(")")]
-                same = ours == {each.strip() for each in inside.split(",")}
+                # ideal(x^2, y), but ideal x for one generator
+                inside = re.sub(r"^\w*[iI]deal\s*|[()\s]", "", answer)
+                same = ours == {*inside.split(",")}
             key = f"{kind} | {title}, c = {c}"
             results[key] = "" if same else f"{ours}, Macaulay2: {answer}"
         return results

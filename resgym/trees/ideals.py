@@ -105,13 +105,14 @@ class MonomialIdeal(Facts):
         if not 0 <= c < (self.most or math.inf):
             below = " and below 1" if self.most else ""
             raise ValueError(f"c must be at least 0{below}, got {c}")
-        orders = [(ray, Fraction(c) * n) for ray, n in self.facets.items()]
+        orders = [(ray, Fraction(c) * n // 1 - sum(ray)) for ray, n in self.facets.items()]
 
         def inside(point: Point) -> bool:
-            return all(dot(ray, point) + sum(ray) > order for ray, order in orders)
+            return all(dot(ray, point) > order for ray, order in orders)
 
-        axes = zip(*([order // x if x else 0 for x in ray] for ray, order in orders), strict=True)
-        tops = [max(each) + 1 for each in axes]
+        # Where no step back is inside, each entry is below one of these.
+        bounds = ([order // x + 2 if x else 1 for x in ray] for ray, order in orders)
+        tops = [max(1, *each) for each in zip(*bounds, strict=True)]
         check_number(math.prod(tops))
         return tuple(
             p

@@ -238,7 +238,7 @@ def ideals(number: int, generator: random.Random) -> Iterator[Question]:
         start = resgym.parse(text, ",".join(names))
         found: Any = resgym.resolution_tree(start, max_depth=1000).invariants()
         some = generator.sample(found.jumping_numbers, min(2, len(found.jumping_numbers)))
-        exponents = [*some, *(c - Fraction(1, 1000) for c in some)]
+        exponents = [*some, *(c - Fraction(1, 50) for c in some)]
         lines.append(f"R = QQ[{','.join(names)}]; I = monomialIdeal({text});")
         lines.append(f'print("LCT {len(asked)} " | toString logCanonicalThreshold I);')
         asked.append((text, None, found.log_canonical_threshold))

@@ -205,7 +205,7 @@ _COMMANDS = {
         "id --steps --seed --starts",
     ),
     "tree": _Command(
-        "grow the resolution tree of a host; write it as a page, a picture or LaTeX",
+        "grow the resolution tree of a host; charts show the monomials that no other one divides",
         _tree,
         "trees.growth:resolution_tree",
         f"start --host --max-depth --max-nodes --reposition --seed --invariants{_TREE}",
@@ -293,7 +293,7 @@ max_nodes: cut the tree after this many charts
 stop: also end branches where the strict transform is smooth, or has normal crossings
 centres: all, or equimultiple: along which the strict transform is as at the chart's origin
 reposition: divide each chart by its common monomial factor
-invariants: print the zeta function, the Milnor number, ... for generic coefficients
+invariants: print the zeta function, the Milnor number, ... of the polynomial as typed
 objective: minimise the longest branch, the nodes or the leaves: depth, nodes or leaves
 time_limit: stop after this many seconds
 compare: mark where these hosts would choose another set

@@ -122,8 +122,8 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
     for chart in tree:
         if chart.ending not in (None, "resolved"):
             raise ValueError(
-                "tree must be resolved in every chart, got one that ends before "
-                f"({chart.ending}, {chart.depth} moves deep); allow more moves and charts, no stop"
+                f"tree must be resolved in every chart, got one with the ending {chart.ending} "
+                f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
             )
     orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
     return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
@@ -152,8 +152,8 @@ class Fan:
         """Facets inside the orthant (as indices of `rays`) that belong to one cone only.
 
         A host chooses in every chart independently, so a wall may be subdivided on one side only.
-        Without such facets the cones meet facet to facet, hence face to face (Gruber and Ryshkov
-        1989, Facet-to-facet implies face-to-face), so they form a fan.
+        Without such facets the cones meet facet to facet, hence face to face, so they form a fan:
+        ``docs/mathematics.md`` has the proof.
         """
         count = Counter(
             facet for cone in self.cones for facet in combinations(sorted(cone), len(cone) - 1)

@@ -40,8 +40,8 @@ form:has(:checked) + .charts [title]::after { content: attr(title); display: blo
   font-size: 0.85em; opacity: 0.75; }
 """
 _LEGEND = """<p class="legend">Each line is a chart: the variable that the agent chose, the
-chart's number, its monomials, the variables that the host blows up. Click a line to fold it. Hover
-over it to see the first chart's coordinates in its own. Colours:
+chart's number, its monomials that no other divides, the variables that the host blows up. Click a
+line to fold it. Hover over it to see the first chart's coordinates in its own. Colours:
 <span class="resolved">one monomial left</span> <span class="smooth">smooth</span>
 <span class="depth">cut</span> <mark>another host's choice</mark></p>"""
 # What is deeper than the slider allows is closed.

@@ -103,7 +103,7 @@ export function chartFacts(facts) {
     ].map((text) => make("td", {}, text))));
   const head = ["divisor", "kind", "ray", "N", "ν", "−ν/N"].map((text) => make("th", { scope: "col" }, text));
   return [
-    make("h3", {}, "Total transform: exceptional factor · strict transform (monomials)"), make("p", { class: "equation" }, ...equation(facts)),
+    make("h3", {}, "Total transform: exceptional factor · strict transform (only the monomials that no other divides)"), make("p", { class: "equation" }, ...equation(facts)),
     make("h3", {}, "Old coordinates in new ones"),
     make("p", { class: "formulas" }, ...facts.coordinates.map(formula)),
     make("h3", {}, "Divisors"),

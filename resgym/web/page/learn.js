@@ -34,7 +34,7 @@ const STEPS = [
     title: "The agent chooses one of them",
     game: ({ set }) => ({ named: set ?? FIRST.set }),
     text: () => [
-      "The agent wants a long game. It answers with one axis of the host's set. Each axis is one chart of the blow-up: all of them must be resolved, and the agent picks the worst.",
+      "The agent wants a long game. It answers with one axis of the host's set. Each axis is one chart of the blow-up: the game must end in all of them, and the agent picks the worst.",
       "Now take the agent's seat: choose one of the orange axes.",
     ],
     ask: "agent",
@@ -66,8 +66,8 @@ const STEPS = [
     title: "The end",
     game: ({ moves, named }) => ({ moves: moves ?? ENDGAME, named, seat: "host", opponent: "optimal" }),
     text: (game, score) => game.ending ? [
-      `$${game.history.at(-1).position}$: one monomial is left. The game is over, and this chart is resolved.`,
-      "A host that wins against every agent has resolved the singularity. Now play E6 from the start, and try to reach par.",
+      `$${game.history.at(-1).position}$: one monomial is left. The game is over in this chart.`,
+      "A host that wins against every agent makes the ideal of the monomials principal in every chart. Now play E6 from the start, and try to reach par.",
     ] : [
       `Later in this game ${counted(game.monomials.length, "point")} are left, and best play needs ${counted(score.left, "more move")}.`,
       "Be the host again and finish the game. The agent answers with its best axis.",

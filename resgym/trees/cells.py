@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from resgym.polynomials.coefficients import Coefficients, factored, is_degenerate, sympy_poly
+from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
 from resgym.polynomials.monomials import Exponents, Point
 from resgym.trees.data import ChartTree
 from resgym.trees.fan import Cone, Ray, chart_rays, in_chart
@@ -70,22 +70,18 @@ def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))
 
 
-def where_degenerate(tree: ChartTree, terms: Coefficients) -> list[Face]:
-    """Find the compact faces on which a polynomial with the monomials of a tree is degenerate."""
-    faces = {cell.face: cell.local for cell in compact_cells(tree)}
+def degenerate_faces(cells: Iterable[Cell], start: Exponents) -> list[str]:
+    """Return the polynomials of the compact faces on which a polynomial is degenerate.
+
+    Args:
+        cells: those of a tree of it.
+        start: the polynomial; without coefficients it counts as generic.
+    """
     return [
-        face
-        for face, local in faces.items()
+        factored(sympy_poly({point: terms[point] for point in face}, start.variables))
+        for terms in start.generators[:1]
+        for face, local in {cell.face: cell.local for cell in cells}.items()
         # A simplex never is: a change of coordinates gives the sum of its variables and 1.
         if len(face) > len(local[0]) + 1
         and is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
-    ]
-
-
-def degenerate_faces(tree: ChartTree, start: Exponents) -> list[str]:
-    """Return the polynomials of the compact faces on which the one of a tree is degenerate."""
-    return [
-        factored(sympy_poly({point: terms[point] for point in face}, tree.variables))
-        for terms in start.generators[:1]
-        for face in where_degenerate(tree, terms)
     ]

@@ -9,7 +9,7 @@ from resgym.polynomials.coefficients import factored, is_isolated, sympy_poly
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import read
 from resgym.tables import Facts
-from resgym.trees.cells import degenerate_faces
+from resgym.trees.cells import compact_cells, degenerate_faces
 from resgym.trees.growth import full_tree
 from resgym.trees.invariants import isolated_fault
 
@@ -49,7 +49,7 @@ def examine(points: Any) -> Examination:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
         found["a tree proves"] = _PRINCIPAL
         return found
-    bad, lowest = degenerate_faces(tree, start), map(min, zip(*minimal, strict=True))
+    bad, lowest = degenerate_faces(compact_cells(tree), start), map(min, zip(*minimal, strict=True))
     repeated = [f"{name}^{k}" for name, k in zip(names, lowest, strict=True) if k > 1]
     for poly in polys:
         factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]

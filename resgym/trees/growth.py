@@ -13,7 +13,7 @@ from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.cells import degenerate_faces
+from resgym.trees.cells import compact_cells, degenerate_faces
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_part, tree_to_html
@@ -146,8 +146,8 @@ def full_tree(points: Exponents) -> ResolutionTree:
 
 def check_nondegenerate(points: Exponents) -> None:
     """Raise ValueError if what is known of the coefficients shows that ``stop`` does not hold."""
-    bad = ["an ideal"] if points.ideal else degenerate_faces(full_tree(points), points)
-    if bad:
+    cells = compact_cells(full_tree(points))
+    if bad := ["an ideal"] if points.ideal else degenerate_faces(cells, points):
         raise ValueError(f"stop is for nondegenerate polynomials, got {bad[0]}")
 
 

@@ -243,7 +243,7 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
         faces,
         tuple(rays),
     )
-    if bad := degenerate_faces(tree, start):
+    if bad := degenerate_faces(faces.values(), start):
         milnor = f"its Milnor number at least {found.milnor_number}" if found.isolated else ""
         raise ValueError(
             f"polynomial must be nondegenerate, got {bad[0]} on a compact face; its log canonical "

@@ -9,8 +9,9 @@ from textwrap import indent
 from typing import Any
 
 from resgym.game.formulas import monomial_text
+from resgym.polynomials.monomials import Exponents
 from resgym.texts import shown
-from resgym.trees.cells import where_degenerate
+from resgym.trees.cells import compact_cells, degenerate_faces
 from resgym.trees.fan import chart_rays, tree_fan
 from resgym.trees.lattice import least
 from resgym.trees.text import totals_text
@@ -162,10 +163,10 @@ def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
 
     points = tree.root.points
     resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
-    primes = [*primerange(10_000)]
+    cells, primes = [*compact_cells(tree)] if resolved else [], [*primerange(10_000)]
     for start in range(len(primes) - len(points)):
         terms = dict(zip(points, [1, *primes[start:]], strict=False))
-        if not resolved or not where_degenerate(tree, terms):
+        if not degenerate_faces(cells, Exponents(points, tree.variables, [terms])):
             break
     return [*terms.values()], resolved
 

@@ -102,7 +102,8 @@ class ResultForm:
                     final = deepcopy(observation)
                 else:
                     final = self.seen(plan.seat, result.final_points, result.final_coords)
-                info["final_obs"], info["_final_obs"] = final, deepcopy(ended)
+                copied = ended.clone() if isinstance(ended, Tensor) else ended.copy()
+                info["final_obs"], info["_final_obs"] = final, copied
         if result.rewards is not None:
             info["rewards"] = self.paid(result.rewards)
         if self.output == "numpy":

@@ -9,8 +9,15 @@ from sb3_ext.ddqn import DDQN
 
 def main(timesteps: int = 256_000) -> float:
     games = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=256, opponent="choose_first")
-    settings = {"learning_rate": "lin_2e-3", "n_steps": 3, "gamma": 0.9, "gradient_steps": 2}
-    model = DDQN("HostPolicy", games, **settings, seed=0)
+    model = DDQN(
+        "HostPolicy",
+        games,
+        learning_rate="lin_2e-3",
+        n_steps=3,
+        gamma=0.9,
+        gradient_steps=2,
+        seed=0,
+    )
     model.learn(timesteps)
     print("trained   ", result := resgym.rho(player_of(model), "choose_first", games=2_000))
     print("zeillinger", resgym.rho("zeillinger", "choose_first", games=2_000))

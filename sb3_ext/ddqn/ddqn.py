@@ -15,9 +15,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-import gymnasium
 import numpy as np
 import torch
+from gymnasium.vector import VectorEnv
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.policies import BasePolicy
@@ -47,20 +47,15 @@ from sb3_ext.ddqn.legality import (
     with_masks,
 )
 from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
-from sb3_ext.ddqn.state import DDQNState, Settings
+from sb3_ext.ddqn.state import DDQNState, Settings, games_of
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
 _DEFAULTS: dict[str, Any] = {
-    "batch_size": 256,
-    "buffer_size": 500_000,
-    "learning_starts": 1_000,
-    "target_update_interval": 100,
-    "train_freq": 1,
+    **{"batch_size": 256, "buffer_size": 500_000, "learning_starts": 1_000},
+    **{"target_update_interval": 100, "train_freq": 1},
 }
-NUM_GAMES = 256
-"""Of an environment of resgym that is named by its id."""
 
 
 class LossTerms(NamedTuple):
@@ -85,8 +80,7 @@ class DDQN(DDQNState):
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"CnnPolicy"`,
             `"MultiInputPolicy"` or a class.
-        env: The environment, its id, or None. `"resgym/..."` makes 256 games; a vector environment
-            of Gymnasium is played in a `TensorVecEnv`; everything else as in SB3.
+        env: As in SB3, or a batch of Gymnasium; an id `"resgym/..."` makes 256 games.
         learning_rate: A schedule for `schedules.parse_schedule`, or a callable as in SB3.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
@@ -135,7 +129,7 @@ class DDQN(DDQNState):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GymEnv | str | None,
+        env: GymEnv | VectorEnv[Any, Any, Any] | str | None,
         learning_rate: Any = 5e-4,
         *,
         double_q: bool = True,
@@ -155,8 +149,6 @@ class DDQN(DDQNState):
         _init_setup_model: bool = True,
         **sb3: Any,
     ) -> None:
-        if isinstance(env, str) and env.startswith("resgym/"):
-            env = gymnasium.make_vec(env, num_envs=NUM_GAMES)
         given = locals()
         vars(self).update({name: given[name] for name in Settings.__annotations__})
         self.batch_changes: list[Callable[[DDQN, Any], Any]] = []
@@ -164,7 +156,7 @@ class DDQN(DDQNState):
         sb3 = {**_DEFAULTS, **sb3}
         if dueling:
             sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": True}
-        super().__init__(policy, env, learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
+        super().__init__(policy, games_of(env), learning_rate, **sb3, _init_setup_model=False)
         self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         self._check_arguments()
         highest = self.highest_exploration_rate
@@ -173,11 +165,6 @@ class DDQN(DDQNState):
             self._setup_model()
 
     # The loop
-
-    @staticmethod
-    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
-        vectors = isinstance(env, gymnasium.vector.VectorEnv)
-        return DQN._wrap_env(TensorVecEnv(env) if vectors else env, verbose, monitor_wrapper)
 
     @property
     def collects_tensors(self) -> bool:

@@ -11,18 +11,22 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
+import gymnasium
 import numpy as np
 import torch
 from annotated_types import Ge, Gt
+from gymnasium.vector import VectorEnv
 from pydantic import create_model
-from stable_baselines3 import HerReplayBuffer
+from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
+from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
+from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
 from sb3_ext.config.sections import (
     Count,
@@ -84,6 +88,17 @@ _CHECKED = create_model(
 )
 
 
+NUM_GAMES = 256
+"""Of an environment of resgym that is named by its id."""
+
+
+def games_of(env: Any) -> Any:
+    """What a model plays: many games for an id of resgym, batches of Gymnasium as they are."""
+    if isinstance(env, str) and env.startswith("resgym/"):
+        env = gymnasium.make_vec(env, num_envs=NUM_GAMES)
+    return TensorVecEnv(env) if isinstance(env, VectorEnv) else env
+
+
 class DDQNState(Settings, Logs):
     """What `DDQN` is without its loop.
 
@@ -135,6 +150,10 @@ class DDQNState(Settings, Logs):
         if self.replay_ratio is not None and self.gradient_steps != 1:
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")
+
+    @staticmethod
+    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
+        return DQN._wrap_env(games_of(env), verbose, monitor_wrapper)
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which has its own log and plays its environment itself."""

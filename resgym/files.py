@@ -59,9 +59,9 @@ def parse_json(text: str) -> Any:
         data = json.loads(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    inside = [data]
+    inside = _nested([data])
     for _ in range(MAX_DEPTH):
-        inside = [part for each in inside for part in _parts(each)]
+        inside = [part for each in inside for part in _nested(each)]
         if not inside:
             return data
     raise ValueError(_TOO_DEEP)
@@ -70,8 +70,9 @@ def parse_json(text: str) -> Any:
 _TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"
 
 
-def _parts(data: Any) -> Collection[Any]:
-    return data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+def _nested(data: dict[str, Any] | list[Any]) -> list[Any]:
+    parts = data.values() if isinstance(data, dict) else data
+    return [part for part in parts if isinstance(part, (dict, list))]
 
 
 def read_json(path: StrPath, field: str) -> Any:

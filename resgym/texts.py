@@ -36,9 +36,12 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def one_line(message: object) -> str:
-    """Return an error's message on one line, for a terminal, shortened if it is long."""
+    """Return an error's message on one line, for a terminal, shortened if it is long.
+
+    With a command's name before it and a hint behind it, the line has at most `MOST` characters.
+    """
     text = " ".join(str(message).split()) or type(message).__name__
-    return short(printable(text))
+    return short(printable(text), MOST - 100)
 
 
 def markup(text: str) -> str:

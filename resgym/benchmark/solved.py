@@ -182,12 +182,12 @@ class Solved:
             raw = text.buffer
             try:
                 with ZipFile(raw) as archive:  # what is compressed may unpack to any size
-                    size = sum(each.file_size for each in archive.infolist())
-                if size > MAX_SIZE:
-                    raise ValueError(f"size: got {size} bytes; expected at most {MAX_SIZE}")
+                    _check_size(sum(each.file_size for each in archive.infolist()))
                 raw.seek(0)
-                arrays = np.load(raw, allow_pickle=False)
-                solver, *found = (_whole_numbers(name, arrays[name]) for name in names)
+                loaded = np.load(raw, allow_pickle=False)
+                arrays = [loaded[name] for name in names]
+                _check_size(8 * sum(array.size for array in arrays))  # of tensors, in int64
+                solver, *found = map(_whole_numbers, names, arrays)
                 if int(solver) != SOLVER_VERSION:
                     raise ValueError(f"solver: got {int(solver)}; expected {SOLVER_VERSION}")
                 return cls(*found)._checked()
@@ -207,6 +207,11 @@ class Solved:
             for end in array.aminmax() if rows else ():
                 check_integer(name, int(end), *between)
         return self
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_SIZE:
+        raise ValueError(f"size: got {size} bytes; expected at most {MAX_SIZE}")
 
 
 def _whole_numbers(name: str, array: np.ndarray) -> Tensor:

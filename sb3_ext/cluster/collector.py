@@ -32,6 +32,7 @@ from sb3_ext.config.sections import (
     PositiveCount,
     PositiveNumber,
     Section,
+    Size,
     Whole,
     checked,
     read_section,
@@ -50,13 +51,13 @@ class CollectorSettings(Section):
 
     env_kwargs: dict[str, Any] = {}  # noqa: RUF012
     """arguments of the environment"""
-    actors: Count = 1
+    actors: Annotated[int, Whole, Ge(0), Le(10_000)] = 1
     """number of actors; 0 plays in the learner's process, as without a collector"""
-    games: PositiveCount | None = None
+    games: Size | None = None
     """games of each actor, a multiple of the model's rows; null: as many as the model"""
-    chunk: PositiveCount = 64
+    chunk: Size = 64
     """parallel steps that are sent together"""
-    in_flight: PositiveCount = 2
+    in_flight: Size = 2
     """chunks that each actor may be asked for ahead"""
     sync_updates: PositiveCount = 100
     """updates between two versions of the weights"""

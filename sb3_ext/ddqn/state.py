@@ -189,7 +189,7 @@ class DDQNState(Settings, Logs):
             if isinstance(self.replay_buffer, TensorReplayBuffer):
                 warnings.simplefilter("ignore", UserWarning)
             super()._setup_model()
-        if self.train_freq.unit != TrainFrequencyUnit.STEP:
+        if self.train_freq.unit != TrainFrequencyUnit.STEP or self.train_freq.frequency < 1:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
         self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from resgym.files import read_json
-from sb3_ext.config.checks import errors_named, one_line
+from sb3_ext.config.checks import errors_named, one_line, shown
 from sb3_ext.runs.files import (
     CheckpointWarning,
     check_content,
@@ -261,8 +261,7 @@ def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
             tensors[path] = torch.from_numpy(np.asarray(item))
             return {"array": path}
         if isinstance(item, Mapping):
-            if wrong := [key for key in item if type(key) not in (int, str)]:
-                raise TypeError(f"{path}: got the key {wrong[0]!r}; expected text or whole numbers")
+            _check_keys(item, path)
             return {"dict": [[key, visit(entry, f"{path}/{key}")] for key, entry in item.items()]}
         if type(item) not in (list, tuple):
             raise TypeError(f"{path}: got {type(item).__name__}; expected tensors and plain data")
@@ -270,6 +269,11 @@ def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
         return entries if type(item) is list else {"tuple": entries}
 
     return visit(value, field), tensors
+
+
+def _check_keys(keys: Iterable[Any], path: str) -> None:
+    if wrong := [key for key in keys if type(key) not in (int, str)]:
+        raise TypeError(f"{path}: got the key {shown(wrong[0])}; expected text or whole numbers")
 
 
 def join_state(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
@@ -280,6 +284,7 @@ def join_state(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
         return plain
     ((kind, content),) = plain.items()
     if kind == "dict":
+        _check_keys((key for key, _ in content), kind)
         return {key: join_state(entry, tensors) for key, entry in content}
     if kind == "tuple":
         return tuple(join_state(content, tensors))

@@ -10,6 +10,7 @@ SB3's own `load` does.
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -242,7 +243,11 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             for each in inner.infolist():
                 _check_stored(each)
-        weights = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # of torch, about unusual pickles
+            weights = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        for name, each in weights.items():
+            if each.layout != torch.strided or each.is_complex():
+                raise ValueError(f"{name}: expected dense real numbers")
         return dict(weights)
     except Exception as error:  # whatever a damaged file raises
         raise ValueError(f"{what} ({type(error).__name__}: {one_line(error)[:100]})") from error

@@ -143,7 +143,7 @@ def test_errors_of_long_values_are_short(call):
 def test_errors_of_commands_are_short(arguments, capsys):
     code, _, err = run(capsys, *arguments)
     assert code == 2
-    assert len(err) <= MOST + 40
+    assert len(err) <= MOST
     assert is_plain(err)
 
 

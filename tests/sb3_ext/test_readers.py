@@ -1,6 +1,7 @@
 """Every reader of files refuses in one line what it cannot read, at once and in little memory."""
 
 import json
+import math
 import os
 import signal
 import zipfile
@@ -11,11 +12,12 @@ from safetensors.numpy import save
 
 import resgym
 from resgym.benchmark import Solved
+from resgym.files import MAX_DEPTH, parse_json
 from resgym.scoreboard import read_rows
 from resgym.solver.certificate import read_certificate
 from sb3_ext.checkpoints.policy_file import MODEL
 from sb3_ext.config.sections import read_mapping
-from sb3_ext.runs.checkpoint import MANIFEST, STATE
+from sb3_ext.runs.checkpoint import MANIFEST, STATE, join_state
 from sb3_ext.runs.files import RunFolder
 from sb3_ext.train.curves import read_curves
 from sb3_ext.train.flags import saved_arguments
@@ -160,6 +162,26 @@ def test_arrays_of_other_types_sizes_and_numbers_are_refused(case, tmp_path):
     with pytest.raises(ValueError, match=r"^data: .*bad\.npz: ") as error:
         Solved.load(tmp_path / "bad.npz")
     assert "\n" not in str(error.value)
+
+
+def test_small_numbers_count_as_much_memory_as_they_will_take(tmp_path, monkeypatch):
+    file = tmp_path / "wide.npz"
+    np.savez_compressed(file, **solved(costs=np.zeros((1, 2_000), np.int8)))
+    monkeypatch.setattr("resgym.benchmark.solved.MAX_SIZE", 10_000)
+    with pytest.raises(ValueError, match="size: got 16168 bytes; expected at most 10000"):
+        Solved.load(file)
+
+
+def test_lists_may_lie_inside_each_other_as_deep_as_is_said():
+    assert parse_json("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH)
+    with pytest.raises(ValueError, match="more than 100 lists"):
+        parse_json("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
+
+
+@pytest.mark.parametrize("key", [math.inf, None, True, [1], {"tensor": "x"}])
+def test_a_state_has_no_keys_that_could_not_be_written(key):
+    with pytest.raises(TypeError, match=r"got the key .*; expected text or whole"):
+        join_state({"dict": [["a", 1], [key, 1]]}, {})
 
 
 def test_the_description_of_a_policy_is_bounded(tmp_path):

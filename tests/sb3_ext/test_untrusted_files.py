@@ -6,6 +6,7 @@ Every payload makes a file, writes outside its run or connects; none may have ha
 import base64
 import contextlib
 import importlib
+import io
 import json
 import pickle
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import torch
 import yaml
 
 from resgym.cli import main as resgym_main
@@ -23,7 +25,7 @@ from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.train.card import main as card_main
-from sb3_ext.train.loading import load_player
+from sb3_ext.train.loading import load_player, read_weights
 from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player.job import main as two_player_main
@@ -334,6 +336,17 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(place, capsys):
     tracemalloc.stop()
     assert most < 2**25
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor.to_sparse, torch.Tensor.cfloat, repr])
+def test_weights_are_dense_real_numbers(kind, place, capfd):
+    path = place.run / MODEL
+    content = io.BytesIO()
+    torch.save({name: kind(each) for name, each in read_weights(path).items()}, content)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("policy.pth", content.getvalue())
+    assert place.play() == 2
+    assert len(capfd.readouterr().err.strip().splitlines()) == 1
 
 
 def test_in_a_program_a_path_is_trust_enough(place):

@@ -26,6 +26,7 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ("tau", 1.5, "tau must be at most 1, got 1.5"),
         ("loss", "hubert", "unknown loss 'hubert'; did you mean 'huber'"),
         ("train_freq", (1, "episode"), "train_freq"),
+        ("train_freq", 0, "train_freq"),
         ("policy_kwargs", {"learning_rate_factors": {"q_nat": 2.0}}, "unknown part 'q_nat'"),
         ("policy_kwargs", {"optimizer_class": "adm"}, "unknown optimizer 'adm'; did you mean 'ada"),
     ],

@@ -25,6 +25,7 @@ from resgym.trust import add_trust, command_line
 from sb3_ext.config.checks import ConfigError, shown
 from sb3_ext.config.sections import ConfigFile, read_mapping
 from sb3_ext.runs.checkpoint import (
+    checkpoint_errors,
     checkpoint_name,
     list_checkpoints,
     read_checkpoint,
@@ -321,7 +322,8 @@ class _Driver:
         remove_unfinished(self.place)
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
-            job.state = parts
+            with checkpoint_errors(str(newest)):
+                job.state = parts
             job.run_of.say(f"resuming from {newest}")
             self.saved = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from sb3_ext.config.sections import ConfigFile, PositiveCount
-from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.runs.checkpoint import list_checkpoints, save_checkpoint
 from sb3_ext.runs.driver import Job, Run, Used, drive, go
 
 
@@ -108,6 +108,15 @@ def test_a_checkpoint_is_written_when_asked_for(count):
         count("--set", "updates=5", "--out", str(out), signals=signals)
         names = list_checkpoints(out / "checkpoints")
         assert [path.name[-2:] for path in names] == ["05", before]
+
+
+def test_a_sound_checkpoint_of_another_state_is_refused_in_one_line(count):
+    count("--stop", "max_updates=5")
+    save_checkpoint(count.out / "checkpoints/checkpoint-000000000007", {"count": {"done": 7}})
+    code, text = count()
+    assert code == 2
+    assert text.endswith("checkpoint-000000000007: 'sum' is missing\n")
+    assert text.count("\n") == 1
 
 
 def test_what_a_kill_leaves_goes_on(count, monkeypatch):

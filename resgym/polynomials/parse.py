@@ -125,12 +125,12 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
 def read(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
     """Parse as `parse` does, but without warnings: ``.notices`` has them."""
     names = None if variables is None else _variable_names(variables)
-    if isinstance(source, str) and source.strip().lower().endswith(_FILE_SUFFIXES):
-        source = source if "\n" in source else Path(source.strip())
-    if isinstance(source, Path):
-        source = read_text(source, "points")
     if isinstance(source, str):
-        return parse_text(source, names)
+        if "\n" in source or not source.strip().lower().endswith(_FILE_SUFFIXES):
+            return parse_text(source, names)
+        source = Path(source.strip())
+    if isinstance(source, Path):
+        return parse_text(read_text(source, "points"), names)
     if hasattr(source, "free_symbols"):
         return _parse_sympy(source, names)
     if callable(getattr(source, "exponents", None)):
@@ -155,8 +155,9 @@ def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
     names: list[str] = []
     for word, first, last in _NAMES.findall(text):
-        start, top = int(first or 0), int(last or 0)
-        marks = range(start, min(top, start + MAX_DIMENSION) + 1) if last else [first]
+        marks: Sequence[object] = [first]
+        if last:
+            marks = range(int(first), min(int(last), int(first) + MAX_DIMENSION) + 1)
         names += [GREEK.get(word, word) + (f"_{mark}" if first else "") for mark in marks]
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {shown(', '.join(names))}")
@@ -236,9 +237,9 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         found.pop("", None)  # commands
     if len(found) != 1:
         what = shown(", ".join(filter(None, found)))
-        hint = "a ring must have the field 0 or QQ"
         raise ValueError(
-            f"points must be one polynomial or ideal, got {len(found)} ({what}); {hint}"
+            f"points must be one polynomial or ideal, got {len(found)} ({what}); "
+            "a ring must have the field 0 or QQ"
         )
     reader = Reader(text, [*found.popitem()[1].values()], names)
     return _from_terms(reader.polynomials, reader.names, names is not None, text)
@@ -249,18 +250,19 @@ def _from_terms(
 ) -> Exponents:
     """Return the exponents, with notices of what the game ignores."""
     points = [*dict.fromkeys(chain(*polynomials))]
-    typed = shown(text)
     if not points:
-        raise ValueError(f"the polynomial must have a term, but all terms of {typed} cancel")
+        raise ValueError(f"the polynomial must have a term, but all terms of {shown(text)} cancel")
     if not any(map(any, points)):
-        raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {typed}")
+        raise ValueError(
+            f"the polynomial must have 2 to 10 variables, got the constant {shown(text)}"
+        )
     kept = [declared or any(column) for column in zip(*points, strict=True)]
     names = [*compress(names, kept)]
     if not 2 <= len(names) <= MAX_DIMENSION:
         hint = "; write indexed variables as x_1, x_2" if len(names) == 1 else ""
         raise ValueError(
             f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
-            f"{typed} has {len(names)} ({', '.join(names)[:60]}){hint}"
+            f"{shown(text)} has {len(names)} ({', '.join(names)[:60]}){hint}"
         )
     generators = [
         {tuple(compress(point, kept)): value for point, value in terms.items()}
@@ -269,8 +271,8 @@ def _from_terms(
     ]
     values = {*chain(*(terms.values() for terms in generators))}
     known = all(isinstance(value, Fraction) for value in values)
-    rows = check_points(compress(point, kept) for point in points)
-    found = Exponents(rows, names, generators if known else ())
+    rows = (compress(point, kept) for point in points)
+    found = Exponents(check_points(rows), names, generators if known else ())
     found.exponents_only = values != {1}
     noticed = (
         (CoefficientWarning, found.exponents_only),
@@ -281,7 +283,7 @@ def _from_terms(
 
 
 def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
-    points = list(dict.fromkeys(check_points(rows)))
+    points = [*dict.fromkeys(check_points(rows))]
     if names is not None and len(names) != len(points[0]):
         raise ValueError(f"variables must be {len(points[0])} names, got {len(names)}")
     return Exponents(points, names)
@@ -302,11 +304,11 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
         poly = sympy.Poly(source, *axes or [sympy.Dummy()])
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
-    numbers = [value for value in poly.coeffs() if value.is_number]
-    exact = not poly.domain.characteristic() and all(n.is_Rational or n.is_Float for n in numbers)
-    if not exact or len(symbols) < len(source.free_symbols):
-        what = "rational, with variables of different names"
-        raise ValueError(f"points must be {what}, got {shown(source)}")
+    exact = all(n.is_Rational or n.is_Float for n in poly.coeffs() if n.is_number)
+    if poly.domain.characteristic() or not exact or len(symbols) < len(source.free_symbols):
+        raise ValueError(
+            f"points must be rational, with variables of different names, got {shown(source)}"
+        )
     terms = {
         point: Fraction(str(value)) if value.is_number else value
         for point, value in poly.terms()

@@ -115,8 +115,11 @@ class Reader:
         self._indexed = declared is None and _INDEXED.search(bare)
         unclear = _FUNCTION.search(bare) or (not self._indexed and _UNCLEAR.match(bare))
         if unclear and not declared:
-            hint = "* for a product, ^ for a power, _ for an index, # before remarks"
-            self._fail(f"{unclear[1].strip()} is unclear; write {hint}", text.index(unclear[1]))
+            self._fail(
+                f"{unclear[1].strip()} is unclear; write * for a product, ^ for a power, _ for an "
+                "index, # before remarks",
+                text.index(unclear[1]),
+            )
         found: dict[str, int] = {}
         parts = [[*self._tokens(*place, found)] for place in places]
         self.names = [*(declared or sorted(found, key=variable_order))]

@@ -64,9 +64,8 @@ def singularity_names(kind: str = "simple") -> tuple[str, ...]:
         kind: ``simple``: the sixteen A1 to A8, D4 to D8, E6 to E8. ``exceptional`` or ``bimodal``:
             the fourteen exceptional singularities of modality 1 or 2.
     """
-    series = {"A": range(1, 9), "D": range(4, 9), "E": range(6, 9)}
-    simple = [f"{letter}{n}" for letter, numbers in series.items() for n in numbers]
-    lists = {"simple": simple, "exceptional": EXCEPTIONAL, "bimodal": BIMODAL}
+    simple = "A1 A2 A3 A4 A5 A6 A7 A8 D4 D5 D6 D7 D8 E6 E7 E8"
+    lists = {"simple": simple.split(), "exceptional": EXCEPTIONAL, "bimodal": BIMODAL}
     return tuple(lists[check_choice("kind", kind, list(lists))])
 
 

@@ -77,7 +77,7 @@ class Sage:
         return "xbar", "s", "t0"
 
     def characteristic(self):
-        return 0
+        return self.prime
 
     def coefficients(self):
         return ["1", "-1/2", "3"]
@@ -88,6 +88,20 @@ def test_sage():
         found = parse(Sage())
     assert (found, found.variables) == (E8, ("xbar", "s", "t0"))
     assert found.generators == ({(2, 0, 0): 1, (0, 3, 0): Fraction(-1, 2), (0, 0, 5): 3},)
+    finite = Sage()
+    finite.prime = 7
+    with pytest.raises(ValueError, match="points must be rational"):
+        parse(finite)
+
+
+def test_sympy_numbers_keep_their_values():
+    sympy = pytest.importorskip("sympy")
+    x, y = sympy.symbols("x y")
+    assert parse((x + 1.0 * y) ** 2 + y**3).generators == parse("(x+y)^2+y^3").generators
+    for number in (sympy.sqrt(2), sympy.I, sympy.pi):
+        with pytest.raises(ValueError, match="points must be rational"):
+            parse((x + number * y) ** 2 + y**3)
+    assert parse(sympy.Poly(x**3 + sympy.Symbol("a") * x * y, x, y)).generators == ()
 
 
 @pytest.mark.parametrize(

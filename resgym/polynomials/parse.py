@@ -214,7 +214,7 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     if _ROWS.fullmatch(text) and text.count("[") == text.count("]"):
         rows = [[*map(int, re.findall("-?[0-9]+", row))] for row in _ROW_END.split(text)]
         if max(map(len, rows)) > 1:
-            return _from_rows([*filter(None, rows)], names)
+            return _from_rows(filter(None, rows), names)
     ring = _RING.search(text)
     if ring:
         names = names or _variable_names(next(filter(None, ring.groups())))
@@ -225,7 +225,8 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         name = ""
         if head := _DEFINITION.match(plain, start, end):
             name, start = head["name"], head.end()
-            names = names or (_variable_names(head["of"]) if head["of"] else None)
+            if of := head["of"]:
+                names = names or _variable_names(of)
         change = _CHANGE.match(plain, *part.span())
         if change and change[1] in (None, *found):
             name = change[0]

@@ -55,7 +55,7 @@ _PRODUCT = re.compile(r"(?!sqrt|.*(.).*\1)(?:[a-d]+|[q-z]+|[X-Z]+)")
 _INDEXED = re.compile(
     r"[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
-# A function, the number of an equation, a line with a sign that starts it or goes on; digits that
+# A function, the number of an equation, a line with a sign that starts or continues; digits that
 # touch a letter in a text with other powers, indices or products.
 _FUNCTION = re.compile(
     r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-.)"

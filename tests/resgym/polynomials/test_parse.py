@@ -67,6 +67,8 @@ def test_text(text, expected):
 class Sage:
     """As Sage's polynomials are."""
 
+    prime = 0
+
     def exponents(self):
         return E8
 

@@ -110,6 +110,10 @@ examples:
         return Used(updates, transitions, bool(exact) + bool(scripted) + len(trained))
 
     @property
+    def _bests(self) -> list[float]:
+        return [each["best"]["rho"] for each in self.found["trained"].values()]
+
+    @property
     def state(self) -> dict[str, Any]:
         """Who is attacked, and what was found."""
         return {"attack": {"player": self._print, "found": self.found}}
@@ -122,6 +126,8 @@ examples:
                 "player; expected another folder"
             )
         self.found = parts["attack"]["found"]
+        fmean([0.0, *self._bests, self.used.place])
+        self.report()  # which reads all of it: what is malformed is refused now
 
     def run(self, pulse: Pulse) -> None:
         """Does what is not done yet, part by part."""
@@ -183,8 +189,7 @@ examples:
         metrics: dict[str, Any] = {}
         if score is not None:  # the mean over the seeds so far
             self.run_of.say(f"update {updates}: worst so far {score:.4f}")
-            rhos = [each["best"]["rho"] for each in self.found["trained"].values()]
-            metrics["rho/validation"] = fmean([*rhos, score])
+            metrics["rho/validation"] = fmean([*self._bests, score])
         before = self.used
         used = Used(before.updates + updates, before.timesteps + transitions, before.steps)
         beat(pulse, used, **metrics)
@@ -212,8 +217,6 @@ examples:
     def report(self) -> str:
         """Writes ``result.json``; a table of all responders."""
         result = self.result()
-        if self.run_of.folder:
-            write_json(self.run_of.folder / "result.json", result)
         rows = [("responder", "rho", "95 % interval", "moves", "unfinished")]
         for name, each in result["responders"].items():
             low, high = each["interval_95"]
@@ -225,6 +228,8 @@ examples:
             lines += ["", text_table(rows), "", figure]
         if result["exact"]:
             lines.append(exact_line(result["exact"]))
+        if self.run_of.folder:
+            write_json(self.run_of.folder / "result.json", result)
         return "\n".join(lines)
 
 

@@ -213,12 +213,30 @@ def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None
     """Restore the state of an optimiser with the same parameters.
 
     Raises:
-        ValueError, KeyError: it had other groups of parameters or settings.
+        Whatever the optimiser raises: it had other groups of parameters, settings or moments.
     """
     for group, own in zip(state["param_groups"], optimizer.param_groups, strict=False):
         if group.keys() != own.keys():
             raise ValueError(f"param_groups: got {sorted(group)}, need {sorted(own)}")
+    needed = _shapes_after_a_step(optimizer)
     optimizer.load_state_dict(dict(state))
+    for index, given in _shapes(optimizer).items():  # a fused step reads beyond what is too short
+        if given and given != needed.get(index):
+            raise ValueError(f"state/{index}: got {given}, need {needed.get(index)}")
+    _shapes_after_a_step(optimizer)
+
+
+def _shapes(optimizer: Optimizer) -> dict[Any, dict[str, Any]]:
+    states = optimizer.state_dict()["state"].items()
+    return {key: {name: np.shape(value) for name, value in each.items()} for key, each in states}
+
+
+def _shapes_after_a_step(optimizer: Optimizer) -> dict[Any, dict[str, Any]]:
+    trial = copy.deepcopy(optimizer)
+    for parameter in (each for group in trial.param_groups for each in group["params"]):
+        parameter.grad = torch.zeros_like(parameter)
+    trial.step()
+    return _shapes(trial)
 
 
 def global_random_state() -> dict[str, Any]:

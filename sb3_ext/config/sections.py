@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -33,6 +34,7 @@ from sb3_ext.config.checks import (
 from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
 
 S = TypeVar("S", bound="Section")
+T = TypeVar("T")
 
 
 class Section(BaseModel):
@@ -140,8 +142,13 @@ def read_section(model: type[S], data: Any, where: str = "") -> S:
     """
     if not isinstance(data, (model, Mapping)):
         raise ConfigError(f"{where or 'a configuration'} must be a mapping, got {shown(data)}")
+    return read_as(model, data if isinstance(data, model) else dict(data), where)
+
+
+def read_as(kind: type[T], data: Any, where: str = "") -> T:
+    """Plain data as a type, such as ``list[Version]`` of a dataclass; errors as `read_section`."""
     try:
-        return model.model_validate(data if isinstance(data, model) else dict(data))
+        return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         raise ConfigError(_one_line(error, where)) from None
 

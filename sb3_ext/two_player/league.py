@@ -13,17 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from annotated_types import Ge, Le
 from filelock import FileLock
 from pydantic import model_validator
 
+from resgym.game.spec import Role
 from resgym.tables import text_table
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
-from sb3_ext.config.checks import ConfigError, check_count
+from sb3_ext.config.checks import ConfigError, check_count, shown
 from sb3_ext.config.sections import (
     ConfigFile,
     Count,
@@ -33,8 +34,10 @@ from sb3_ext.config.sections import (
     PositiveCount,
     Size,
     Whole,
+    read_as,
 )
 from sb3_ext.runs.checkpoint import (
+    checkpoint_errors,
     checkpoint_name,
     is_checkpoint,
     list_checkpoints,
@@ -136,8 +139,14 @@ class League(Job[LeagueConfig]):
     @state.setter
     def state(self, parts: Mapping[str, Any]) -> None:
         own = parts["league"]
-        versions = {name: Version(**each) for name, each in own["versions"].items()}
-        self.round, self.standings = own["round"], Standings(versions, own["scores"])
+        table = {"versions": own["versions"], "scores": own["scores"]}
+        self.round, self.standings = int(own["round"]), read_as(Standings, table)
+        for name, each in self.standings.versions.items():  # folders, which are deleted one day
+            if name != self._version(each.role, each.round, each.member):
+                raise ConfigError(f"versions: got {shown(name)} for {shown(each)}")
+        self._elos()  # what the next round begins with
+        for member in range(self.config.members):
+            self._turn(self.round + 1, member)
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> LeagueConfig:
@@ -157,16 +166,18 @@ class League(Job[LeagueConfig]):
         actors = vars(self.run_of.given).get("actors", 0)
         with spreading(actors, lambda: beat(pulse, Used(steps=self.round))) as spread:
             while True:
-                ranked = {role: self.standings.ranked(role) for role in ROLES if self.round}
-                found: dict[str, Any] = {
-                    f"{role}/elo": self.standings.versions[names[0]].elo
-                    for role, names in ranked.items()
-                }
-                beat(pulse, Used(steps=self.round), exact=True, rounds=float(self.round), **found)
+                known = {"rounds": float(self.round), **self._elos()}
+                beat(pulse, Used(steps=self.round), exact=True, **known)
                 self._remove()
                 if self.round >= self.config.rounds:
                     return
                 self.play_round(spread)
+
+    def _elos(self) -> dict[str, Any]:
+        """The Elo of the best version of each role."""
+        ranked = {role: self.standings.ranked(role) for role in ROLES if self.round}
+        versions = self.standings.versions
+        return {f"{role}/elo": versions[names[0]].elo for role, names in ranked.items()}
 
     def play_round(self, spread: Spread) -> None:
         """All train, then new versions play all others."""
@@ -176,7 +187,9 @@ class League(Job[LeagueConfig]):
         for member, turn in enumerate(turns):
             for role in ROLES:
                 met = [Path(path).name for path in turn.opponents[role]]
-                standings.add(turn.versions[role].name, Version(role, member, number, met))
+                standings.add(
+                    turn.versions[role].name, Version(cast(Role, role), member, number, met)
+                )
         missing = standings.missing()
         pieces = [[str(self._path(each)) for each in (n, *others)] for n, others in missing.items()]
         played = spread(partial(play_matches, config.member(0), config.games), pieces)
@@ -274,7 +287,9 @@ def train_member(turn: Turn) -> None:
         try:
             if turn.round > 1:
                 before = turn.folder / checkpoint_name(turn.round - 1)
-                trainer.load_state_dict(load_checkpoint(before))
+                state = load_checkpoint(before)
+                with checkpoint_errors(str(before)):
+                    trainer.load_state_dict(state)
             for role, learner in trainer.roles.items():
                 other = other_role(role)
                 drawn = [trainer.game.named_player(other, path) for path in turn.opponents[role]]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from resgym.game.spec import Role
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role
@@ -33,6 +34,9 @@ class Snapshot:
     version: int
     rating: float
     weights: dict[str, Tensor]
+
+    def __post_init__(self) -> None:
+        self.rating = float(self.rating)
 
 
 class OpponentPool:
@@ -161,13 +165,15 @@ class OpponentPool:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore `state_dict`, and seat the opponents that were in play."""
-        self.ratings = dict(state["ratings"])
+        self.ratings = {role: float(state["ratings"][role]) for role in ROLES}
         self.num_draws = int(state["num_draws"])
         for role in ROLES:
             saved = (Snapshot(**entry) for entry in state["snapshots"][role])
             self.snapshots[role] = deque(saved, self.section.window)
             drawn = state["in_play"][role]
             self.in_play[role] = None if drawn is None else Snapshot(**drawn)
+            for each in self.snapshots[role]:
+                self._player_of(role, each)  # weights of another network are refused now
         for role in ROLES:
             self._seat(role)
 
@@ -189,7 +195,7 @@ class Version:
         present: whether its folder still exists.
     """
 
-    role: str
+    role: Role
     member: int
     round: int
     met: list[str]

@@ -12,6 +12,7 @@ import numpy as np
 from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import read_as
 from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.checkpoint import checkpoint_errors, load_checkpoint, save_checkpoint
 from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
@@ -254,10 +255,10 @@ class HostAgentTrainer(TwoPlayers):
             learner.frozen = role in trainer["frozen"]
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
-        self.history = [Evaluation(**entry) for entry in trainer["history"]]
-        self.best_scores = dict(trainer["best_scores"])
+        self.history = read_as(list[Evaluation], trainer["history"])
+        self.best_scores = read_as(dict[str, float], trainer["best_scores"])
         self.total_steps = int(trainer["total_steps"])
-        self.seconds = Stopwatch(trainer["seconds"])
+        self.seconds = Stopwatch(read_as(dict[str, float], trainer["seconds"]))
         load_global_random_state(state["random"])
 
     def save(self, path: str | Path) -> Path:

@@ -1,5 +1,6 @@
 """The attack finds what is weak, in the same way every time, and goes on where it stopped."""
 
+import copy
 import json
 import re
 
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 import resgym
 import sb3_ext
 from sb3_ext.attack.attack import main
+from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint, save_checkpoint
 from tests.resgym.players.test_exact import remembers
 from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
 
@@ -83,6 +85,33 @@ def test_folders_of_other_attacks_are_refused(tmp_path, capsys):
         assert main([player, *given, *more]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert message in line
+
+
+def test_a_resealed_state_of_a_wrong_form_is_refused_in_one_line(tmp_path, capsys):
+    out = tmp_path / "a"
+    command = ["zeillinger", *LESS, "--set", "updates=0", "--no-progress", "--out", str(out)]
+    assert main(command) == 0
+    sound, result = load_checkpoint(out), (out / "result.json").read_text()
+    for path, value in (
+        (("exact", "optimum"), {}),
+        (("scripted", "random"), 0.5),
+        (("trained", "0"), {}),
+        (("trained", "0", "updates"), "many"),
+        (("trained", "0", "best", "rho"), None),
+        (("trained",), []),
+    ):
+        state = copy.deepcopy(sound)
+        *above, key = path
+        inner = state["attack"]["found"]
+        for each in above:
+            inner = inner[each]
+        inner[key] = value
+        save_checkpoint(out / "checkpoints" / checkpoint_name(99), state)
+        capsys.readouterr()
+        assert main(command) == 2, path
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "checkpoint-000000000099: " in line
+    assert (out / "result.json").read_text() == result
 
 
 def test_a_player_that_draws_has_no_exact_worst_case():

@@ -1,12 +1,13 @@
 """Whole leagues, in this process: their configuration, what is on the disk, what goes on."""
 
 import json
+import shutil
 
 import pytest
 import torch
 import yaml
 
-from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint
+from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint, save_checkpoint
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.train.loading import load_player, load_policy
 from sb3_ext.two_player.league import League, LeagueConfig, main
@@ -105,3 +106,41 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, capsys, argument
     assert line.startswith("population: ")
     assert message in line
     assert not out.exists()
+
+
+def test_a_resealed_state_of_a_wrong_form_is_refused_in_one_line(tmp_path, capsys):
+    out, outside = tmp_path / "run", tmp_path / "outside"
+    outside.mkdir()
+    assert (
+        main(["--config", written(tmp_path / "a.yml", league_data("rounds=1")), "--out", str(out)])
+        == 0
+    )
+    name = "host-000000"
+    for path, value in (
+        (("versions", name, "elo"), None),
+        (("versions", name, "role"), "guest"),
+        (("versions", name), 3),
+        (
+            ("versions", str(outside)),
+            {"role": "host", "member": 0, "round": 1, "met": [], "present": False},
+        ),
+        (("scores", name), {}),
+        (("round",), "two"),
+        (("round",), 2),
+        (("versions",), {}),
+    ):
+        state = load_checkpoint(out)
+        *above, key = path
+        inner = state["league"]
+        for each in above:
+            inner = inner[each]
+        inner[key] = value
+        bad = tmp_path / "bad"
+        shutil.copytree(out, bad)
+        save_checkpoint(bad / "checkpoints" / checkpoint_name(9), state)
+        capsys.readouterr()
+        assert main(["--resume", str(bad), "--set", "rounds=3"]) == 2, path
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "checkpoint-000000000009: " in line
+        shutil.rmtree(bad)
+    assert outside.is_dir()

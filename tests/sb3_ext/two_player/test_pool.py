@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter.seam import restart_episodes
+from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.pool import ELO_K
 from tests.sb3_ext.two_player.helpers import POOL, HostNet, tiny
@@ -13,6 +14,10 @@ from tests.sb3_ext.two_player.helpers import POOL, HostNet, tiny
 
 def pooled(*settings):
     return HostAgentTrainer(tiny(*POOL, *settings, name="self_play"))
+
+
+WRONG = {"q_net.q_net.0.bias": torch.ones(2)}
+"""Of a network of another size."""
 
 
 def opponents(players, role):
@@ -78,6 +83,25 @@ def test_an_earlier_opponent_plays_its_own_weights():
     restart_episodes(players.roles["agent"].model)
     coords = players.roles["agent"].model._last_obs["coords"]
     assert coords.bool().all()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda pool: pool["ratings"].update(host=None),
+        lambda pool: pool["snapshots"]["host"][0].update(rating=[1]),
+        lambda pool: pool["snapshots"]["host"][0].update(weights=WRONG),
+        lambda pool: pool["snapshots"].update(host=[3]),
+    ],
+)
+def test_a_state_of_a_wrong_form_is_refused_when_it_is_taken_up(spoil, tmp_path):
+    players = pooled()
+    players.train(2)
+    state = players.state_dict()
+    spoil(state["pool"])
+    save_checkpoint(tmp_path / "a", state)
+    with pytest.raises(CheckpointError):
+        HostAgentTrainer.load(tmp_path / "a")
 
 
 def test_ratings_settle_where_the_expected_score_is_the_result():

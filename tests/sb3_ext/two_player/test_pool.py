@@ -16,8 +16,8 @@ def pooled(*settings):
     return HostAgentTrainer(tiny(*POOL, *settings, name="self_play"))
 
 
-WRONG = {"q_net.q_net.0.bias": torch.ones(2)}
-"""Of a network of another size."""
+def widen(snapshot):
+    snapshot["weights"] = {name: torch.ones(99) for name in snapshot["weights"]}
 
 
 def opponents(players, role):
@@ -90,7 +90,7 @@ def test_an_earlier_opponent_plays_its_own_weights():
     [
         lambda pool: pool["ratings"].update(host=None),
         lambda pool: pool["snapshots"]["host"][0].update(rating=[1]),
-        lambda pool: pool["snapshots"]["host"][0].update(weights=WRONG),
+        lambda pool: widen(pool["snapshots"]["host"][0]),
         lambda pool: pool["snapshots"].update(host=[3]),
     ],
 )

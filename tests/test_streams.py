@@ -53,6 +53,22 @@ def test_a_command_ends_with_its_code_and_at_most_one_line(case, tmp_path):
     assert line or not error
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("resgym examine x+y", "resgym"), (ROUND, "two_player")]
+)
+def test_a_warning_is_one_line(command, name, tmp_path):
+    (tmp_path / "warner.py").write_text(r'import warnings; warnings.warn("a\nb \x1b[31m")')
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split(), "--import", "warner"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert done.stderr == f"{name}: warning: a b \\x1b[31m\n"
+
+
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
 def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
     words = ["solve", "random(dim=7,points=30,max=60)"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
@@ -32,7 +33,7 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
 
     A closed stream is empty, or takes everything. What an encoding lacks is printed as an escape.
     A reader that leaves, such as ``head``, ends no command with an error. Where the output cannot
-    be written, as on a full disk, the command ends with a line and code 1.
+    be written, as on a full disk, the command ends with a line and code 1. A warning is one line.
 
     Args:
         name: of the command, which begins the line.
@@ -44,10 +45,19 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
             setattr(sys, each, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+    def warn(message: Any, *_: Any, **__: Any) -> None:
+        print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
+
     output: Any = sys.stdout
     show: Any = _Printable if plain else lambda stream: stream
     try:
-        with redirect_stdout(show(output)), redirect_stderr(show(sys.stderr)):
+        with (
+            redirect_stdout(show(output)),
+            redirect_stderr(show(sys.stderr)),
+            warnings.catch_warnings(),
+        ):
+            warnings.showwarning = warn
             yield
     finally:
         try:

@@ -17,7 +17,6 @@ import signal
 import sys
 import threading
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
@@ -92,22 +91,14 @@ def _without_words(error: BaseException) -> str:
 
 
 def start(name: str, module: str, function: str = "main") -> int:
-    """Imports a module and runs its command, with the arguments of this process.
-
-    Its warnings are one line each, too.
-    """
-
-    def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
+    """Imports a module and runs its command, with the arguments of this process."""
 
     def run(given: Sequence[str]) -> int:
         with while_importing(f"{name}: interrupted"):
             main: Main = packaged(f"{module}:{function}")
         return main(given)
 
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        return command(name)(run)()
+    return command(name)(run)()
 
 
 BROKEN_PIPE, TERMINATED = 141, (129, 143)

@@ -7,6 +7,7 @@ keeps the study in the storage, and repeats the trial of a worker that died.
 """
 
 import argparse
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from optuna.storages import RDBStorage, RetryFailedTrialCallback
 from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 
+from resgym.texts import one_line, printable
 from sb3_ext.two_player import Evaluation, HostAgentTrainer, read_config
 
 SEED = 0
@@ -71,31 +73,35 @@ def main(
     pruner: optuna.pruners.BasePruner | None = None,
 ) -> optuna.Study:
     """Works on the study until it has this many trials, those of other workers included."""
+    counted = (TrialState.COMPLETE, TrialState.PRUNED)
     with warnings.catch_warnings(action="ignore"):  # Optuna calls heartbeats experimental
         # A worker that is silent for two heartbeats (in seconds) is dead.
-        kept = RDBStorage(
-            storage,
-            heartbeat_interval=heartbeat,
-            failed_trial_callback=RetryFailedTrialCallback(max_retry=3),
-        )
-    study = optuna.create_study(
-        study_name="two_player",
-        storage=kept,
-        load_if_exists=True,
-        direction="maximize",
-        pruner=pruner or optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=500),
-    )
-    counted = (TrialState.COMPLETE, TrialState.PRUNED)
-    if len(study.get_trials(deepcopy=False, states=counted)) < trials:
+        retry = RetryFailedTrialCallback(max_retry=3)
+        try:
+            kept = RDBStorage(storage, heartbeat_interval=heartbeat, failed_trial_callback=retry)
+            study = optuna.create_study(
+                study_name="two_player",
+                storage=kept,
+                load_if_exists=True,
+                direction="maximize",
+                pruner=pruner
+                or optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=500),
+            )
+            done = len(study.get_trials(deepcopy=False, states=counted))
+        except Exception as error:  # of Optuna, SQLAlchemy, or what a damaged study raises
+            print(f"--storage: cannot be read: {one_line(error)}", file=sys.stderr)
+            raise SystemExit(2) from None
+    if done < trials:
         study.optimize(
             lambda trial: objective(trial, steps, interval, games),
             callbacks=[MaxTrialsCallback(trials, states=counted)],
             catch=(FloatingPointError,),  # a NaN fails the trial, not the study
         )
     table = study.trials_dataframe(("number", "state", "value", "params"))
-    print(table.sort_values("value", ascending=False).to_string(index=False))
+    text = table.sort_values("value", ascending=False).to_string(index=False)
+    print(printable(text, "\n"))
     changes = " ".join(f"--set {each}" for each in settings_of(study.best_trial))
-    print(f"train with the best: python -m sb3_ext.two_player --config small {changes}")
+    print(printable(f"train with the best: python -m sb3_ext.two_player --config small {changes}"))
     return study
 
 

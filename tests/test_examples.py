@@ -239,6 +239,16 @@ def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
     assert "train with the best: python -m sb3_ext.two_player" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("storage", ["sqlite:///{}/broken.db", "no:storage"])
+def test_a_study_that_cannot_be_read_is_one_line(storage, tmp_path, capsys):
+    (tmp_path / "broken.db").write_bytes(b"no database" * 99)
+    with pytest.raises(SystemExit) as end:
+        load("tune_two_player").main(storage.format(tmp_path))
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("--storage: cannot be read: ")
+
+
 def test_a_study_prunes_by_what_was_measured_on_the_way(tmp_path, capsys):
     run, storage = load("tune_two_player").main, f"sqlite:///{tmp_path}/study.db"
     run(storage, trials=1, **QUICK)

@@ -221,17 +221,17 @@ def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None
     needed = _shapes_after_a_step(optimizer)
     optimizer.load_state_dict(dict(state))
     for index, given in _shapes(optimizer).items():  # a fused step reads beyond what is too short
-        if given and given != needed.get(index):
-            raise ValueError(f"state/{index}: got {given}, need {needed.get(index)}")
+        if given and given != needed[index]:
+            raise ValueError(f"state/{index}: got {given}, need {needed[index]}")
     _shapes_after_a_step(optimizer)
 
 
-def _shapes(optimizer: Optimizer) -> dict[Any, dict[str, Any]]:
+def _shapes(optimizer: Optimizer) -> dict[Any, Any]:
     states = optimizer.state_dict()["state"].items()
     return {key: {name: np.shape(value) for name, value in each.items()} for key, each in states}
 
 
-def _shapes_after_a_step(optimizer: Optimizer) -> dict[Any, dict[str, Any]]:
+def _shapes_after_a_step(optimizer: Optimizer) -> dict[Any, Any]:
     trial = copy.deepcopy(optimizer)
     for parameter in (each for group in trial.param_groups for each in group["params"]):
         parameter.grad = torch.zeros_like(parameter)

@@ -37,12 +37,12 @@ class RationalFunction:
         s = Poly(Symbol("s"), domain=QQ)
         polynomial, basis = 0 * s, s**0
         for k in range(sum(poles.values()) + 1):  # Newton's form
-            rest = value(k) * _product(poles, k) - polynomial.eval(k)
+            rest = value(k) * _product(poles, k) - polynomial(k)
             polynomial += basis * (rest / math.factorial(k))
             basis *= s - k
         left = dict(poles)
         for at in poles:
-            while left[at] and not polynomial.eval(at):
+            while left[at] and not polynomial(at):
                 polynomial = polynomial.quo(s - at)
                 left[at] -= 1
         return cls(polynomial, {at: order for at, order in left.items() if order})
@@ -53,7 +53,7 @@ class RationalFunction:
         Raises:
             ZeroDivisionError: s is a pole.
         """
-        return Fraction(str(self.numerator.eval(s))) / _product(self.poles, s)
+        return Fraction(str(self.numerator(s))) / _product(self.poles, s)
 
     def _texts(self) -> tuple[str, list[str]]:
         """Return the numerator, and the factors of the denominator, all with integers."""

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> None:
     print(markdown_table(rows.table_rows()))
     for row in own:
         heading = f"{printable(row.name)}, {row.task}"
-        print(f"\n{heading}: {row}, {row.details}, reproduced: {row.reproduced}")
+        again = f", reproduced: {row.reproduced}" if action == "check" else ""
+        print(f"\n{heading}: {row}, {row.details}{again}")
     if action == "check" and not all(row.reproduced for row in own):
         raise SystemExit(1)

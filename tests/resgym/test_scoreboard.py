@@ -53,6 +53,7 @@ def test_a_result_is_added_replaced_and_checked(tmp_path, monkeypatch, capsys):
     assert (code, err) == (0, "measuring mine, worst-5\n")
     assert "| mine " in out
     assert "| taught " in out
+    assert "reproduced" not in out  # it was not measured twice
     (first,) = read_rows(file)
     found = first.name, first.player, first.task, first.value, first.track, first.steps
     assert found == ("mine", "all_coord", "worst-5", 0.0, "script", 7)
@@ -60,7 +61,8 @@ def test_a_result_is_added_replaced_and_checked(tmp_path, monkeypatch, capsys):
     (second,) = read_rows(file)
     assert second.value > first.value
     assert not second.reproduced
-    assert run(capsys, "scoreboard", "check", str(file))[0] == 0
+    code, out, _ = run(capsys, "scoreboard", "check", str(file))
+    assert (code, "reproduced: True" in out) == (0, True)
     assert read_rows(file)[0] == replace(second, reproduced=True)
     scoreboard.write_rows(file, [replace(second, counts=[1, 2, 3, 4])])
     assert run(capsys, "scoreboard", "check", str(file))[0] == 1

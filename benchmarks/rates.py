@@ -71,7 +71,7 @@ def learning(number: int, updates: int, **policy: Any) -> Callable[[], int]:
         more["rollout_precision"] = "float32"
     env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=number, opponent="random")
     model = DDQN(
-        "HostPolicy",
+        "MlpPolicy",
         TensorVecEnv(env),
         batch_size=256,
         buffer_size=200_000,

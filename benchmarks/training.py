@@ -52,7 +52,7 @@ def shared(games: int, device: str) -> dict[str, Any]:
 def ddqn(games: int, device: str, options: dict[str, Any], **arguments: Any) -> DDQN:
     env = gymnasium.make_vec(ENV_ID, num_envs=games, device=device, **options)
     return DDQN(
-        "HostPolicy",
+        "MlpPolicy",
         TensorVecEnv(env),
         exploration_rate=EXPLORATION,
         **{**shared(games, device), **arguments},

@@ -173,13 +173,13 @@ def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState
     return GameState(torch.cat([state.points, extra], 1), state.count, Thom())
 
 
-def _lists(value: Any) -> Any:
-    """Return nested lists of what a value holds; what has no entries as it is."""
+def _lists(value: Any, depth: int = 3) -> Any:
+    """Return lists, at most so deep, of what a value holds; what has no entries as it is."""
     if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+    if not depth or isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         return value
-    return [_lists(each) for each in value]
+    return [_lists(each, depth - 1) for each in value]
 
 
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:

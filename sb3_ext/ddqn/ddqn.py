@@ -17,11 +17,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from gymnasium.vector import VectorEnv
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn, TrainFreq
+from stable_baselines3.common.type_aliases import MaybeCallback, RolloutReturn, TrainFreq
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
@@ -47,14 +46,17 @@ from sb3_ext.ddqn.legality import (
     with_masks,
 )
 from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
-from sb3_ext.ddqn.state import DDQNState, Settings, games_of
+from sb3_ext.ddqn.state import DDQNState, Playable, Settings, games_of
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
 
 # Where the default is another one than SB3's.
 _DEFAULTS: dict[str, Any] = {
-    **{"batch_size": 256, "buffer_size": 500_000, "learning_starts": 1_000},
-    **{"target_update_interval": 100, "train_freq": 1},
+    "batch_size": 256,
+    "buffer_size": 500_000,
+    "learning_starts": 1_000,
+    "target_update_interval": 100,
+    "train_freq": 1,
 }
 
 
@@ -129,7 +131,7 @@ class DDQN(DDQNState):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GymEnv | VectorEnv[Any, Any, Any] | str | None,
+        env: Playable,
         learning_rate: Any = 5e-4,
         *,
         double_q: bool = True,

@@ -3,7 +3,8 @@
 `policy_kwargs` of all policies here:
 
     net_arch            layers after the features, in the language of `sb3_ext.networks`
-    extractor           features extractor by name: `"flatten"` or `"point_set"`
+    extractor           features extractor by name, such as `"flatten"`; `"point_set"` if none is
+                        given to HostPolicy or AgentPolicy and the observation has points [P, D]
     features_extractor_class, features_extractor_kwargs   as in SB3, images included; the class may
                         be a name or a path such as `module.Class`
     activation_fn       class of the activation

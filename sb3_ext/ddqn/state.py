@@ -88,12 +88,14 @@ _CHECKED = create_model(
 )
 
 
+Playable = GymEnv | VectorEnv[Any, Any, Any] | str | None
+"""What a model can be made for."""
 NUM_GAMES = 256
 """Of an environment of resgym that is named by its id."""
 
 
-def games_of(env: Any) -> Any:
-    """What a model plays: many games for an id of resgym, batches of Gymnasium as they are."""
+def games_of(env: Playable) -> Any:
+    """What a model plays: `NUM_GAMES` for an id of resgym, a batch of Gymnasium in an adapter."""
     if isinstance(env, str) and env.startswith("resgym/"):
         env = gymnasium.make_vec(env, num_envs=NUM_GAMES)
     return TensorVecEnv(env) if isinstance(env, VectorEnv) else env

@@ -208,13 +208,14 @@ def check_effects(args: argparse.Namespace, usual: Callable[[str], Any]) -> None
     for name, needed in ONLY_WITH.items():
         if getattr(args, name) != usual(name) and not getattr(args, needed):
             raise ValueError(f"{name.replace('_', '-')}: needs --{needed.replace('_', '-')}")
-    for name in NOT_SEARCHING if args.optimize_hyperparameters else ():
+    names, reason = tuple[str, ...](), ""
+    if args.optimize_hyperparameters:
+        names, reason = NOT_SEARCHING, "works without --optimize-hyperparameters"
+    elif args.resume:
+        names, reason = NOT_RESUMING, "a resumed run keeps its own; leave the option out"
+    for name in names:
         if getattr(args, name) != usual(name):
-            raise ValueError(f"{name.replace('_', '-')}: works without --optimize-hyperparameters")
-    for name in NOT_RESUMING if args.resume else ():
-        if getattr(args, name) != usual(name):
-            name = name.replace("_", "-")
-            raise ValueError(f"{name}: a resumed run keeps its own; leave the option out")
+            raise ValueError(f"{name.replace('_', '-')}: {reason}")
 
 
 KEPT = (

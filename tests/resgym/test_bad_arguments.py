@@ -1,6 +1,6 @@
 """Arguments that a function cannot take: one line that names the argument and what is allowed."""
 
-from functools import partial
+from functools import partial, reduce
 
 import gymnasium
 import pytest
@@ -20,6 +20,10 @@ from tests.resgym.trees.test_surface import grown
 
 def make(seat, **arguments):
     return gymnasium.make(f"resgym/Hironaka{seat}-v0", **arguments)
+
+
+def nested(depth):
+    return reduce(lambda inner, _: [inner], range(depth), 1)
 
 
 rho = partial(resgym.rho, host="random", agent="random", games=5)
@@ -100,6 +104,7 @@ CASES = [
     (lambda: make("Host", render_mode="rgb"), "did you mean 'rgb_array'"),
     (lambda: make("Agent").reset(options={"point": []}), "'point' .did you mean 'points'"),
     (lambda: make("Host").reset(options={"points": "E8"}), r"did you mean resgym.parse\('E8'\)"),
+    (lambda: make("Host").reset(options={"points": nested(5_000)}), "must have 3 coordinates"),
     (lambda: cross_play("zeillinger"), "^hosts must be a list or a dict of players, got 'zeill"),
     (lambda: cross_play(make_host("random")), "^hosts must be a list or a dict of players, got"),
     (lambda: move(start, torch.tensor([2]), axis), r"^coords must be torch.bool \(1, 2\), got"),

@@ -3,13 +3,17 @@
 import inspect
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from stable_baselines3 import DQN
+from stable_baselines3.common import torch_layers
 from stable_baselines3.common.buffers import ReplayBuffer
 
+from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
+from sb3_ext.networks.extractors import FlattenExtractor, PointSetExtractor
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -58,3 +62,29 @@ def test_another_default_type_is_refused_before_training():
             make_model()
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():
+    model = DDQN("HostPolicy", "resgym/HironakaHost-v0", seed=0)
+    assert (model.n_envs, type(model.env)) == (256, TensorVecEnv)
+    assert DDQN("MlpPolicy", "CartPole-v1").n_envs == 1  # as in SB3
+    games = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=3)
+    model = DDQN("HostPolicy", games, learning_starts=0, batch_size=4)
+    model.learn(12)
+    assert (model.n_envs, model.num_timesteps) == (3, 12)
+    model.set_env(gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=3))
+    assert isinstance(model.env, TensorVecEnv)
+
+
+@pytest.mark.parametrize(
+    ("policy", "env", "extractor"),
+    [
+        ("HostPolicy", "resgym/HironakaHost-v0", PointSetExtractor),
+        ("AgentPolicy", "resgym/HironakaAgent-v0", PointSetExtractor),
+        ("HostPolicy", "resgym/HironakaHostFlat-v0", torch_layers.FlattenExtractor),
+        ("MlpPolicy", "resgym/HironakaHost-v0", torch_layers.FlattenExtractor),
+        ("MultiInputPolicy", "resgym/HironakaAgent-v0", FlattenExtractor),
+    ],
+)
+def test_a_policy_named_by_the_seat_sees_a_set_of_points(policy, env, extractor):
+    assert DDQN(policy, env).policy.features_extractor_class is extractor

@@ -9,7 +9,7 @@ import sympy
 from resgym import resolution_tree
 from resgym.polynomials.coefficients import is_degenerate
 from resgym.polynomials.parse import read
-from resgym.trees.cells import Face, compact_cells
+from resgym.trees.fan import Face, compact_cells
 
 
 def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face, ...]:

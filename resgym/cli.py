@@ -90,7 +90,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
 
 
 def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
-    from resgym.trees.text import totals_text
+    from resgym.trees.pictures import totals_text
 
     tree = grow(_parse_start(args), **_options(args, grow))
     found = tree.invariants() if args.invariants else None

@@ -9,7 +9,7 @@ from resgym.polynomials.coefficients import factored, is_isolated, sympy_poly
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import read
 from resgym.tables import Facts
-from resgym.trees.cells import compact_cells, degenerate_faces
+from resgym.trees.fan import compact_cells, degenerate_faces
 from resgym.trees.growth import full_tree
 from resgym.trees.invariants import isolated_fault
 

@@ -1,4 +1,4 @@
-"""The toric geometry of a tree: cones of charts, exceptional divisors, the fan of the leaves.
+"""The toric geometry of a tree: charts as cones, divisors, the fan and the cells of its leaves.
 
 A chart is a cone spanned by D rays, which are the unit vectors at the root. Coordinate i of a point
 of the chart is the product <p, ray i>, where p is the point at the root. ``docs/mathematics.md``
@@ -9,17 +9,86 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import combinations
+from functools import cache, cached_property
+from itertools import chain, combinations, compress
 from typing import NamedTuple
 
 from resgym.game.formulas import monomial_pretty, variable_pretty
+from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
+from resgym.polynomials.monomials import Exponents, Point
 from resgym.tables import Rows, Table
 from resgym.trees.data import ChartTree
-from resgym.trees.lattice import dot, least
+
+
+def dot(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the scalar product."""
+    return sum(map(int.__mul__, one, other))
+
+
+def least(ray: Sequence[int], points: Iterable[Sequence[int]]) -> int:
+    """Return the least scalar product of a ray with points."""
+    return min(dot(ray, point) for point in points)
+
+
+def volume(points: Iterable[Sequence[int]]) -> int:
+    """Return n! times the volume of the convex hull of points in Z^n; 0 where the hull is flat.
+
+    The points are placed one by one, and each adds the simplices over the facets that it sees.
+    """
+    vectors = sorted({(1, *point) for point in points})
+    start, total = eliminate(vectors)
+    n = len(vectors[0]) - 1
+    if len(start) <= n:
+        return 0
+    centre = tuple(map(sum, zip(*start, strict=True)))
+
+    @cache
+    def side(facet: Sequence[Point], vector: Point) -> int:
+        found, size = eliminate([*facet, vector])
+        return size if len(found) > n else 0
+
+    facets, total = {*combinations(start, n)}, abs(total)
+    for vector in vectors:
+        seen = {each for each in facets if side(each, vector) * side(each, centre) < 0}
+        total += sum(abs(side(each, vector)) for each in seen)
+        ridges = Counter(ridge for each in seen for ridge in combinations(each, n - 1))
+        outer = (ridge for ridge, times in ridges.items() if times == 1)
+        facets = facets - seen | {tuple(sorted((*ridge, vector))) for ridge in outer}
+    return total
+
+
+def facet_order(ray: Sequence[int], points: Sequence[Sequence[int]]) -> int:
+    """Return N if a ray is the normal of a facet with N > 0; else 0.
+
+    The facet is projected along the axes on which the normal is 0.
+    """
+    order = least(ray, points)
+    face = [tuple(compress(point, ray)) for point in points if dot(ray, point) == order]
+    return order if len(eliminate(face)[0]) == len(face[0]) else 0
+
+
+def eliminate(vectors: Iterable[Point]) -> tuple[list[Point], int]:
+    """Return the vectors that do not depend on earlier ones, and their determinant if it exists.
+
+    This is Bareiss's elimination, which stays in the integers.
+    """
+    kept, rows, before = list[Point](), dict[int, list[int]](), 1
+    for vector in vectors:
+        rest, before = list(vector), 1
+        for column, row in rows.items():
+            by, pivot = rest[column], row[column]
+            rest = [(a * pivot - by * b) // before for a, b in zip(rest, row, strict=True)]
+            before = pivot
+        if any(rest):
+            kept.append(vector)
+            column = next(i for i, entry in enumerate(rest) if entry)
+            rows[column], before = rest, rest[column]
+    swaps = sum(one > other for one, other in combinations(rows, 2))
+    return kept, (-1) ** swaps * before
+
 
 Ray = tuple[int, ...]
 Cone = tuple[Ray, ...]
@@ -185,3 +254,78 @@ def tree_fan(tree: ChartTree) -> Fan:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
     return Fan(tuple(places), tuple(cones), tuple(charts))
+
+
+Face = tuple[Point, ...]
+"""The points of a position on a face of its Newton polyhedron."""
+
+
+class Cell(NamedTuple):
+    """An open cone of positive weights, all with the same face.
+
+    Attributes:
+        rays: what spans the cone: a part of a basis of Z^D.
+        face: the points where its weights are least.
+        local: these points in the other coordinates of the chart, D less the number of rays.
+        volume: of the face, in units of the smallest lattice simplex.
+    """
+
+    rays: Cone
+    face: Face
+    local: Face
+    volume: int
+
+    @property
+    def weights(self) -> Ray:
+        """A weight of the cell."""
+        return tuple(map(sum, zip(*self.rays, strict=True)))
+
+
+def compact_cells(tree: ChartTree) -> Iterator[Cell]:
+    """Cut the weights with positive entries into cells.
+
+    A weight is in the chart that one enters on the way from it to a generic weight, so that each is
+    in one chart, also where the charts do not glue. Cells whose face has fewer dimensions than
+    there are other coordinates are left out; every compact face has a cell that is not.
+    """
+    points, dimension = tree.root.points, len(tree.variables)
+    # On no wall: the determinants of walls and unit vectors are at most 2^depth.
+    generic = tuple(2 ** (axis * (tree.depth + 2)) for axis in range(dimension))
+    for chart, rays in zip(tree, chart_rays(tree), strict=True):
+        if chart.children:
+            continue
+        swapped = ([*rays[:axis], generic, *rays[axis + 1 :]] for axis in range(dimension))
+        beyond = {axis for axis, each in enumerate(swapped) if eliminate(each)[1] < 0}
+        places = {point: in_chart(point, rays) for point in points}
+        lowest = [*map(min, zip(*places.values(), strict=True))]
+        for axes in subsets(dimension):
+            cone = tuple(rays[axis] for axis in axes)
+            if beyond <= {*axes} and all(map(any, zip(*cone, strict=True))):
+                face = [p for p in points if all(places[p][axis] == lowest[axis] for axis in axes)]
+                others = [axis for axis in range(dimension) if axis not in axes]
+                local = tuple(tuple(places[point][axis] for axis in others) for point in face)
+                if len(face) > len(others) and (size := volume(local)):
+                    yield Cell(cone, tuple(face), local, size)
+
+
+def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
+    """All sets of axes but the empty one, small ones first."""
+    axes = range(dimension)
+    return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))
+
+
+def degenerate_faces(cells: Iterable[Cell], start: Exponents) -> list[str]:
+    """Return the polynomials of the compact faces on which a polynomial is degenerate.
+
+    Args:
+        cells: those of a tree of it.
+        start: the polynomial; without coefficients it counts as generic.
+    """
+    return [
+        factored(sympy_poly({point: terms[point] for point in face}, start.variables))
+        for terms in start.generators[:1]
+        for face, local in {cell.face: cell.local for cell in cells}.items()
+        # A simplex never is: a change of coordinates gives the sum of its variables and 1.
+        if len(face) > len(local[0]) + 1
+        and is_degenerate({at: terms[p] for at, p in zip(local, face, strict=True)})
+    ]

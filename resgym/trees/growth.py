@@ -13,16 +13,26 @@ from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.cells import compact_cells, degenerate_faces
 from resgym.trees.data import Chart, ChartTree, Ending
-from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
-from resgym.trees.html import tree_part, tree_to_html
+from resgym.trees.fan import (
+    compact_cells,
+    degenerate_faces,
+    log_canonical_threshold,
+    tree_divisors,
+    tree_fan,
+)
 from resgym.trees.invariants import Invariants, tree_invariants
+from resgym.trees.pictures import (
+    tree_part,
+    tree_to_dot,
+    tree_to_html,
+    tree_to_latex,
+    tree_to_svg,
+    tree_to_text,
+)
 from resgym.trees.programs import tree_to_form, tree_to_script
 from resgym.trees.smooth import Centres, Stop, chart_rule
 from resgym.trees.surface import SurfaceGraph
-from resgym.trees.svg import tree_to_svg
-from resgym.trees.text import tree_to_dot, tree_to_latex, tree_to_text
 
 BATCH_ROWS = 1024
 """Number of charts that the host is asked about at once."""

@@ -13,9 +13,7 @@ from typing import Any, ClassVar
 from resgym.game.formulas import position_pretty
 from resgym.polynomials.monomials import Point
 from resgym.tables import Facts, Rows
-from resgym.trees.cells import Face
-from resgym.trees.fan import Ray
-from resgym.trees.lattice import dot
+from resgym.trees.fan import Face, Ray, dot
 
 MOST = 1_000_000
 """Numbers of a spectrum, eigenvalues or lattice points, with repetitions."""

@@ -7,21 +7,121 @@ those with generic coefficients are. ``docs/invariants.md`` gives the theorems.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from resgym.game.plain import prune
 from resgym.polynomials.parse import read
-from resgym.trees.cells import Cell, Face, compact_cells, degenerate_faces, subsets
-from resgym.trees.fan import Ray, log_canonical_threshold
+from resgym.trees.fan import (
+    Cell,
+    Face,
+    Ray,
+    compact_cells,
+    degenerate_faces,
+    dot,
+    facet_order,
+    log_canonical_threshold,
+    subsets,
+)
 from resgym.trees.ideals import MonomialIdeal, check_number
-from resgym.trees.lattice import dot, facet_order
-from resgym.trees.rational import MonodromyZeta, RationalFunction
 from resgym.trees.surface import SurfaceGraph, surface_graph
+
+
+@dataclass(frozen=True)
+class RationalFunction:
+    """A rational function in lowest terms; equal functions compare equal.
+
+    Attributes:
+        numerator: a SymPy ``Poly`` in s; the denominator is the product of (s - pole)^order.
+        poles: the poles with their orders.
+    """
+
+    numerator: Any
+    poles: dict[Fraction, int]
+
+    @classmethod
+    def interpolated(cls, value: Callable[[int], Fraction], poles: dict[Fraction, int]) -> Self:
+        """Return the function with given values at 0, 1, 2, ...
+
+        Its poles must be among ``poles``, with at most these orders. The sum of the orders must be
+        no smaller than the degree of the numerator.
+        """
+        from sympy import QQ, Poly, Symbol
+
+        s = Poly(Symbol("s"), domain=QQ)
+        polynomial, basis = 0 * s, s**0
+        for k in range(sum(poles.values()) + 1):  # Newton's form
+            rest = value(k) * _product(poles, k) - polynomial(k)
+            polynomial += basis * (rest / math.factorial(k))
+            basis *= s - k
+        left = dict(poles)
+        for at in poles:
+            while left[at] and not polynomial(at):
+                polynomial = polynomial.quo(s - at)
+                left[at] -= 1
+        return cls(polynomial, {at: order for at, order in left.items() if order})
+
+    def __call__(self, s: Fraction | int) -> Fraction:
+        """Return the exact value at s; a pole is a ZeroDivisionError."""
+        return Fraction(str(self.numerator(s))) / _product(self.poles, s)
+
+    def _texts(self) -> tuple[str, list[str]]:
+        """Return the numerator, and the factors of the denominator, all with integers."""
+        scale = math.prod(at.denominator**order for at, order in self.poles.items())
+        whole, numerator = (self.numerator * scale).clear_denoms()
+        factors = [
+            _power(f"({_text(at.denominator * self.numerator.gen - at.numerator)})", order)
+            for at, order in self.poles.items()
+        ]
+        return _text(numerator.as_expr()), [str(whole)] * (int(whole) > 1) + factors
+
+    def __str__(self) -> str:
+        above, below = self._texts()
+        return _quotient(f"({above})" if below and " " in above else above, below)
+
+    def latex(self) -> str:
+        r"""Return LaTeX source without dollars: ``\frac{22s + 31}{(s + 1)(30s + 31)}``."""
+        above, below = self._texts()
+        text = rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
+        return re.sub(r"\^([0-9]+)", r"^{\1}", text)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+
+class MonodromyZeta(tuple[tuple[int, int], ...]):
+    """The product of (1 - t^N)^e over pairs (N, e)."""
+
+    def __str__(self) -> str:
+        above, below = (
+            [_power(f"(1 - {_power('t', n)})", e * sign) for n, e in self if e * sign > 0]
+            for sign in (1, -1)
+        )
+        return _quotient("".join(above) or "1", below)
+
+
+def _quotient(above: str, below: Sequence[str]) -> str:
+    """Format a quotient by a product of factors."""
+    product = "".join(below)
+    return f"{above}/{f'({product})' if below[1:] else product}" if below else above
+
+
+def _power(base: str, power: int) -> str:
+    return f"{base}^{power}" if power > 1 else base * power
+
+
+def _product(poles: Mapping[Fraction, int], s: Fraction | int) -> Fraction:
+    return math.prod(((s - at) ** order for at, order in poles.items()), start=Fraction(1))
+
+
+def _text(polynomial: Any) -> str:
+    """Format an expression of SymPy such as ``30s^2 - s + 31``."""
+    return str(polynomial).replace("**", "^").replace("*", "")
 
 
 class Pole(NamedTuple):
@@ -192,9 +292,8 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
             that `resgym.parse` reads.
 
     Raises:
-        ValueError: the tree is of another kind; or the polynomial has a constant term, has other
-            monomials than the tree, or is degenerate on a face. The message names the face, and
-            what holds nevertheless.
+        ValueError: the tree is of another kind; or the polynomial has a constant term, other
+            monomials than the tree, or is degenerate on a face; the message shows what still holds.
     """
     if tree.spec.rule != "basic":
         raise ValueError(f"tree must be of rule basic, got {tree.spec.rule}")
@@ -254,9 +353,9 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
 
 
 def _monodromy(cells: Iterable[Cell]) -> MonodromyZeta:
-    """Return the product of Varchenko's formula over the facets in all coordinate planes.
+    """Return Varchenko's product over the facets in all coordinate planes.
 
-    These are the compact faces with one dimension less than the smallest plane that has them.
+    They are the compact faces with one dimension less than the smallest plane that has them.
     """
     powers: Counter[int] = Counter()
     for cell in cells:

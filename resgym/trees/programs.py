@@ -11,10 +11,8 @@ from typing import Any
 from resgym.game.formulas import monomial_text
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import shown
-from resgym.trees.cells import compact_cells, degenerate_faces
-from resgym.trees.fan import chart_rays, tree_fan
-from resgym.trees.lattice import least
-from resgym.trees.text import totals_text
+from resgym.trees.fan import chart_rays, compact_cells, degenerate_faces, least, tree_fan
+from resgym.trees.pictures import totals_text
 
 # By the ending of files: the mark of a comment, the brackets of a list, the script, and its line
 # for <fan> if the cones glue, and if not. Names have two letters or more, since variables have one.

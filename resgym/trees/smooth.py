@@ -16,9 +16,7 @@ from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, check_choice
 from resgym.players.ordered import Axes, OrderedRule, ordered_rule
 from resgym.polynomials.monomials import Point
-from resgym.trees.cells import subsets
-from resgym.trees.fan import Cone, divided, in_chart, path_rays
-from resgym.trees.lattice import eliminate
+from resgym.trees.fan import Cone, divided, eliminate, in_chart, path_rays, subsets
 
 Stop = Literal["smooth", "crossings"]
 Centres = Literal["all", "equimultiple"]

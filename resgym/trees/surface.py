@@ -19,9 +19,7 @@ import numpy as np
 from resgym.render.diagram import AREA, BORDER, INK
 from resgym.render.shapes import Circle, Line, Picture, Point, Shape, Text, picture_to_svg
 from resgym.tables import Rows, Table
-from resgym.trees.cells import Cell
-from resgym.trees.fan import Ray
-from resgym.trees.lattice import dot, least
+from resgym.trees.fan import Cell, Ray, dot, least
 
 STEP = 60.0
 """Pixels between neighbours."""

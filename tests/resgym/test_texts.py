@@ -70,7 +70,7 @@ def test_every_place_has_its_escape(name):
 
 
 def tree_page(tree):
-    from resgym.trees.html import tree_to_html
+    from resgym.trees.pictures import tree_to_html
 
     return tree_to_html(tree)
 

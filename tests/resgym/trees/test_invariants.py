@@ -13,8 +13,8 @@ import pytest
 import resgym
 from resgym.game.plain import prune
 from resgym.polynomials.parse import ConstantWarning
-from resgym.trees.lattice import volume
-from resgym.trees.rational import RationalFunction
+from resgym.trees.fan import volume
+from resgym.trees.invariants import RationalFunction
 from resgym.web.answers import answer
 from resgym.web.questions import read_question
 from tests.resgym.commands import run

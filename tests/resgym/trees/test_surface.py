@@ -8,7 +8,7 @@ from math import gcd, lcm, prod
 import pytest
 
 import resgym
-from resgym.trees.lattice import eliminate
+from resgym.trees.fan import eliminate
 from tests.resgym.trees.test_invariants import NAMES, random_positions
 
 DOLGACHEV = {

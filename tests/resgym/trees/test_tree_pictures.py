@@ -8,7 +8,7 @@ import pytest
 
 from resgym.polynomials.singularities import random_family
 from resgym.trees.growth import resolution_tree
-from resgym.trees.text import outline
+from resgym.trees.pictures import outline
 from tests.reference import players
 from tests.resgym.latex import check_latex
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import resgym
-from resgym.tables import markdown_table
+from resgym.texts import markdown_table
 
 HEADINGS = ("singularity", "least depth", "fewest nodes", "Zeillinger: depth", "nodes")
 HEADINGS += ("trained: depth", "nodes")

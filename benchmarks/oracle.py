@@ -33,8 +33,8 @@ import sympy
 
 import resgym
 from benchmarks.oracle_parts import Question, charts, ideals, scripts, typed
-from resgym.game.formulas import monomial_text
 from resgym.polynomials.singularities import singularity_names
+from resgym.texts import monomial_text
 
 PARTS = ("singularities", "exports", "scripts", "charts", "typed", "ideals")
 

@@ -13,9 +13,9 @@ from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import resgym
-from resgym.game.formulas import monomial_text
 from resgym.game.plain import prune
 from resgym.polynomials.singularities import singularity_names
+from resgym.texts import monomial_text
 from resgym.trees.fan import chart_rays
 from resgym.trees.smooth import is_smooth
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from benchmarks.run import Parser
 from resgym.scoreboard import read_rows
-from resgym.tables import markdown_table
+from resgym.texts import markdown_table
 
 
 def iqm(given: ArrayLike) -> np.ndarray:

@@ -131,10 +131,10 @@ def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
 
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
-    from resgym.game.formulas import variable_pretty
     from resgym.render.positions import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import random_position
+    from resgym.texts import variable_pretty
 
     drawn = args.start is None
     points = random_position(**_options(args, random_position)) if drawn else _parse_start(args)

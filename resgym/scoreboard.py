@@ -16,8 +16,7 @@ from pathlib import Path
 
 from resgym.benchmark.tasks import TASKS, Result, evaluate
 from resgym.files import output_file, parse_json, read_text, write_file
-from resgym.tables import Rows, Table, markdown_table
-from resgym.texts import printable, short, shown
+from resgym.texts import Rows, Table, markdown_table, printable, short, shown
 from resgym.trust import check_data
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout

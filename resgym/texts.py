@@ -1,7 +1,9 @@
-"""Text from files and callers, made fit for a message, a terminal, a table or a page."""
+"""Text for people: errors, formulas and tables, fit for a terminal, a page or a paper."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -52,3 +54,135 @@ def markup(text: str) -> str:
 def markdown(text: str) -> str:
     """Return text for a cell of a table or a heading in Markdown."""
     return "".join(f"\\{each}" if each in "\\`*[]<>|&" else each for each in printable(text))
+
+
+AXIS_NAMES = "xyzwvutsrq"
+
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
+_RAISED = str.maketrans("0123456789", _SUPERSCRIPTS)
+_LOWERED = str.maketrans("0123456789", _SUBSCRIPTS)
+PLAIN_DIGITS = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
+
+_SPECIAL = {each: rf"\{each}" for each in "&%$#_{}"} | {each: rf"\{each}{{}}" for each in "^~"}
+_SPECIAL |= {"\\": r"\textbackslash{}", "…": r"\dots{}"}
+_SPECIAL |= {"<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$"}
+
+
+class Formula(str):
+    """A formula for reading: ``x₁² + y⁵``."""
+
+
+def latex(text: str) -> str:
+    """Return text for LaTeX: special characters are escaped, a `Formula` is set between dollars."""
+    dollar, inner = ("$", "") if isinstance(text, Formula) else ("", "$")
+
+    def script(found: re.Match[str]) -> str:
+        mark = "^" if found[0][0] in _SUPERSCRIPTS else "_"
+        return f"{inner}{mark}{{{found[0].translate(PLAIN_DIGITS)}}}{inner}"
+
+    escaped = "".join(_SPECIAL.get(each, each) for each in printable(text))
+    return dollar + re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped) + dollar
+
+
+def monomial_text(point: Sequence[int], variables: Sequence[str]) -> str:
+    """Format a monomial as input: ``x^2*y``; ``1`` for the constant."""
+    powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
+
+
+def monomial_pretty(point: Sequence[int], variables: Sequence[str]) -> str:
+    """Format a monomial for reading: ``x²y``; ``1`` for the constant."""
+    factors = [
+        variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
+        for name, power in zip(variables, point, strict=True)
+        if power
+    ]
+    return "".join(factors) or "1"
+
+
+def position_pretty(points: Iterable[Sequence[int]], variables: Sequence[str]) -> Formula:
+    """Join the monomials of a position with `` + ``."""
+    return Formula(" + ".join(monomial_pretty(point, variables) for point in points))
+
+
+def variable_pretty(name: str) -> str:
+    """Lower the index of a variable's name: ``x_1`` becomes ``x₁``."""
+    letter, mark, index = name.partition("_")
+    return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
+
+
+def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> Formula:
+    """Format axes: ``{x, z}`` for the axes 0 and 2."""
+    return Formula("{" + ", ".join(names[axis] for axis in axes) + "}")
+
+
+Rows = Sequence[Sequence[str]]
+"""The heading and the rows of a table."""
+
+
+class Table:
+    """A result that prints as a table, and that notebooks show as one."""
+
+    def table_rows(self) -> Rows:
+        """Return the heading and the rows, as text; by default, the entries of ``to_dict``."""
+        plain: dict[str, Any] = self.to_dict()  # type: ignore[attr-defined]
+        return [("", "value"), *((name, _cell(value)) for name, value in plain.items())]
+
+    def __str__(self) -> str:
+        return text_table(self.table_rows())
+
+    def to_latex(self) -> str:
+        """Return a ``tabular`` for LaTeX."""
+        heading, *rows = (" & ".join(map(latex, row)) + r" \\" for row in self.table_rows())
+        columns = "l" + "r" * heading.count(" & ")
+        lines = (rf"\begin{{tabular}}{{{columns}}}\hline", heading, r"\hline", *rows)
+        return "\n".join([*lines, r"\hline\end{tabular}", ""])
+
+    def _repr_html_(self) -> str:
+        heading, *rows = ([markup(cell) for cell in row] for row in self.table_rows())
+        lines = [f"<tr><th>{'<th>'.join(heading)}"]
+        lines += [f"<tr><th>{'<td>'.join(row)}" for row in rows]
+        return f'<table style="text-align: right; border-spacing: 1em 0">{"".join(lines)}</table>'
+
+
+class Facts(Table):
+    """A result that prints one fact a line."""
+
+    def table_rows(self) -> Rows:
+        """See `Table`."""
+        return [(name, str(value)) for name, value in self.to_dict().items()]  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return "\n".join(map(": ".join, self.table_rows()))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join([*map(_cell, value[:4]), *("…" for _ in value[4:5])])
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def markdown_table(rows: Rows) -> str:
+    """Format a Markdown table: first column left, numbers in the others right."""
+    lines = [f"| {' | '.join(map(markdown, row))} |" for row in rows]
+    lines.insert(1, "|---" + "|---:" * (len(rows[0]) - 1) + "|")
+    return "\n".join(lines)
+
+
+def text_table(rows: Rows) -> str:
+    """Format a table for a terminal, with aligned columns."""
+    rows = [[*map(printable, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
+    return "\n".join(map("  ".join, lines))
+
+
+def spread(values: Iterable[float], digits: int) -> str:
+    """Format a range of numbers; one number if both ends look alike."""
+    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in values))
+
+
+def percent(shares: Iterable[float]) -> str:
+    """Format a range of shares, such as "98.1 %"."""
+    return spread((100 * share for share in shares), 1) + " %"

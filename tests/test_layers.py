@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = (
     (
         *("resgym.certificate_check", "resgym.files", "resgym.game", "resgym.lazy"),
-        *("resgym.tables", "resgym.texts", "resgym.trust"),
+        *("resgym.texts", "resgym.trust"),
     ),
     ("resgym.kernels", "resgym.polynomials", "resgym.render"),
     ("resgym.players",),

@@ -24,7 +24,7 @@ from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho_of_games
 from resgym.measure.worst_case import in_parts, worst_case_moves
 from resgym.players import Player, make_agent, player_name, resolve_player
-from resgym.tables import spread
+from resgym.texts import spread
 
 MAX_MOVES = 200
 """Games are cut after this many moves."""

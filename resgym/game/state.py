@@ -21,13 +21,11 @@ from torch import Tensor
 from resgym.game.actions import action_axes
 from resgym.game.devices import resolve_device
 from resgym.game.dominance import prune_dominated
-from resgym.game.formulas import AXIS_NAMES, position_pretty
 from resgym.game.newton import newton_vertices
 from resgym.game.plain import Point
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
-from resgym.tables import Rows, Table
-from resgym.texts import shown
+from resgym.texts import AXIS_NAMES, Rows, Table, position_pretty, shown
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
 _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}

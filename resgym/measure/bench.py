@@ -13,7 +13,7 @@ import torch
 from resgym.envs import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
-from resgym.tables import Rows, Table
+from resgym.texts import Rows, Table
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.positions import counted
-from resgym.tables import Rows, Table, percent
+from resgym.texts import Rows, Table, percent
 
 _BATCH = 8192
 _MAX_GAMES = 10**9

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from resgym.game.formulas import latex, monomial_text, position_pretty, variable_pretty
 from resgym.game.spec import MAX_DIMENSION, check_coordinates
-from resgym.texts import markup, shown
+from resgym.texts import latex, markup, monomial_text, position_pretty, shown, variable_pretty
 
 Point = tuple[int, ...]
 Terms = dict[Point, Fraction]

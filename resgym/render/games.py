@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
-from resgym.game.formulas import AXIS_NAMES
 from resgym.render.positions import format_move, format_position, picture_of
 from resgym.render.shapes import Picture, picture_to_rgb, require_matplotlib
+from resgym.texts import AXIS_NAMES
 
 if TYPE_CHECKING:
     from resgym.game.state import GameState

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from resgym.game.formulas import AXIS_NAMES, format_axes, monomial_pretty, monomial_text
 from resgym.game.spec import check_choice
 from resgym.render.diagram import (
     CHOSEN,
@@ -25,7 +24,7 @@ from resgym.render.shapes import (
     require_matplotlib,
     text_width,
 )
-from resgym.texts import shown
+from resgym.texts import AXIS_NAMES, format_axes, monomial_pretty, monomial_text, shown
 
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")

@@ -15,7 +15,7 @@ from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.render.positions import counted
 from resgym.solver.search import Objective
-from resgym.tables import Table
+from resgym.texts import Table
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 TREE_LIMIT = 100_000

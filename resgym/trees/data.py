@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from resgym.game.formulas import monomial_text
 from resgym.game.plain import Position
 from resgym.players.ordered import WeightedPosition
+from resgym.texts import monomial_text
 
 Ending = Literal[
     "resolved", "below_one", "no_contribution", "smooth", "crossings", "depth", "size", "overflow"

@@ -8,7 +8,7 @@ from resgym.game.plain import prune
 from resgym.polynomials.coefficients import factored, is_isolated, sympy_poly
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import read
-from resgym.tables import Facts
+from resgym.texts import Facts
 from resgym.trees.fan import compact_cells, degenerate_faces
 from resgym.trees.growth import full_tree
 from resgym.trees.invariants import isolated_fault

@@ -16,10 +16,9 @@ from functools import cache, cached_property
 from itertools import chain, combinations, compress
 from typing import NamedTuple
 
-from resgym.game.formulas import monomial_pretty, variable_pretty
 from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
 from resgym.polynomials.monomials import Exponents, Point
-from resgym.tables import Rows, Table
+from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
 from resgym.trees.data import ChartTree
 
 

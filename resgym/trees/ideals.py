@@ -10,9 +10,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from resgym.game.formulas import position_pretty
 from resgym.polynomials.monomials import Point
-from resgym.tables import Facts, Rows
+from resgym.texts import Facts, Rows, position_pretty
 from resgym.trees.fan import Face, Ray, dot
 
 MOST = 1_000_000

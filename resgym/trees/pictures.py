@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from operator import sub
 from typing import NamedTuple
 
-from resgym.game.formulas import Formula, format_axes, latex, position_pretty, variable_pretty
 from resgym.game.spec import check_integer
 from resgym.render.diagram import FAINT, INK, MUTED
 from resgym.render.positions import counted
@@ -20,7 +19,7 @@ from resgym.render.shapes import (
     picture_to_svg,
     text_width,
 )
-from resgym.texts import markup
+from resgym.texts import Formula, format_axes, latex, markup, position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
 from resgym.trees.fan import chart_rays, old_coordinates
 

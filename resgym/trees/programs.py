@@ -8,9 +8,8 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
-from resgym.game.formulas import monomial_text
 from resgym.polynomials.monomials import Exponents
-from resgym.texts import shown
+from resgym.texts import monomial_text, shown
 from resgym.trees.fan import chart_rays, compact_cells, degenerate_faces, least, tree_fan
 from resgym.trees.pictures import totals_text
 

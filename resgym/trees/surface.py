@@ -18,7 +18,7 @@ import numpy as np
 
 from resgym.render.diagram import AREA, BORDER, INK
 from resgym.render.shapes import Circle, Line, Picture, Point, Shape, Text, picture_to_svg
-from resgym.tables import Rows, Table
+from resgym.texts import Rows, Table
 from resgym.trees.fan import Cell, Ray, dot, least
 
 STEP = 60.0

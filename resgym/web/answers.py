@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from resgym.game.actions import Axes, action_axes
-from resgym.game.formulas import monomial_pretty, position_pretty, variable_pretty
 from resgym.game.spec import GameSpec, Role
 from resgym.players import agent_names, host_names, resolve_player
 from resgym.polynomials.monomials import Exponents, Point
@@ -23,6 +22,7 @@ from resgym.render.shapes import picture_to_svg
 from resgym.terminal.hints import HINT_SECONDS, hint
 from resgym.terminal.match import Match, other_seat
 from resgym.terminal.score import score
+from resgym.texts import monomial_pretty, position_pretty, variable_pretty
 from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
 from resgym.trees.growth import resolution_tree
 from resgym.web.models import list_models

@@ -25,7 +25,7 @@ from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength
 from resgym.players import ask_exactly, ask_player, player_name, resolve_player
 from resgym.players.asking import InexactPlayerError
-from resgym.tables import text_table
+from resgym.texts import text_table
 from sb3_ext.adapter.seam import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact

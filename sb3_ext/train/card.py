@@ -20,8 +20,7 @@ from resgym.cli import OneLineParser
 from resgym.files import write_file
 from resgym.players import player_name
 from resgym.scoreboard import Scoreboard
-from resgym.tables import markdown_table
-from resgym.texts import markdown
+from resgym.texts import markdown, markdown_table
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.policy_description import describe_policy

@@ -21,7 +21,7 @@ from filelock import FileLock
 from pydantic import model_validator
 
 from resgym.game.spec import Role
-from resgym.tables import text_table
+from resgym.texts import text_table
 from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import ConfigError, check_count, shown

@@ -13,7 +13,7 @@ import resgym
 from resgym import scoreboard
 from resgym.benchmark import load, tasks
 from resgym.scoreboard import check, read_rows, shipped_rows
-from resgym.tables import markdown_table
+from resgym.texts import markdown_table
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]

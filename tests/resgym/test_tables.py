@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 import resgym
-from resgym.game.formulas import Formula, latex
 from resgym.scoreboard import shipped_rows
-from resgym.tables import Table, markdown_table
+from resgym.texts import Formula, Table, latex, markdown_table
 from tests.resgym.latex import check_latex, compile_latex
 
 SPEC = resgym.GameSpec()

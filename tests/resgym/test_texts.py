@@ -10,12 +10,21 @@ import pytest
 
 import resgym
 from resgym.benchmark import evaluate, tasks
-from resgym.game.formulas import latex
 from resgym.measure.plots import Curve, plot_curves
 from resgym.render.shapes import Picture, Text, picture_to_svg
 from resgym.scoreboard import shipped_rows
-from resgym.tables import Table, markdown_table, text_table
-from resgym.texts import MOST, markup, one_line, printable, short, shown
+from resgym.texts import (
+    MOST,
+    Table,
+    latex,
+    markdown_table,
+    markup,
+    one_line,
+    printable,
+    short,
+    shown,
+    text_table,
+)
 from resgym.trees.data import ChartTree
 from tests.resgym.commands import run
 from tests.resgym.latex import check_latex

@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from resgym import resolution_tree
-from resgym.polynomials.coefficients import is_degenerate
+from resgym.polynomials.monomials import is_degenerate
 from resgym.polynomials.parse import read
 from resgym.trees.fan import Face, compact_cells
 

@@ -1,10 +1,15 @@
-"""Named singularities and families of positions."""
+"""Named singularities, Arnold's lists among them, and families of positions.
+
+V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): parabolic and hyperbolic
+T, the fourteen exceptional unimodal and the fourteen exceptional bimodal singularities. Parameters
+are 0, and 1 for x*y*z of T. Another parameter adds a monomial above the compact faces of the
+Newton polyhedron, which can change trees. Forms in two variables get z^2 added.
+"""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from resgym.game.spec import (
@@ -14,9 +19,59 @@ from resgym.game.spec import (
     check_choice,
     check_integer,
 )
-from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, normal_form
 from resgym.polynomials.monomials import Exponents, check_points
+from resgym.polynomials.reader import Reader
 from resgym.texts import shown
+
+
+def _table(lines: str) -> dict[str, str]:
+    rows = (line.split(" = ") for line in lines.strip().splitlines())
+    return {name.strip(): form for name, form in rows}
+
+
+_OTHERS = _table("""
+    E6 = x^2 + y^3 + z^4
+    E7 = x^2 + y^3 + y*z^3
+    E8 = x^2 + y^3 + z^5
+    P8 = x^3 + y^3 + z^3
+    X9 = x^4 + y^4 + z^2
+    J10 = x^3 + y^6 + z^2
+""")
+EXCEPTIONAL = _table("""
+    E12 = x^3 + y^7 + z^2
+    E13 = x^3 + x*y^5 + z^2
+    E14 = x^3 + y^8 + z^2
+    Z11 = x^3*y + y^5 + z^2
+    Z12 = x^3*y + x*y^4 + z^2
+    Z13 = x^3*y + y^6 + z^2
+    W12 = x^4 + y^5 + z^2
+    W13 = x^4 + x*y^4 + z^2
+    Q10 = x^3 + y^4 + y*z^2
+    Q11 = x^3 + y^2*z + x*z^3
+    Q12 = x^3 + y^5 + y*z^2
+    S11 = x^4 + y^2*z + x*z^2
+    S12 = x^2*y + y^2*z + x*z^3
+    U12 = x^3 + y^3 + z^4
+""")
+"""The fourteen exceptional unimodal singularities; the number is the Milnor number."""
+
+BIMODAL = _table("""
+    E18 = x^3 + y^10 + z^2
+    E19 = x^3 + x*y^7 + z^2
+    E20 = x^3 + y^11 + z^2
+    Z17 = x^3*y + y^8 + z^2
+    Z18 = x^3*y + x*y^6 + z^2
+    Z19 = x^3*y + y^9 + z^2
+    W17 = x^4 + x*y^5 + z^2
+    W18 = x^4 + y^7 + z^2
+    Q16 = x^3 + y*z^2 + y^7
+    Q17 = x^3 + y*z^2 + x*y^5
+    Q18 = x^3 + y*z^2 + y^8
+    S16 = x^2*z + y*z^2 + x*y^4
+    S17 = x^2*z + y*z^2 + y^6
+    U16 = x^3 + x*z^2 + y^5
+""")
+"""The fourteen exceptional bimodal singularities; the number is the Milnor number."""
 
 _LISTED = re.compile(  # sums of them are refused as names, too
     r"\s*(?:[ADE]_?\{?[0-9]{1,18}\}?[\s+,]+)*"
@@ -28,6 +83,8 @@ _FAMILY = re.compile(
 )
 _DRAWS = 10_000
 _NUMBERS = 100_000  # most draws, which bounds the time
+_SERIES = re.compile("([AD])([0-9]{1,18})")
+_TRIPLE = re.compile(r"T(\d{1,18}),(\d{1,18}),(\d{1,18})")
 
 
 def is_singularity_name(text: str) -> bool:
@@ -40,8 +97,8 @@ def singularity(name: str) -> Exponents:
 
     Args:
         name: ``A1``, ``A_1``, ``d4``, ``E8``, ... A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for n >= 4
-            is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5. Or a
-            name of `arnold`, such as ``E12``, ``Z11`` or ``T3,4,5``.
+            is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5. Or
+            ``P8``, ``T3,4,5``, or one of `EXCEPTIONAL` or `BIMODAL`, such as ``E12``.
 
     Raises:
         TypeError: the name is not text.
@@ -50,11 +107,37 @@ def singularity(name: str) -> Exponents:
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {shown(name)}")
     plain = re.sub(r"[\s_{}()[\];]", "", name).upper()
-    points = normal_form(plain)
-    if points is None:
+    form = _normal_form(plain)
+    if form is None:
         allowed = "A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {shown(name)}")
-    return _typed(points)
+    (terms,) = Reader(form, [(0, len(form))], "xyz").polynomials
+    return Exponents(terms, generators=[terms])
+
+
+def _normal_form(name: str) -> str | None:
+    """Return the text of a normal form, or None for an unknown name.
+
+    Args:
+        name: ``A3``, ``D4``, ``E6`` to ``E8``, ``P8``, ``X9``, ``J10``, one of `EXCEPTIONAL` or
+            `BIMODAL`, or ``T3,4,5`` for x^3+y^4+z^5+x*y*z, in capitals and without spaces.
+
+    Raises:
+        ValueError: 1/p + 1/q + 1/r is above 1, or a number is out of range.
+    """
+    form = (_OTHERS | EXCEPTIONAL | BIMODAL).get(name)
+    if found := _SERIES.fullmatch(name):
+        letter, n = found[1], int(found[2])
+        if {"A": 1, "D": 4}[letter] <= n < MAX_COORDINATE:
+            form = f"x^2 + y^2 + z^{n + 1}" if letter == "A" else f"x^2 + y^2*z + z^{n - 1}"
+    elif found := _TRIPLE.fullmatch(name):
+        p, q, r = map(int, found.groups())
+        if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
+            raise ValueError(
+                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(name)}"
+            )
+        form = f"x^{p} + y^{q} + z^{r} + x*y*z"
+    return form
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:
@@ -92,29 +175,24 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         raise ValueError(f"family must be {allowed}, got {shown(text)}")
     if found[1]:
         powers = [*map(int, found[1].split(","))]
-        return _typed(
+        points = check_points(
             [power * (axis == row) for axis in range(len(powers))]
             for row, power in enumerate(powers)
         )
-    numbers = {key: int(number) for key, number in re.findall("([a-z]+)=([0-9]+)", found[0])}
-    given = {"points": 5, "max": 5, "dim": 3} | numbers
-    points = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
+        return Exponents(points, generators=[dict.fromkeys(points, Fraction(1))])
+    given = {"points": 5, "max": 5, "dim": 3}
+    given |= {key: int(text) for key, text in re.findall("([a-z]+)=([0-9]+)", found[0])}
+    number = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)
     dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
-    draws = min(_DRAWS, 1 + _NUMBERS // (points * dimension))
+    draws = min(_DRAWS, 1 + _NUMBERS // (number * dimension))
     generator = random.Random(f"random:{seed}")
     for _ in range(draws):
-        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(number)]
         lowest = tuple(map(min, zip(*rows, strict=True)))
-        if lowest not in rows and len(set(rows)) == points:
+        if lowest not in rows and len(set(rows)) == number:
             return Exponents(rows)
     raise ValueError(
-        f"no unfinished position with points={points}, max={top}, dim={dimension} in "
+        f"no unfinished position with points={number}, max={top}, dim={dimension} in "
         f"{draws} draws; allow larger values or fewer points"
     )
-
-
-def _typed(rows: Iterable[Sequence[int]]) -> Exponents:
-    """Return the exponents of the sum of monomials."""
-    points = check_points(rows)
-    return Exponents(points, generators=[dict.fromkeys(points, Fraction(1))])

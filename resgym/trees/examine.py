@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resgym.game.plain import prune
-from resgym.polynomials.coefficients import factored, is_isolated, sympy_poly
-from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.monomials import Exponents, factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
 from resgym.texts import Facts
 from resgym.trees.fan import compact_cells, degenerate_faces

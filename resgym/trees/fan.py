@@ -16,8 +16,7 @@ from functools import cache, cached_property
 from itertools import chain, combinations, compress
 from typing import NamedTuple
 
-from resgym.polynomials.coefficients import factored, is_degenerate, sympy_poly
-from resgym.polynomials.monomials import Exponents, Point
+from resgym.polynomials.monomials import Exponents, Point, factored, is_degenerate, sympy_poly
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
 from resgym.trees.data import ChartTree
 

@@ -34,8 +34,8 @@ from resgym.game.rules import given_starts
 from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.players import Player, player_name
+from resgym.players.asking import Mixture, make_mixture
 from resgym.players.base import check_role
-from resgym.players.mixture import Mixture, make_mixture
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 from resgym.texts import shown
 

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.players.asking import ask_exactly, ask_player, player_name
+    from resgym.players.asking import Mixture, ask_exactly, ask_player, make_mixture, player_name
     from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
     from resgym.players.checking import check_player
-    from resgym.players.mixture import Mixture, make_mixture
-    from resgym.players.recurrent import RecurrentPlayer
+    from resgym.players.networks import RecurrentPlayer, ScoringPlayer
     from resgym.players.registry import (
         agent_names,
         host_names,
@@ -17,14 +16,13 @@ if TYPE_CHECKING:
         make_host,
         resolve_player,
     )
-    from resgym.players.scoring import ScoringPlayer
     from resgym.players.scripted import (
         ChooseFirstAgent,
         ChooseLastAgent,
         GreedyPointsAgent,
         RandomAgent,
+        ZeillingerHost,
     )
-    from resgym.players.zeillinger import ZeillingerHost
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

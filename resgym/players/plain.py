@@ -11,7 +11,7 @@ from resgym.game.plain import Position
 
 
 def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
-    """See `resgym.players.zeillinger`."""
+    """See `resgym.players.scripted`."""
     if lex:
         points = tuple(sorted(points, reverse=True))
 

@@ -34,8 +34,8 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
         "taught": "sb3_ext.teach.shipped:TaughtHost",
         "weak_spivakovsky": "resgym.players.spivakovsky:WeakSpivakovskyHost",
-        "zeillinger": "resgym.players.zeillinger:ZeillingerHost",
-        "zeillinger_lex": "resgym.players.zeillinger:ZeillingerLexHost",
+        "zeillinger": "resgym.players.scripted:ZeillingerHost",
+        "zeillinger_lex": "resgym.players.scripted:ZeillingerLexHost",
     },
     "agent": {
         "choose_first": "resgym.players.scripted:ChooseFirstAgent",

@@ -1,8 +1,15 @@
-"""Simple scripted players: agents, and hosts that ignore the points."""
+"""Scripted players: simple agents, hosts that ignore the points, and Zeillinger's host.
+
+D. Zeillinger, "A short solution to Hironaka's polyhedra game", Enseign. Math. 52 (2006). For two
+points p, q let v = p - q, L = max v - min v, and S the number of axes where v is max v plus the
+number where it is min v. Take the v of least (L, S) and choose an axis of its largest and one of
+its smallest entry. Then (L, S) falls or a point disappears, whatever the agent answers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -123,3 +130,100 @@ class AllCoordHost(ScriptedHost):
         """See `Player.act`."""
         every = torch.full_like(state.count, state.num_host_actions - 1)
         return every.masked_fill(state.finished(), 0)
+
+
+class ZeillingerHost(ScriptedHost):
+    """Choose the pair of points with the least (L, S), the first in list order.
+
+    Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
+    ..., (1, 2), ...; v = p_i - p_j, and the set is the first axis of the least entry of v with the
+    first axis of the largest. If all entries of v are equal the set is {0, 1}.
+    """
+
+    rules = ("basic", "thom")
+    compiled = "zeillinger"
+    invariant = "scale"
+    reads_order = True
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        return _choose(state, least_axes=False)
+
+
+class ZeillingerLexHost(ScriptedHost):
+    """Choose the pair of points with the least (L, S); ties go to the least axes.
+
+    As `ZeillingerHost`, but of all pairs with the least (L, S) it takes the one whose (first axis
+    of the least entry of v, first axis of the largest entry) is lexicographically first: (0, 2)
+    comes before (1, 0), although {0, 1} comes before {0, 2}.
+    """
+
+    rules = ("basic", "thom")
+    compiled = "zeillinger_lex"
+    invariant = "scale"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        return _choose(state, least_axes=True)
+
+
+def _choose(state: GameState, least_axes: bool) -> Tensor:
+    """Return the actions int64 [N] of the best pairs; games are the last dimension of all tensors.
+
+    ``least_axes``: ties go to the least axes, not to the first pair.
+    """
+    difference, absent = _differences(state)
+    # Pairwise minima: torch reduces a short outer axis many times slower.
+    low, high = reduce(torch.minimum, difference), reduce(torch.maximum, difference)
+    # Above every real value for a pair with an absent point.
+    spread = (high - low).masked_fill_(absent, torch.iinfo(low.dtype).max)
+    extremes = torch.zeros_like(low, dtype=torch.uint8)
+    for values in difference:
+        extremes += (values == low).view(torch.uint8)
+        extremes += (values == high).view(torch.uint8)
+    key = extremes.to(torch.int32)
+    if least_axes:
+        for extreme in (low, high):
+            key = key * len(difference) + _first(difference, extreme)
+    # At most 20 extremes, 10 * 10 axes, and 2^19 pairs: below 2^31.
+    pairs = len(key)
+    key = key * pairs + torch.arange(pairs, dtype=torch.int32, device=state.device)[:, None]
+    best = torch.where(spread == spread.amin(0), key, 2**31 - 1).amin(0, keepdim=True) % pairs
+    chosen = torch.cat([values.gather(0, best.to(torch.int64)) for values in difference])
+    first, second = chosen.argmin(0), chosen.argmax(0)
+    undecided = (first == second) | state.finished()
+    return pair_to_action(
+        first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.points.shape[2]
+    )
+
+
+def _differences(state: GameState) -> tuple[list[Tensor], Tensor]:
+    """Return p_i - p_j for all pairs i < j of points in list order, and which are absent.
+
+    The differences are D integer tensors [K, N], one for each axis; the mask is bool [K, N].
+    """
+    width, dtype = state.points.shape[1], torch.int64
+    points = state.points
+    if state.device.type == "cpu" and state.num_games:
+        # Reading a value is free here. Most rows of most positions are absent, and most
+        # coordinates are small: half the memory takes half the time.
+        width = int(state.count.max())
+        dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
+    columns = points[:, :width].permute(2, 1, 0).to(dtype, memory_format=torch.contiguous_format)
+    if width < 2:
+        columns = columns.expand(-1, 2, -1)
+    width = columns.shape[1]
+    first, second = torch.triu_indices(width, width, 1, device=state.device)
+    difference = [
+        column.index_select(0, first) - column.index_select(0, second) for column in columns
+    ]
+    return difference, second[:, None] >= state.count
+
+
+def _first(difference: list[Tensor], extreme: Tensor) -> Tensor:
+    """Return int32 [K, N]: the first axis on which the differences are [K, N]."""
+    found = torch.zeros_like(extreme, dtype=torch.int32)
+    # Going down, the last axis written is the first one.
+    for axis in reversed(range(len(difference))):
+        found = torch.where(difference[axis] == extreme, axis, found)
+    return found

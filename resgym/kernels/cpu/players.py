@@ -34,7 +34,7 @@ def answer_set(agent, axis_mask, dimension, key):
 
 @inlined
 def _zeillinger_set(dims, points, count, least_axes):
-    """Zeillinger's pair of axes; see `resgym.players.zeillinger`."""
+    """Zeillinger's pair of axes; see `resgym.players.scripted`."""
     dimension = len(dims)
     best_spread, best_key, best_low, best_high = -1, 0, 0, 0
     for one in range(count - 1):

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import resgym
-from resgym.game.actions import action_axes
+from resgym.game.spec import action_axes
 from resgym.measure.games import sample_games
 from resgym.render.positions import format_axes, format_position
 from resgym.solver.labels import Labeller

@@ -24,9 +24,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from resgym.game.actions import host_action_table
 from resgym.game.rules import observe_points
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState, check_tensor
 from resgym.kernels import resolve_backend
 from resgym.measure.rho import rho_starts

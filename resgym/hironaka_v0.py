@@ -35,7 +35,7 @@ class raw_env(AECEnv):
     Both seats observe ``observation`` float32 [P + 1, D]: the points as in ``resgym/Hironaka-v0``,
     and in the last row the host's set (1 for its axes; zeros on the host's turn). They also get
     ``action_mask`` int8 [A], which is zeros for the seat that does not move, and is in the info
-    too. Actions are ``Discrete(2^D - D - 1)`` for the host (`resgym.game.actions.action_axes`) and
+    too. Actions are ``Discrete(2^D - D - 1)`` for the host (`resgym.game.spec.action_axes`) and
     ``Discrete(D)`` for the agent. The spaces sample legal actions, also without a mask. The
     rewards of a move are paid on the agent's half-move.
     """

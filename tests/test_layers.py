@@ -59,7 +59,7 @@ EXCEPT = {
     "sb3_ext.config": ("resgym.files", "resgym.texts", "resgym.trust"),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     # The sets of a host, and how loops are compiled.
-    "sb3_ext.networks": ("resgym.game.actions", "resgym.kernels.cpu.compilation"),
+    "sb3_ext.networks": ("resgym.game.spec", "resgym.kernels.cpu.compilation"),
     # Command lines and what they allow, and how files are written.
     "sb3_ext.runs": (
         *("resgym.cli", "resgym.files", "resgym.terminal", "resgym.texts", "resgym.trust"),

@@ -20,10 +20,15 @@ import torch
 from torch import Tensor
 
 from resgym.files import opened, write_file
-from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.dominance import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
-from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, check_integer
+from resgym.game.spec import (
+    MAX_COORDINATE,
+    MAX_DIMENSION,
+    check_integer,
+    coords_to_action,
+    host_action_table,
+)
 from resgym.game.state import GameState
 from resgym.players import Player, ask_exactly
 from resgym.solver.labels import SOLVER_VERSION, Labeller

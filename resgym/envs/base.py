@@ -26,11 +26,11 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.envs.saving import load_state, save_state
-from resgym.game.actions import Axes, action_axes
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
+from resgym.game.spec import Axes, action_axes
 from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.players import Player, player_name

@@ -34,7 +34,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
     """N games seen from one seat, or from the seat whose turn it is.
 
     ``seat="host"`` (``resgym/HironakaHost-v0``): a step is a whole move. Action
-    ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.actions.action_axes`).
+    ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.spec.action_axes`).
     Observation float32 [N, P, D]: the points in descending lexicographic order, scaled by the
     largest coordinate; absent rows are -1.
 

@@ -13,11 +13,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from resgym.game import devices
-from resgym.game.actions import host_action_table
 from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import move, observe_points, start_positions
-from resgym.game.spec import Role
+from resgym.game.spec import Role, host_action_table
 from resgym.game.state import GameState, where_state
 from resgym.game.stepping import (
     INVALID_ACTION_REWARD,

@@ -11,10 +11,7 @@ from itertools import chain, groupby, islice, permutations, product
 from math import gcd
 from operator import le
 
-from resgym.game.actions import Axes, action_axes
-
-Point = tuple[int, ...]
-"""A whole number for each axis."""
+from resgym.game.spec import Axes, Point, action_axes
 
 Position = tuple[Point, ...]
 

@@ -18,12 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
 from resgym.game.devices import resolve_device
 from resgym.game.dominance import prune_dominated
 from resgym.game.newton import newton_vertices
-from resgym.game.plain import Point
-from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
+from resgym.game.spec import MAX_COORDINATE, GameSpec, Point, action_axes, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
 from resgym.texts import AXIS_NAMES, Rows, Table, position_pretty, shown
 

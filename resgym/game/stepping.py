@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.plain import Point
 from resgym.game.rewards import RewardFunction
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, Point
 from resgym.game.state import GameState
 from resgym.game.variants import BASIC, Rule, rule_of
 

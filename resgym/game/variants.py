@@ -12,8 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.actions import host_action_table
-from resgym.game.spec import GameSpec, RuleName
+from resgym.game.spec import GameSpec, RuleName, host_action_table
 
 _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
 

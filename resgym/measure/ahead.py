@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_lengths

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from resgym.game import devices
-from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, check_integer
+from resgym.game.spec import GameSpec, action_axes, check_integer, host_action_table
 from resgym.game.state import GameState, where_state
 from resgym.kernels import resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.actions import host_action_table
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from resgym.players import Player, ask_exactly, own_attribute

@@ -7,11 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from resgym.game.actions import host_action_table
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.rules import move, random_starts
-from resgym.game.spec import GameSpec, check_integer
+from resgym.game.spec import GameSpec, check_integer, host_action_table
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer
 from resgym.players.base import Player, check_role, rows_of

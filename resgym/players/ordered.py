@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from operator import sub
 from typing import Any
 
-from resgym.game.actions import Axes as Axes
-from resgym.game.plain import Point, Position, played, prune, search_actions
-from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
+from resgym.game.plain import Position, played, prune, search_actions
+from resgym.game.spec import MAX_COORDINATE, GameSpec, Point, check_coordinates
+from resgym.game.spec import Axes as Axes
 
 
 class OrderedRule:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
-from resgym.game.actions import Axes
 from resgym.game.plain import Position
+from resgym.game.spec import Axes
 
 
 def _zeillinger(points: Position, *, lex: bool = False) -> Axes:

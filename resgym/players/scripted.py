@@ -14,10 +14,9 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
-from resgym.game.spec import RULES, GameSpec
+from resgym.game.spec import RULES, GameSpec, pair_to_action
 from resgym.game.state import GameState
 from resgym.players.base import ScriptedAgent, ScriptedHost, given_sets
 

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from resgym.game.actions import Axes, action_axes
-from resgym.game.plain import Point, Position
+from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
 from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
 from resgym.players.ordered import WeightedPosition

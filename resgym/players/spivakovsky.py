@@ -11,8 +11,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes, coords_to_action
 from resgym.game.rng import RowRandom
+from resgym.game.spec import action_axes, coords_to_action
 from resgym.game.state import GameState
 from resgym.players.base import ScriptedHost
 

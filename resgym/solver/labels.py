@@ -11,8 +11,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from resgym.game.actions import action_axes
 from resgym.game.plain import canonical
+from resgym.game.spec import action_axes
 from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
 
 SOLVER_VERSION = 5

@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes, coords_to_action
 from resgym.game.plain import Position, moved, prune, reduced
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role, check_choice, check_integer
+from resgym.game.spec import Role, action_axes, check_choice, check_integer, coords_to_action
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.base import given_sets

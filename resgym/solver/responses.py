@@ -14,9 +14,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Any
 
-from resgym.game.actions import action_axes
 from resgym.game.plain import Position, reduced
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import GameSpec, Role, action_axes
 from resgym.players import own_attribute
 from resgym.players.ordered import Axes, OrderedRule
 from resgym.players.seats import Seat

@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 
-from resgym.game.actions import Axes
 from resgym.game.plain import Position
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.spec import GameSpec, Role, check_integer
+from resgym.game.spec import Axes, GameSpec, Role, check_integer
 from resgym.players import ask_player
 from resgym.players.ordered import OrderedRule
 from resgym.players.seats import Seat

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from resgym.game.actions import Axes, action_axes
 from resgym.game.rng import Stream
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, Role, check_integer
+from resgym.game.spec import Axes, GameSpec, Role, action_axes, check_integer
 from resgym.players.base import check_role
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position

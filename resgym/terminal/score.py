@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from resgym.game.actions import Axes
-from resgym.game.plain import Point, Position, moved, reduced
+from resgym.game.plain import Position, moved, reduced
+from resgym.game.spec import Axes, Point
 from resgym.solver.proof import prove
 from resgym.solver.solution import Limits
 from resgym.terminal.hints import HINT_SECONDS, MAX_POSITIONS

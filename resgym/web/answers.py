@@ -11,8 +11,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
-from resgym.game.actions import Axes, action_axes
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import Axes, GameSpec, Role, action_axes
 from resgym.players import agent_names, host_names, resolve_player
 from resgym.polynomials.monomials import Exponents, Point
 from resgym.polynomials.parse import parse_text

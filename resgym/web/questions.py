@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from resgym.game.actions import Axes
+from resgym.game.spec import Axes
 from resgym.terminal.match import Move
 
 MAX_TEXT = 2_000

@@ -18,8 +18,7 @@ import gymnasium
 import torch
 
 from resgym import GameSpec, Player, RowRandom, rho
-from resgym.game.actions import host_action_table
-from resgym.game.spec import Role
+from resgym.game.spec import Role, host_action_table
 from resgym.measure.ahead import Ahead
 from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from resgym.game.actions import host_action_table
+from resgym.game.spec import host_action_table
 
 
 def rows_in_order(points: Tensor) -> Tensor:

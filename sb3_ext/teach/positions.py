@@ -31,8 +31,8 @@ from resgym import (
     state_from_points,
 )
 from resgym.benchmark import SPLITS, Solved
-from resgym.game.actions import host_action_table
 from resgym.game.rng import derive_seed
+from resgym.game.spec import host_action_table
 from resgym.game.state import canonical_state
 from resgym.kernels import resolve_backend
 from resgym.measure.worst_case import worst_case_moves

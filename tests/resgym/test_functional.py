@@ -6,8 +6,8 @@ import torch
 import resgym
 from resgym import functional
 from resgym.game import rules
-from resgym.game.actions import host_action_table
 from resgym.game.rules import observe_points
+from resgym.game.spec import host_action_table
 from tests.reference import rule
 
 

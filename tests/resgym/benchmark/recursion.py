@@ -5,7 +5,7 @@ import random
 import torch
 
 from resgym.benchmark import Solved
-from resgym.game.actions import action_axes
+from resgym.game.spec import action_axes
 from tests.reference.depth import Depth
 from tests.reference.rule import minimal_points, move
 

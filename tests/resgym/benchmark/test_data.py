@@ -6,7 +6,7 @@ import torch
 
 from resgym.benchmark import Solved, load
 from resgym.benchmark.data import GAMES, PACKAGED
-from resgym.game.actions import action_axes
+from resgym.game.spec import action_axes
 from resgym.solver.labels import digests
 from tests.reference.depth import Depth
 from tests.reference.rule import move

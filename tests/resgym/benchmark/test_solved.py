@@ -9,7 +9,7 @@ import torch
 from resgym import make_agent, make_host
 from resgym.benchmark import Solved
 from resgym.benchmark.solved import joined, solve
-from resgym.game.actions import host_action_table
+from resgym.game.spec import host_action_table
 from tests.resgym.benchmark.recursion import small, values
 
 pytest.importorskip("numba")

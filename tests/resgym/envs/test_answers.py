@@ -11,8 +11,7 @@ import pytest
 import torch
 
 import resgym
-from resgym.game.actions import host_action_table
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import state_from_points
 from resgym.players import CallablePlayer, ask_player, make_agent, make_host
 from tests.resgym.envs.helpers import AGENT, HOST, MODES, act_random, make_vec, same

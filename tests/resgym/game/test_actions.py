@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from resgym.game.actions import action_axes, coords_to_action, host_action_table
+from resgym.game.spec import action_axes, coords_to_action, host_action_table
 from tests.reference import rule
 
 

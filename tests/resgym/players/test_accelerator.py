@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
 from resgym.players import agent_names, host_names, make_agent, make_host
 

@@ -6,9 +6,8 @@ from itertools import product
 import pytest
 import torch
 
-from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, action_axes, host_action_table
 from resgym.game.state import state_from_points
 from resgym.players import make_agent, make_host
 from tests.reference import players as reference

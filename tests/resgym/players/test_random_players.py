@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import random_starts
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, action_axes, host_action_table
 from resgym.players import make_agent, make_host
 
 NUM_GAMES = 20_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resgym.game.actions import action_axes
+from resgym.game.spec import action_axes
 from resgym.solver.labels import Labeller
 from tests.reference.search import Exhaustive
 from tests.resgym.solver.positions import OBJECTIVES, batch, drawn

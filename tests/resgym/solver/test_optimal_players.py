@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from resgym import GameSpec, RowRandom, make_agent, make_host, rho, state_from_points
-from resgym.game.actions import action_axes, host_action_table
+from resgym.game.spec import action_axes, host_action_table
 from resgym.measure.rho import rho_starts
 from resgym.players import check_player
 from resgym.polynomials.singularities import random_family

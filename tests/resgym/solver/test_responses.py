@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from resgym.game.actions import action_axes
+from resgym.game.spec import action_axes
 from resgym.players.registry import resolve_player
 from resgym.polynomials.singularities import random_family, singularity
 from resgym.solver.solve import solve

@@ -6,7 +6,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from resgym.game.actions import host_action_table
+from resgym.game.spec import host_action_table
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.ddqn import QPolicy
 from sb3_ext.networks.sorted_axes import SortedAxes, rows_in_order

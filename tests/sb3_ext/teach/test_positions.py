@@ -5,9 +5,9 @@ import torch
 import yaml
 
 from resgym import GameSpec, singularity
-from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, moved, prune
 from resgym.game.rng import RowRandom
+from resgym.game.spec import action_axes
 from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
 from sb3_ext.config.sections import find_config

@@ -13,7 +13,7 @@ from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import resgym
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.polynomials.singularities import singularity_names
 from resgym.texts import monomial_text
 from resgym.trees.fan import chart_rays

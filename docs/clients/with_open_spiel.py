@@ -4,8 +4,8 @@ import pyspiel
 from open_spiel.python.algorithms.minimax import alpha_beta_search
 
 import resgym
+from resgym.game.exact import OrderedRule
 from resgym.game.spec import action_axes
-from resgym.players.ordered import OrderedRule
 
 START, MOVES = resgym.singularity("A2"), 4  # a game is cut after so many moves
 RULE, SETS = OrderedRule(resgym.GameSpec(dimension=3)), action_axes(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg
 
 POINTS, CHOSEN, AXIS = [(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1), 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
-from resgym.game.plain import Position
+from resgym.game.exact import Position
 from resgym.game.spec import Axes
 
 

@@ -1,6 +1,6 @@
 """Players that are asked about lists of points.
 
-Positions are those of `resgym.players.ordered`, in the order in which they were typed.
+Positions are those of `resgym.game.exact`, in the order in which they were typed.
 Zeillinger's host takes the first of several equally good pairs, so it is asked about the list
 itself. All other players get the sorted state of the environments.
 """
@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from resgym.game.plain import Position
+from resgym.game.exact import Position, WeightedPosition
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
 from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
-from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import Exponents
 
 _ROWS = 20

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.render.facets import Corner, facets_in_box
 from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
 

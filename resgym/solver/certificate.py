@@ -16,7 +16,7 @@ from typing import Any
 
 from resgym.certificate_check import CLAIM, START, Proof, check, form
 from resgym.files import opened
-from resgym.game.plain import Position, moved, prune
+from resgym.game.exact import Position, moved, prune
 from resgym.game.spec import action_axes
 from resgym.polynomials.parse import as_position
 from resgym.solver.proof import best_set

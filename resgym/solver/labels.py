@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from resgym.game.plain import canonical
+from resgym.game.exact import canonical
 from resgym.game.spec import action_axes
 from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
 

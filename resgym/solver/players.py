@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.plain import Position, moved, prune, reduced
+from resgym.game.exact import Position, moved, prune, reduced
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, action_axes, check_choice, check_integer, coords_to_action
 from resgym.game.state import GameState

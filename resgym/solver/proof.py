@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import thread_time
 from typing import Any
 
-from resgym.game.plain import moved, search_actions
+from resgym.game.exact import moved, search_actions
 from resgym.solver import kernels as plain
 from resgym.solver.search import (
     Goal,

@@ -14,10 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Any
 
-from resgym.game.plain import Position, reduced
-from resgym.game.spec import GameSpec, Role, action_axes
+from resgym.game.exact import OrderedRule, Position, reduced
+from resgym.game.spec import Axes, GameSpec, Role, action_axes
 from resgym.players import own_attribute
-from resgym.players.ordered import Axes, OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective

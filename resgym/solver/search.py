@@ -9,7 +9,7 @@ from importlib.util import module_from_spec
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from resgym.game.plain import orders, reduced, search_actions
+from resgym.game.exact import orders, reduced, search_actions
 from resgym.solver import kernels as plain
 
 Points = Sequence[tuple[int, ...]]

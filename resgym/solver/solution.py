@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from resgym.game.plain import Position
+from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec
-from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.render.positions import counted
 from resgym.solver.search import Objective

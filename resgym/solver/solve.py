@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from resgym.game.plain import prune, reduced
+from resgym.game.exact import OrderedRule, prune, reduced
 from resgym.game.spec import (
     GameSpec,
     Role,
@@ -19,7 +19,6 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
-from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from resgym.game.plain import Position
-from resgym.players.ordered import Axes, OrderedRule
+from resgym.game.exact import OrderedRule, Position
+from resgym.game.spec import Axes
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import Limits, Solution, by_position, grown_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from resgym.game.plain import Position, moved
+from resgym.game.exact import Position, moved
 from resgym.game.spec import Axes
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.render.positions import counted, format_axes

@@ -6,11 +6,10 @@ from typing import Any
 
 import torch
 
-from resgym.game.plain import Position
+from resgym.game.exact import OrderedRule, Position
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import Axes, GameSpec, Role, check_integer
 from resgym.players import ask_player
-from resgym.players.ordered import OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 

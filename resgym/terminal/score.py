@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from resgym.game.plain import Position, moved, reduced
+from resgym.game.exact import Position, moved, reduced
 from resgym.game.spec import Axes, Point
 from resgym.solver.proof import prove
 from resgym.solver.solution import Limits

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from resgym.game.plain import Position
-from resgym.players.ordered import WeightedPosition
+from resgym.game.exact import Position, WeightedPosition
 from resgym.texts import monomial_text
 
 Ending = Literal[

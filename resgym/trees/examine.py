@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.polynomials.monomials import Exponents, factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
 from resgym.texts import Facts

@@ -7,9 +7,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, cast
 
-from resgym.game.plain import Position
+from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec, RuleName, check_integer, hints_keywords
-from resgym.players.ordered import OrderedRule
 from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position

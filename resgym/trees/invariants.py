@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.polynomials.parse import read
 from resgym.trees.fan import (
     Cell,

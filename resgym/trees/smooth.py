@@ -12,9 +12,8 @@ from itertools import chain
 from operator import sub
 from typing import Any, Literal
 
-from resgym.game.plain import Position
-from resgym.game.spec import GameSpec, check_choice
-from resgym.players.ordered import Axes, OrderedRule, ordered_rule
+from resgym.game.exact import OrderedRule, Position, ordered_rule
+from resgym.game.spec import Axes, GameSpec, check_choice
 from resgym.polynomials.monomials import Point
 from resgym.trees.fan import Cone, divided, eliminate, in_chart, path_rays, subsets
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 
 # A finished position's value, what a move costs, and how the values after the answers add up.
 OBJECTIVES = {"depth": (0, 1, max), "nodes": (1, 1, sum), "leaves": (1, 0, sum)}

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from resgym.game.plain import canonical, prune
+from resgym.game.exact import canonical, prune
 from resgym.solver import kernels
 from resgym.solver.labels import Labeller, digests
 from resgym.solver.search import Search

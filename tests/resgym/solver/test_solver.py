@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver import kernels
 from resgym.solver import proof as proof_module

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from resgym.game.plain import search_actions
+from resgym.game.exact import search_actions
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
 from resgym.terminal.match import Match

@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 import resgym
-from resgym.game.plain import prune
+from resgym.game.exact import prune
 from resgym.polynomials.parse import ConstantWarning
 from resgym.trees.fan import volume
 from resgym.trees.invariants import RationalFunction

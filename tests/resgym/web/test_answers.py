@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from resgym.game.plain import canonical, moved, prune, search_actions
+from resgym.game.exact import OrderedRule, canonical, moved, prune, search_actions
 from resgym.game.spec import GameSpec
-from resgym.players.ordered import OrderedRule
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
 from resgym.web import answers

@@ -5,7 +5,7 @@ import torch
 import yaml
 
 from resgym import GameSpec, singularity
-from resgym.game.plain import canonical, moved, prune
+from resgym.game.exact import canonical, moved, prune
 from resgym.game.rng import RowRandom
 from resgym.game.spec import action_axes
 from resgym.game.state import GameState, state_from_points

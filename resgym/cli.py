@@ -131,7 +131,7 @@ def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
 
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
-    from resgym.render.positions import PICTURE_DIMENSIONS
+    from resgym.render.games import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import random_position
     from resgym.texts import variable_pretty

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from resgym.files import opened, write_file
-from resgym.game.dominance import prune_dominated
+from resgym.game.pruning import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import (
     MAX_COORDINATE,

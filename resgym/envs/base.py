@@ -36,7 +36,7 @@ from resgym.kernels import Backend
 from resgym.players import Player, player_name
 from resgym.players.asking import Mixture, make_mixture
 from resgym.players.base import check_role
-from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
+from resgym.render.games import RENDER_MODES, check_render_mode, render_game, render_modes
 from resgym.texts import shown
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from resgym.game import devices
-from resgym.game.dominance import used_rows
+from resgym.game.pruning import used_rows
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, MAX_START_ATTEMPTS, GameSpec
 from resgym.game.state import (

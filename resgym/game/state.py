@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.devices import resolve_device
-from resgym.game.dominance import prune_dominated
-from resgym.game.newton import newton_vertices
+from resgym.game.pruning import newton_vertices, prune_dominated
 from resgym.game.spec import MAX_COORDINATE, GameSpec, Point, action_axes, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, alive_rows, rule_of
 from resgym.texts import AXIS_NAMES, Rows, Table, position_pretty, shown

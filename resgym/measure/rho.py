@@ -25,7 +25,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from resgym.render.positions import counted
+from resgym.render.games import counted
 from resgym.texts import Rows, Table, percent
 
 _BATCH = 8192

@@ -70,7 +70,7 @@ class Exponents(list[Point]):
         return latex(position_pretty(self, self.variables))
 
     def _repr_svg_(self) -> str | None:
-        from resgym.render.positions import picture_of
+        from resgym.render.games import picture_of
         from resgym.render.shapes import picture_to_svg
 
         if self.dimension > 3:

@@ -1,15 +1,92 @@
-"""Where the points of a position are in a picture: axes with ticks, in the plane and in space."""
+"""Where the points of a position are in a picture: in the plane, in space, and as data to turn."""
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice, pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from resgym.game.exact import prune
-from resgym.render.facets import Corner, facets_in_box
 from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
+
+# For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
+TOLERANCE = 1e-9
+
+CHUNK = 2**14  # triples at a time
+
+Corner = tuple[float, ...]
+
+
+class Facet(NamedTuple):
+    """A two-dimensional face of conv(S) + R^3_{>=0}, cut at the box [0, 1]^3.
+
+    Attributes:
+        corners: in order around the face.
+        compact: whether the face is bounded without the box.
+    """
+
+    corners: tuple[Corner, ...]
+    compact: bool
+
+
+def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
+    """Return all faces, the unbounded ones first.
+
+    The vertices of the polyhedron have coordinates from 0 to 1. Each face is spanned by three of
+    the vertices and directions of the axes. Its normal has no negative entry, since the polyhedron
+    contains everything above it. A face that contains the direction of an axis extends to the side
+    of the box. Floating point is enough for drawing.
+    """
+    points = np.array(vertices, dtype=float)
+    triples = combinations(range(len(points) + 3), 3)
+    found: dict[bytes, Facet] = {}
+    while len(chunk := np.array(list(islice(triples, CHUNK)))):
+        for row, normal in zip(*_spanned(points, chunk), strict=True):
+            if row.tobytes() not in found:
+                found[row.tobytes()] = _facet(points, row, normal)
+    return sorted(found.values(), key=lambda facet: facet.compact)
+
+
+def _spanned(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the faces that triples [K, 3] of the points [V, 3] and then the three axes span.
+
+    Returns:
+        rows: bool [F, V + 3]: which points lie on a face, and which axes have its direction; a
+            face may occur several times.
+        normals: [F, 3], of length 1.
+    """
+    base, one, other = triples[triples[:, 0] < len(points)].T
+    start = points[base]
+    spanning = np.concatenate([points, np.eye(3)])
+    rays = (spanning[k] - np.where(k[:, None] < len(points), start, 0) for k in (one, other))
+    normals = np.cross(*rays)
+    lengths = np.sqrt((normals**2).sum(1))
+    normals *= np.where(normals.sum(1) < 0, -1, 1)[:, None]
+    some = (lengths > TOLERANCE) & (normals.min(1) >= -TOLERANCE * lengths)
+    normals, base = normals[some] / lengths[some, None], base[some]
+    heights = normals @ points.T
+    on = heights <= heights.min(1, keepdims=True) + TOLERANCE
+    # A plane that has nothing below it, so it has all three axes.
+    lowest = on[np.arange(len(on)), base]
+    return np.concatenate([on, normals <= TOLERANCE], 1)[lowest], normals[lowest]
+
+
+def _facet(points: np.ndarray, row: np.ndarray, normal: np.ndarray) -> Facet:
+    """Return the face of a row: the points on it, then the axes with its direction."""
+    corners = set(map(tuple, points[row[:-3]].tolist()))
+    free = row[-3:].nonzero()[0].tolist()
+    for axis in free:
+        corners |= {(*c[:axis], 1.0, *c[axis + 1 :]) for c in corners}
+    # Seen along the axis closest to the normal, around the middle.
+    right, up = (axis for axis in range(3) if axis != normal.argmax())
+    x, y = (sum(c[axis] for c in corners) / len(corners) for axis in (right, up))
+    around = sorted(corners, key=lambda c: math.atan2(c[up] - y, c[right] - x))
+    return Facet(tuple(around), not free)
+
 
 Vector = tuple[int, ...]
 Points = Sequence[Vector]
@@ -86,7 +163,7 @@ def polyhedron_vertices(points: Points) -> list[Vector]:
     """Return the vertices of conv(S) + the positive orthant; in the plane from left to right."""
     import torch  # loading it takes longer than solving a small position
 
-    from resgym.game.newton import newton_vertices
+    from resgym.game.pruning import newton_vertices
 
     kept = prune(points)
     vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))
@@ -100,7 +177,7 @@ def plane_diagram(
 
     The chosen axes are thick; tick labels lie outside the area.
     """
-    scales = [Scale.of(values) for values in zip(*points, strict=True)]
+    scales = [*map(Scale.of, zip(*points, strict=True))]
 
     def place(x: float, y: float) -> Point:
         return (
@@ -120,7 +197,7 @@ def plane_diagram(
         x, y = place(0, share)
         shapes.append(Line((x, y), (area.right, y), FAINT, 0.6))
         shapes.append(Text((x - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
-    shapes += [Line(start, end, BORDER, 2.0) for start, end in itertools.pairwise(border)]
+    shapes += [Line(start, end, BORDER, 2.0) for start, end in pairwise(border)]
     ways = (place(1, 0), (0, 34), "end"), (place(0, 1), (-8, -8), "start")
     shapes += _axes(scales, names, chosen, place(0, 0), ways)
     return shapes + _points(points, vertices, [place(*shares_of(scales, each)) for each in points])
@@ -134,7 +211,7 @@ def space_diagram(
     The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
     Bounded faces are darker, with thick edges. The rest is as in `plane_diagram`.
     """
-    scales = [Scale.of(values) for values in zip(*points, strict=True)]
+    scales = [*map(Scale.of, zip(*points, strict=True))]
     unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
 
@@ -157,7 +234,7 @@ def space_diagram(
     ):
         for share, label in scale.ticks(5):
             spots = [place(*corner) for corner in corners(share)]
-            shapes += [Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots)]
+            shapes += [Line(*ends, FAINT, 0.6) for ends in pairwise(spots)]
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
                 ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
@@ -204,11 +281,11 @@ def _faces(
     """The faces, the unbounded ones first, and then their edges."""
     areas: list[Shape] = []
     edges: dict[frozenset[Point], Shape] = {}
-    for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
+    for facet in facets_in_box(vertices):
         outline = [(place(*corner), corner in vertices) for corner in facet.corners]
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
         areas.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
-        for (start, one), (end, other) in itertools.pairwise([*outline, outline[0]]):
+        for (start, one), (end, other) in pairwise([*outline, outline[0]]):
             edges[frozenset((start, end))] = Line(start, end, BORDER, 2.0 if one and other else 0.8)
     return areas + list(edges.values())
 
@@ -231,3 +308,32 @@ def _axes(
             Text(spot, name, colour, NAME_SIZE, anchor, bold),
         ]
     return shapes
+
+
+def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
+    """Return the Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 of the axes.
+
+    Returns:
+        ``points``: places in the box, in the given order, each with ``vertex``: whether it is a
+        vertex of the polyhedron. ``faces``: ``corners`` in order around the face, and ``compact``:
+        whether it is bounded without the box. ``axes``: ``name`` and ``ticks``, pairs of a place
+        from 0 to 1 and a label.
+    """
+    scales = [*map(Scale.of, zip(*points, strict=True))]
+    vertices = polyhedron_vertices(points)
+    return {
+        "points": [
+            {"at": shares_of(scales, point), "vertex": tuple(point) in vertices} for point in points
+        ],
+        "faces": [
+            {
+                "corners": [[round(value, 5) for value in corner] for corner in face.corners],
+                "compact": face.compact,
+            }
+            for face in facets_in_box([shares_of(scales, vertex) for vertex in vertices])
+        ],
+        "axes": [
+            {"name": scale.name(name), "ticks": scale.ticks(5)}
+            for scale, name in zip(scales, names, strict=True)
+        ],
+    }

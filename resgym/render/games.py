@@ -1,4 +1,4 @@
-"""Recorded games as text and as animations."""
+"""Positions and recorded games as text, pictures and animations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,188 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
-from resgym.render.positions import format_move, format_position, picture_of
-from resgym.render.shapes import Picture, picture_to_rgb, require_matplotlib
-from resgym.texts import AXIS_NAMES
+from resgym.game.spec import check_choice
+from resgym.render.diagram import (
+    CHOSEN,
+    INK,
+    LABEL_SIZE,
+    MUTED,
+    Box,
+    Points,
+    plane_diagram,
+    space_diagram,
+)
+from resgym.render.shapes import (
+    Picture,
+    Text,
+    picture_to_rgb,
+    picture_to_svg,
+    require_matplotlib,
+    text_width,
+)
+from resgym.texts import AXIS_NAMES, format_axes, monomial_pretty, monomial_text, shown
 
 if TYPE_CHECKING:
     from resgym.game.state import GameState
+
+
+RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
+PICTURE_MODES = ("rgb_array", "svg")
+
+# Even numbers, as video codecs require.
+WIDTH, HEIGHT = 720, 480
+PICTURE_DIMENSIONS = (2, 3)
+
+_PLANE = Box(66, 74, 476, 428)
+_SPACE = Box(56, 84, 440, 446)
+_LIST = Box(496, 56, 712, 474)
+_LINE = 19.0
+_NUMBER = 32.0
+
+
+def counted(number: float | None, one: str, many: str | None = None) -> str:
+    """Format a number: ``1 move``, ``3 moves``; ``many`` is an irregular plural."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
+    """Format a move: ``host {x, y}, agent y: y becomes x + y``."""
+    total = " + ".join(names[each] for each in axes)
+    return f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes {total}"
+
+
+def format_position(
+    points: list[tuple[int, ...]],
+    coords: Sequence[int] | None = None,
+    names: Sequence[str] = AXIS_NAMES,
+) -> str:
+    """Format the alive points as a table, one a line, and below it the host's set."""
+    names = names[: len(points[0])]
+    rows = [[str(value) for value in point] for point in points]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(map(str.rjust, names, widths))]
+    for point, row in zip(points, rows, strict=True):
+        lines.append(f"{'  '.join(map(str.rjust, row, widths))}   {monomial_text(point, names)}")
+    if len(points) == 1:
+        lines.append("one point left: the game is over")
+    elif coords:
+        lines.append(f"{len(points)} points; the host named {format_axes(coords, names)}")
+    else:
+        lines.append(f"{len(points)} points; the host is to play")
+    return "\n".join(lines)
+
+
+class RenderModeError(ValueError, TypeError):
+    """The render mode cannot draw this game.
+
+    It is also a TypeError because stable-baselines3's ``make_vec_env`` asks for ``rgb_array`` by
+    default and works without pictures if that raises a TypeError.
+    """
+
+
+def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
+    """Refuse modes that cannot draw games with this many axes, or not on this machine.
+
+    Raises:
+        RenderModeError: pictures need 2 or 3 axes; ``rgb_array`` needs matplotlib.
+        ValueError: the mode is unknown.
+    """
+    if render_mode is None:
+        return None
+    check_choice("render_mode", render_mode, RENDER_MODES)
+    if render_mode not in render_modes(dimension):
+        raise RenderModeError(
+            f"render_mode must be 'ansi' or 'human' for dimension {dimension} (pictures need 2 or "
+            f"3), got {shown(render_mode)}"
+        )
+    if render_mode == "rgb_array":
+        require_matplotlib("render_mode 'rgb_array'", RenderModeError)
+    return render_mode
+
+
+def render_modes(dimension: int) -> list[str]:
+    """Return the modes that can draw games with this many axes."""
+    with_pictures = dimension in PICTURE_DIMENSIONS
+    return [mode for mode in RENDER_MODES if with_pictures or mode not in PICTURE_MODES]
+
+
+def render_game(
+    points: list[tuple[int, ...]],
+    coords: Sequence[int],
+    move: int,
+    render_mode: str,
+    last: tuple[Sequence[int], int] | None = None,
+) -> Any:
+    """Return one frame of one game; arguments are those of `picture_of`.
+
+    Returns:
+        ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
+        always of one size.
+    """
+    if render_mode not in PICTURE_MODES:
+        played = f": {format_move(*last)}" if last else ""
+        return f"move {move}{played}\n{format_position(points, coords)}\n"
+    picture = picture_of(points, coords, move, last=last)
+    return picture_to_svg(picture) if render_mode == "svg" else picture_to_rgb(picture)
+
+
+def picture_of(
+    points: Points,
+    coords: Sequence[int],
+    move: int,
+    axis: int | None = None,
+    names: Sequence[str] = AXIS_NAMES,
+    last: tuple[Sequence[int], int] | None = None,
+) -> Picture:
+    """Return the picture of a position: its axes, and beside them the list of its monomials.
+
+    A point carries the number under which the list has it. ``coords`` are the axes that the host
+    has named, which are thick, ``axis`` is the agent's answer if it is shown; a second, smaller
+    line below the title says it in words. ``last`` is the move that led here, for the title.
+
+    Raises:
+        ValueError: there are no points, or the number of axes is not 2 or 3.
+    """
+    dimension = len(points[0]) if points else 0
+    if dimension not in PICTURE_DIMENSIONS:
+        raise ValueError(f"points must have 2 or 3 axes to be drawn, got {dimension}")
+    if axis is not None:
+        note = f"move {move + 1}: {format_move(coords, axis, names)}"
+    elif len(points) == 1:
+        note = "one point left: the game is over"
+    elif coords:
+        note = f"the host named {format_axes(coords, names)}; the agent is to play"
+    else:
+        note = "the host is to play"
+    draw, area = (plane_diagram, _PLANE) if dimension == 2 else (space_diagram, _SPACE)
+    title = f"after {counted(move, 'move')}" if move else "start"
+    title += f": {format_move(*last, names)}" if last else ""
+    shapes = (
+        *draw(points, coords, names, area),
+        *_list(points, names),
+        Text((16, 28), title, INK, 16, bold=True),
+        Text((16, 48), note, CHOSEN if coords else MUTED, 12),
+    )
+    return Picture(WIDTH, HEIGHT, shapes, title)
+
+
+def _list(points: Points, names: Sequence[str]) -> list[Text]:
+    room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
+    shown = points if len(points) <= room else points[: room - 1]
+    base = _LIST.top + 14
+    lines = [Text((_LIST.left, base), counted(len(points), "monomial"), MUTED, LABEL_SIZE)]
+    # Raised digits are about two thirds as wide.
+    most = int((_LIST.right - _LIST.left - _NUMBER) / text_width("x", 12) / 0.7)
+    for number, point in enumerate(shown, 1):
+        base += _LINE
+        lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))
+        text = monomial_pretty(tuple(point), names[: len(point)])
+        text = text if len(text) <= most else text[: most - 1] + "…"
+        lines.append(Text((_LIST.left + _NUMBER, base), text, INK, 12))
+    if len(shown) < len(points):
+        more = f"and {len(points) - len(shown)} more"
+        lines.append(Text((_LIST.left, base + _LINE), more, MUTED, LABEL_SIZE))
+    return lines
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
-from resgym.render.positions import counted
+from resgym.render.games import counted
 from resgym.solver.search import Objective
 from resgym.texts import Table
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree

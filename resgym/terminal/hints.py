@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from resgym.game.exact import Position, moved
 from resgym.game.spec import Axes
 from resgym.players.plain import PLAIN_HOSTS
-from resgym.render.positions import counted, format_axes
+from resgym.render.games import counted, format_axes
 from resgym.solver.solve import solve
 
 HINT_SECONDS = 2.0

@@ -13,8 +13,7 @@ from resgym.players.base import check_role
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
-from resgym.render.games import GameRecord
-from resgym.render.positions import counted, format_axes, format_move, format_position
+from resgym.render.games import GameRecord, counted, format_axes, format_move, format_position
 from resgym.terminal.hints import hint
 from resgym.terminal.match import Match, episode_random
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from resgym.game.spec import check_integer
 from resgym.render.diagram import FAINT, INK, MUTED
-from resgym.render.positions import counted
+from resgym.render.games import counted
 from resgym.render.shapes import (
     Line,
     Picture,

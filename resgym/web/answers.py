@@ -15,8 +15,8 @@ from resgym.game.spec import Axes, GameSpec, Role, action_axes
 from resgym.players import agent_names, host_names, resolve_player
 from resgym.polynomials.monomials import Exponents, Point
 from resgym.polynomials.parse import parse_text
-from resgym.render.positions import format_axes, format_move, picture_of
-from resgym.render.scene import space_scene
+from resgym.render.diagram import space_scene
+from resgym.render.games import format_axes, format_move, picture_of
 from resgym.render.shapes import picture_to_svg
 from resgym.terminal.hints import HINT_SECONDS, hint
 from resgym.terminal.match import Match, other_seat

@@ -13,7 +13,7 @@ from resgym.players import resolve_player
 from resgym.players.registry import register_host
 from resgym.players.scripted import RandomAgent
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.render.positions import picture_of
+from resgym.render.games import picture_of
 from resgym.testing import check_player
 from tests.resgym.trees.test_surface import grown
 

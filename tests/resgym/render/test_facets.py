@@ -7,8 +7,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from resgym.render import facets as module
-from resgym.render.facets import facets_in_box
+from resgym.render import diagram as module
+from resgym.render.diagram import facets_in_box
 from tests.reference.polyhedron import newton_vertices
 
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from resgym.render.positions import HEIGHT, WIDTH, picture_of
+from resgym.render.games import HEIGHT, WIDTH, picture_of
 from resgym.render.shapes import Circle, Line, Polygon, Text, picture_to_svg, text_width
 from tests.reference.polyhedron import newton_vertices
 

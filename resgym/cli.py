@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from resgym.files import output_file, write_file
-from resgym.terminal.parser import OneLineParser, told
-from resgym.terminal.progress import progress_lines
-from resgym.terminal.streams import standard_streams
+from resgym.terminal.command import OneLineParser, progress_lines, standard_streams, told
 from resgym.texts import one_line
 from resgym.trust import add_trust, command_line, command_words, packaged
 from resgym.web.command import add_serve

@@ -13,7 +13,7 @@ KNOWN = {
     "resgym/certificate_check.py": "a checker of certificates that needs no other module",
     "resgym/game/devices.py": "tables of the system",
     "resgym/kernels/cpu/compilation.py": "source files of this package",
-    "resgym/terminal/streams.py": "the null device",
+    "resgym/terminal/command.py": "the null device",
     "resgym/benchmark/solved.py": "checks the bytes of an archive that `opened` has checked",
     "resgym/web/server.py": "opens workers, not files",
     "sb3_ext/adapter/monitor_file.py": "a file that this process writes",

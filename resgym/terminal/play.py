@@ -1,21 +1,216 @@
-"""A game in the terminal: a person in one seat, a player in the other, and solver hints."""
+"""A game between a person and a player: in the terminal, with hints and scores from the solver."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TextIO
 
-from resgym.game.rng import Stream
+import torch
+
+from resgym.game.exact import OrderedRule, Position, moved, reduced
+from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import start_positions
-from resgym.game.spec import Axes, GameSpec, Role, action_axes, check_integer
+from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes, check_integer
+from resgym.players import ask_player
 from resgym.players.base import check_role
+from resgym.players.plain import PLAIN_HOSTS
+from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord, counted, format_axes, format_move, format_position
-from resgym.terminal.hints import hint
-from resgym.terminal.match import Match, episode_random
+from resgym.solver.proof import prove
+from resgym.solver.solution import Limits
+from resgym.solver.solve import solve
+
+Move = tuple[Axes, int]
+"""The host's set and the agent's axis."""
+
+
+def episode_random(seed: int) -> RowRandom:
+    """Return the random numbers of an environment's first episode after a reset with this seed."""
+    zero = torch.zeros(1, dtype=torch.int64)
+    return RowRandom.for_episode(zero + check_integer("seed", seed, 0, 2**63 - 1), zero)
+
+
+def other_seat(seat: str) -> Role | None:
+    """Return the opponent's role for a person's seat; None if the person plays both."""
+    roles: dict[str, Role] = {"host": "agent", "agent": "host"}
+    return roles.get(seat)
+
+
+class Match:
+    """The positions and moves of a game; moves can be taken back.
+
+    Args:
+        start: the first position.
+        seat: the person's: ``host``, ``agent``, or ``both``.
+        opponent: the player in the other seat, see `resolve_player`.
+        seed: seed of an opponent that draws random numbers.
+        max_moves: number of moves after which the game is cut.
+
+    Attributes:
+        positions: one more than `moves`.
+        opponent: the player in the other seat; None if the person has both.
+    """
+
+    def __init__(
+        self, start: Exponents, seat: str, opponent: Any, seed: int = 0, max_moves: int = 200
+    ) -> None:
+        self._rule = OrderedRule(GameSpec(start.dimension))
+        self._random, self._max_moves = episode_random(seed), max_moves
+        self.positions: list[Position] = [self._rule.start(start)]
+        self.moves: list[Move] = []
+        self._overflowed = False
+        role, points = other_seat(seat), Exponents(self.points, start.variables)
+        self.opponent = None if role is None else Seat(opponent, role, points, ask=ask_player)
+
+    @property
+    def points(self) -> Position:
+        """The current position."""
+        return self.positions[-1]
+
+    @property
+    def ending(self) -> str | None:
+        """Why the game is over: ``resolved``, ``cut`` or ``overflow``; None while it continues."""
+        if self._overflowed:
+            return "overflow"
+        cut = "cut" if len(self.moves) >= self._max_moves else None
+        return self._rule.ending(self.points) or cut
+
+    def ask_host(self) -> Axes:
+        """Return the set that the opponent chooses."""
+        assert self.opponent is not None
+        rng = self._random.at(2 * len(self.moves), Stream.HOST)
+        return self.opponent.host_sets([self.points], rng)[0]
+
+    def ask_agent(self, axes: Axes) -> int:
+        """Return the axis that the opponent answers."""
+        assert self.opponent is not None
+        rng = self._random.at(2 * len(self.moves) + 1, Stream.AGENT)
+        return self.opponent.agent_axes([self.points], [axes], rng)[0]
+
+    def play(self, axes: Axes, axis: int) -> bool:
+        """Play a legal move; return False if it would exceed 2^59, which ends the game."""
+        after = self._rule.after(self.points, axes, axis)
+        if after is None:
+            self._overflowed = True
+            return False
+        self.moves.append((axes, axis))
+        self.positions.append(after)
+        return True
+
+    def undo(self) -> bool:
+        """Take back a move, if there is one."""
+        if not self.moves:
+            return False
+        self.moves.pop()
+        self.positions.pop()
+        return True
+
+
+HINT_SECONDS = 2.0
+"""Seconds that the solver gets for one hint."""
+
+MAX_POSITIONS = 200_000
+"""Largest table of the solver for one hint, about 80 MB."""
+
+
+def hint(points: Position, named: Axes, names: Sequence[str], seconds: float = HINT_SECONDS) -> str:
+    """Return a best move of an unfinished position, or what could be proved about it.
+
+    Args:
+        points: the position.
+        named: the host's set if the agent is to choose; empty if the host is to play.
+        names: names of the axes.
+        seconds: time limit of the solver.
+    """
+    if named:
+        share, room = seconds / len(named), MAX_POSITIONS // len(named)
+        found = {
+            axis: solve(moved(points, named, axis), time_limit=share, max_positions=room)
+            for axis in named
+        }
+        best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
+        count = counted(found[best].lower_bound, "move")
+        if all(solution.proved for solution in found.values()):
+            return f"{names[best]} is best: the game can then last {count} more"
+        return (
+            f"{names[best]}, after which the game can last at least {count} more; there was not "
+            "enough time to compare all axes"
+        )
+    solution = solve(list(points), time_limit=seconds, max_positions=MAX_POSITIONS)
+    if solution.proved and solution.tree and solution.tree.root.axes:
+        axes, most = solution.tree.root.axes, counted(solution.value, "move")
+        return f"{format_axes(axes, names)} is best: the game then lasts at most {most}"
+    axes = PLAIN_HOSTS["zeillinger"](points)
+    return (
+        f"{format_axes(axes, names)}, which is Zeillinger's choice; in {seconds:g} s the solver "
+        f"could only prove that the host can be held up for at least "
+        f"{counted(solution.lower_bound, 'move')}"
+    )
+
+
+REMEMBERED = 50_000
+"""Number of proved depths that are kept."""
+
+_DEPTHS: dict[Position, int] = {}
+
+
+def score(match: Match, named: Axes = (), seconds: float = HINT_SECONDS) -> dict[str, Any]:
+    """Compare the moves of a game with best play.
+
+    Args:
+        match: the game.
+        named: a set that the host has chosen and the agent has not answered.
+        seconds: time limit of the solver.
+
+    Returns:
+        ``par``: the least depth of the start. ``left``: the moves that remain under best play.
+        ``costs``: for each move the number of moves by which the host's set made the game longer,
+        and by which the agent's axis made it shorter. ``lost``: the sums of both. ``stalled``: the
+        number of moves since ``left`` was last less than ever before. None is a number that was
+        not proved in time.
+    """
+    limits = Limits(seconds, MAX_POSITIONS)
+
+    def depth(points: Sequence[Point]) -> float:
+        form = reduced(points)
+        if form not in _DEPTHS and limits.seconds_left > 0:
+            proof = prove(form, "depth", limits)
+            if len(_DEPTHS) >= REMEMBERED:
+                _DEPTHS.clear()
+            if proof.settled:
+                _DEPTHS[form] = proof.lower
+        return _DEPTHS.get(form, math.inf)
+
+    def longest(points: Position, axes: Axes) -> float:
+        return max(depth(moved(points, axes, axis)) for axis in axes)
+
+    # The last positions first: they are the easiest.
+    steps = reversed([*zip(match.positions, match.moves, strict=False)])
+    worst = [longest(points, axes) for points, (axes, _) in steps][::-1]
+    depths = [depth(points) for points in reversed(match.positions)][::-1]
+    costs = [
+        (1 + most - before, most - after)
+        for most, (before, after) in zip(worst, pairwise(depths), strict=True)
+    ]
+    stalled = len(costs) - depths.index(min(depths))
+    return {
+        "par": _known(depths[0]),
+        "left": _known(1 + longest(match.points, named) if named else depths[-1]),
+        "costs": [[*map(_known, cost)] for cost in costs],
+        "lost": [_known(sum(seat)) for seat in zip(*costs, strict=True)] or [0, 0],
+        "stalled": _known(depths[-1]) and stalled,
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
 
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit"}
 

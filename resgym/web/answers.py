@@ -18,9 +18,7 @@ from resgym.polynomials.parse import parse_text
 from resgym.render.diagram import space_scene
 from resgym.render.games import format_axes, format_move, picture_of
 from resgym.render.shapes import picture_to_svg
-from resgym.terminal.hints import HINT_SECONDS, hint
-from resgym.terminal.match import Match, other_seat
-from resgym.terminal.score import score
+from resgym.terminal.play import HINT_SECONDS, Match, hint, other_seat, score
 from resgym.texts import monomial_pretty, position_pretty, variable_pretty
 from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
 from resgym.trees.growth import resolution_tree

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from resgym.game.spec import Axes
-from resgym.terminal.match import Move
+from resgym.terminal.play import Move
 
 MAX_TEXT = 2_000
 """Most characters of a polynomial."""

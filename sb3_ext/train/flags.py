@@ -17,7 +17,7 @@ import rl_zoo3
 import rl_zoo3.hyperparams_opt
 
 from resgym.game.devices import resolve_device
-from resgym.terminal.parser import OneLineParser, told
+from resgym.terminal.command import OneLineParser, told
 from resgym.trust import add_trust
 from sb3_ext.config.checks import LARGEST_COUNT, errors_of, numeric_string_hint, unknown_word
 from sb3_ext.config.sections import find_config, read_mapping, split_setting

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from resgym.solver.solve import solve
-from resgym.terminal.hints import hint
-from resgym.terminal.play import play, random_position
+from resgym.terminal.play import hint, play, random_position
 from tests.reference.rule import move
 from tests.resgym import commands
 

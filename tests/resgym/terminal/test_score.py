@@ -7,8 +7,7 @@ import pytest
 from resgym.game.exact import search_actions
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
-from resgym.terminal.match import Match
-from resgym.terminal.score import score
+from resgym.terminal.play import Match, score
 
 
 def replayed(start, *moves):

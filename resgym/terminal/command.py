@@ -1,16 +1,65 @@
-"""The standard streams of a command: closed, full, of a reader that left, in any encoding."""
+"""What all commands share: the parser, the standard streams, lines of progress."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 from resgym.texts import one_line, printable
+from resgym.trust import import_modules
+
+
+def told(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a type of argparse that shows the ValueErrors of a function as they are."""
+
+    def tell(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return tell
+
+
+def _path(text: str) -> Path:
+    if not text:  # would be the current folder
+        raise ValueError("must be a path, got ''")
+    return Path(text)
+
+
+def _imported(name: str) -> str:
+    import_modules([name])
+    return name
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """An `ArgumentParser` with ``--import``, errors on one line, and no empty paths."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.register("type", Path, told(_path))
+        # It imports as soon as it is read, before any name is looked up.
+        self.add_argument(
+            "--import",
+            action="append",
+            type=told(_imported),
+            dest="modules",
+            metavar="MODULE",
+            help="import this Python module first; the players, rewards and algorithms that it "
+            "registers can then be named; may be repeated",
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with exit code 2."""
+        self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")
 
 
 class _Printable:
@@ -68,3 +117,16 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
             if not isinstance(error, BrokenPipeError):
                 print(f"{name}: standard output: {one_line(error)}", file=sys.stderr)
                 raise SystemExit(1) from None
+
+
+def progress_lines() -> Callable[[str], None]:
+    """Return a function that shows a line on stderr, at most once a second, on a terminal only."""
+    last = -1.0
+
+    def show(line: str) -> None:
+        nonlocal last
+        if sys.stderr.isatty() and (now := time.monotonic()) - last >= 1.0:
+            last = now
+            print(line, file=sys.stderr, flush=True)
+
+    return show

@@ -10,7 +10,7 @@ from resgym.envs.registration import register_envs
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.envs.vector_env import AlternatingPlayers, HironakaVectorEnv
+    from resgym.envs.environments import AlternatingPlayers, HironakaVectorEnv
     from resgym.game.rewards import Transition, register_reward
     from resgym.game.rng import RowRandom, Stream
     from resgym.game.spec import GameSpec

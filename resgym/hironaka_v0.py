@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Space
 
+from resgym.envs.environments import HironakaEnv
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.results import LegalDiscrete
-from resgym.envs.single import HironakaEnv
 from resgym.game.spec import check_integer
 
 try:

@@ -20,7 +20,7 @@ GAME = "the sizes and options of a game, by the names that `make_vec` gives them
 
 # Longer than 60 lines (docstrings apart) or with more than 8 parameters, and why that stays.
 WITH_REASON = {
-    "resgym/envs/vector_env.py: HironakaVectorEnv.__init__": GAME,
+    "resgym/envs/environments.py: HironakaVectorEnv.__init__": GAME,
     "resgym/kernels/cpu/step.py: _start_row": KERNELS,
     "resgym/kernels/cpu/step.py: _step_rows": KERNELS,
     "resgym/kernels/cpu/step.py: step_rows": KERNELS,

@@ -16,7 +16,7 @@ from torch import Tensor
 import resgym
 from resgym.benchmark.data import GAMES, load
 from resgym.benchmark.solved import Solved
-from resgym.envs.vector_env import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_choice
 from resgym.measure.games import play_lengths

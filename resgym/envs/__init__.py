@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.envs.single import HironakaEnv
-    from resgym.envs.vector_env import AlternatingPlayers, HironakaVectorEnv
+    from resgym.envs.environments import AlternatingPlayers, HironakaEnv, HironakaVectorEnv
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -17,15 +17,16 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.envs.arguments import (
+    load_state,
     parse_integers,
     parse_options,
     parse_reset_mask,
     parse_seeds,
     refusal,
+    save_state,
     start_sizes,
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
-from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom

@@ -28,8 +28,8 @@ def register_envs() -> None:
         if env_id not in gymnasium.registry:
             gymnasium.register(
                 env_id,
-                entry_point="resgym.envs.single:HironakaEnv",
-                vector_entry_point="resgym.envs.vector_env:HironakaVectorEnv",
+                entry_point="resgym.envs.environments:HironakaEnv",
+                vector_entry_point="resgym.envs.environments:HironakaVectorEnv",
                 max_episode_steps=DEFAULT_MAX_EPISODE_STEPS,
                 # Our own message names what was done before the reset.
                 order_enforce=False,

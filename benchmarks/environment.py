@@ -17,7 +17,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.env_util import make_vec_env
 
-from resgym.kernels import BACKENDS
+from resgym.kernels.dispatch import BACKENDS
 
 ENV_ID = "resgym/HironakaHost-v0"
 ACTIONS = 64  # batches of actions drawn beforehand

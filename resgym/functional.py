@@ -27,7 +27,7 @@ from torch import Tensor
 from resgym.game.rules import observe_points
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState, check_tensor
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from resgym.measure.rho import rho_starts
 
 __all__ = ["move", "moves", "observe", "starts", "successors"]

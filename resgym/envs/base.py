@@ -27,13 +27,12 @@ from resgym.envs.arguments import (
     start_sizes,
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
-from resgym.game.episode import legal_actions
+from resgym.game.episode import Backend, legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
 from resgym.game.spec import Axes, action_axes
 from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan
-from resgym.kernels import Backend
 from resgym.players import Player, player_name
 from resgym.players.asking import Mixture, make_mixture
 from resgym.players.base import check_role

@@ -27,7 +27,7 @@ from resgym.game.spec import (
     hints_keywords,
 )
 from resgym.game.stepping import INVALID_ACTIONS, SEATS, EpisodeState, Seat, StepPlan
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from resgym.players.base import check_role
 from resgym.polynomials.starts import resolve_starts
 

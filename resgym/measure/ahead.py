@@ -7,7 +7,7 @@ from torch import Tensor, where
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from resgym.measure.games import play_lengths
 from resgym.players import Player, ask_player, player_name
 

@@ -13,7 +13,7 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, action_axes, check_integer, host_action_table
 from resgym.game.state import GameState, where_state
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.players.base import begin_games
 from resgym.polynomials.starts import resolve_starts

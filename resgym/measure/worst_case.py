@@ -15,7 +15,7 @@ from torch import Tensor
 
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from resgym.players import Player, ask_exactly, own_attribute
 
 STARTS_TOGETHER = 20

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 import torch
 
-from resgym.kernels import BACKENDS, resolve_backend
+from resgym.kernels.dispatch import BACKENDS, resolve_backend
 
 NAMES = tuple(name for name in BACKENDS if name not in ("auto", "triton"))
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from resgym.game.episode import Backend
 from resgym.game.spec import GameSpec
-from resgym.kernels import Backend
 from tests.resgym.backends import NAMES, get
 from tests.resgym.envs import helpers
 

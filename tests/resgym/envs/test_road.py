@@ -36,6 +36,5 @@ def test_a_compiled_step_with_a_scripted_opponent(env_id, options):
     # Whether a compiled function is seen depends on how it was compiled.
     assert {*entered, "kernels/cpu/step.py"} == {
         "envs/base.py", "envs/arguments.py", "envs/results.py", "game/state.py",
-        "kernels/backend.py", "kernels/cpu/backend.py", "kernels/cpu/threads.py",
-        "kernels/cpu/step.py",
+        "kernels/backend.py", "kernels/cpu/backend.py", "kernels/cpu/step.py",
     }  # fmt: skip

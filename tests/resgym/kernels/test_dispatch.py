@@ -9,8 +9,8 @@ import torch
 
 from resgym.envs import HironakaVectorEnv
 from resgym.game.spec import GameSpec
-from resgym.kernels import dispatch, resolve_backend
-from resgym.kernels.check import Checked
+from resgym.kernels import dispatch
+from resgym.kernels.dispatch import Checked, resolve_backend
 from tests.resgym.envs.helpers import asked
 
 SPEC = GameSpec()

@@ -17,7 +17,7 @@ from resgym.game import devices
 from resgym.game.rules import move, observe_points
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-from resgym.kernels import resolve_backend
+from resgym.kernels.dispatch import resolve_backend
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, array, row_bytes, same
 from tests.resgym.kernels.steps import pair, play_both, play_overflows, refuse_steps
 
@@ -190,7 +190,7 @@ def test_rows_do_not_depend_on_their_number_or_on_threads(fast, env_id, monkeypa
     if fast == "triton":
         monkeypatch.undo()
     else:
-        monkeypatch.setattr("resgym.kernels.cpu.threads._LEAST_WORK", 3)
+        monkeypatch.setattr("resgym.kernels.cpu.backend._LEAST_WORK", 3)
     _, narrow = pair(env_id, fast, **{**options, "num_envs": 3})
     narrow.reset(seed=2)
     threads = torch.get_num_threads()

@@ -13,8 +13,9 @@ pytest.importorskip("numba")
 
 from resgym.envs import HironakaVectorEnv
 from resgym.game.spec import GameSpec
-from resgym.kernels import dispatch, resolve_backend
+from resgym.kernels import dispatch
 from resgym.kernels.cpu.backend import NumbaBackend
+from resgym.kernels.dispatch import resolve_backend
 from tests.resgym.envs.helpers import played
 
 

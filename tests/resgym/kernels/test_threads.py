@@ -9,14 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from resgym.kernels.cpu import threads
-from resgym.kernels.cpu.threads import share_rows
+pytest.importorskip("numba")
+
+from resgym.kernels.cpu import backend
+from resgym.kernels.cpu.backend import share_rows
 
 
 @pytest.fixture(autouse=True)
 def little_work_is_enough(monkeypatch):
     before = torch.get_num_threads()
-    monkeypatch.setattr(threads, "_LEAST_WORK", 3)
+    monkeypatch.setattr(backend, "_LEAST_WORK", 3)
     yield
     torch.set_num_threads(before)
 
@@ -66,7 +68,6 @@ def _child(expected):
 
 
 def test_several_threads_at_once_and_after_a_fork():
-    pytest.importorskip("numba")
     torch.set_num_threads(2)
     expected = [play(seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as users:

@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.solved_v1 import WHOLE
 from resgym.benchmark import SPLITS, Solved, load
-from resgym.benchmark.data import GAMES
+from resgym.benchmark.solved import GAMES
 
 Numbers = pa.list_(pa.int32())
 SCHEMA = pa.schema(

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from resgym import GameSpec, singularity, singularity_names, state_from_points
-from resgym.benchmark.data import GAMES, PACKAGED
-from resgym.benchmark.solved import Solved, joined, solve
+from resgym.benchmark.solved import GAMES, PACKAGED, Solved, joined, solve
 from resgym.solver.labels import digests
 
 WHOLE = ("scale-100", "family")

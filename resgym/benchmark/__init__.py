@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.benchmark.data import load
-    from resgym.benchmark.solved import SPLITS, Solved
+    from resgym.benchmark.solved import SPLITS, Solved, load
     from resgym.benchmark.tasks import TASKS, Result, evaluate, make
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -1,4 +1,7 @@
-"""Positions with what the game costs after every move, as the solver proves it.
+"""Positions with what the game costs after every move, as proved; the data ``solved-v1``.
+
+The test positions come with the package. All are made by ``python -m sb3_ext.teach --config NAME``,
+from the same seed on every machine, and checked by their digests. A correction makes a new version.
 
 Letters: N positions, P points, D axes, A host actions.
 """
@@ -19,12 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.files import opened, write_file
+from resgym.files import opened, read_json, write_file
 from resgym.game.pruning import prune_dominated
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import (
     MAX_COORDINATE,
     MAX_DIMENSION,
+    GameSpec,
+    check_choice,
     check_integer,
     coords_to_action,
     host_action_table,
@@ -254,3 +259,48 @@ def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
     table = host_action_table(dimension)
     # New axis j is in the new set where old axis order[j] is in the old one.
     return axes, torch.stack([coords_to_action(table[:, order.argsort()]) for order in axes])
+
+
+GAMES = {
+    "worst-5": GameSpec(3, 5),
+    "worst-20": GameSpec(),
+    "moves-20": GameSpec(),
+    "scale-100": GameSpec(max_value=100),
+    "family": GameSpec(max_value=29),
+    "axes4": GameSpec(4, 5, 4),
+}
+"""The parts of the data, by the games that their positions come from."""
+
+PACKAGED = Path(__file__).with_name("solved-v1")
+
+
+@cache
+def load(part: str, split: str = "test", folder: str | None = None) -> Solved:
+    """Read solved positions, the same on every machine.
+
+    Args:
+        part: a name of `GAMES`.
+        split: ``test``, ``validation`` or ``train``.
+        folder: the run of ``python -m sb3_ext.teach --config PART --out FOLDER``, which makes all
+            but the test positions.
+
+    Returns:
+        The positions. Shared: do not write to them.
+
+    Raises:
+        ValueError: there is no such part or split, or a file is missing, damaged or of another
+            version.
+    """
+    check_choice("part", part, [*GAMES])
+    place = [*SPLITS].index(check_choice("split", split, [*SPLITS]))
+    if place and folder is None:
+        raise ValueError(
+            f"folder: got none; expected that of: python -m sb3_ext.teach --config {part} --out ..."
+        )
+    file, kind = PACKAGED / f"{part}.npz", "test"
+    if folder is not None:
+        file, kind = Path(folder, "solved-0.npz"), "all"
+    data, known = Solved.load(file), read_json(PACKAGED / "sha256.json", "data")
+    if data.digest() != known[part].get(kind):
+        raise ValueError(f"data: {file}: sha256: is not that of solved-v1, {part}")
+    return data if folder is None else data.select(data.split == place)

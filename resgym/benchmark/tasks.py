@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 import resgym
-from resgym.benchmark.data import GAMES, load
-from resgym.benchmark.solved import Solved
+from resgym.benchmark.solved import GAMES, Solved, load
 from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_choice

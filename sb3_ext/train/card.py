@@ -15,7 +15,7 @@ from huggingface_hub import ModelCardData
 
 import resgym
 from resgym.benchmark import TASKS, Result, evaluate
-from resgym.benchmark.data import GAMES
+from resgym.benchmark.solved import GAMES
 from resgym.cli import OneLineParser
 from resgym.files import write_file
 from resgym.players import player_name

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from resgym.benchmark import load
-from resgym.benchmark.data import GAMES
+from resgym.benchmark.solved import GAMES
 
 pytest.importorskip("pyarrow", reason="needs pyarrow")
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from resgym.benchmark import Solved, load
-from resgym.benchmark.data import GAMES, PACKAGED
+from resgym.benchmark.solved import GAMES, PACKAGED
 from resgym.game.spec import action_axes
 from resgym.solver.labels import digests
 from tests.reference.depth import Depth

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
 from resgym.texts import Rows, Table

@@ -7,7 +7,6 @@ from resgym.lazy import lazy_names
 if TYPE_CHECKING:
     from resgym.players.asking import Mixture, ask_exactly, ask_player, make_mixture, player_name
     from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
-    from resgym.players.checking import check_player
     from resgym.players.networks import RecurrentPlayer, ScoringPlayer
     from resgym.players.registry import (
         agent_names,
@@ -40,7 +39,6 @@ __all__ = [
     "agent_names",
     "ask_exactly",
     "ask_player",
-    "check_player",
     "host_names",
     "make_agent",
     "make_host",

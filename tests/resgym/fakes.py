@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from tests.resgym.envs.helpers import SHORT
 
 __all__ = ["BROKEN", "Right"]

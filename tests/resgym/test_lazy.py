@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("name", ["resgym", "resgym.envs", "resgym.players"])
+@pytest.mark.parametrize("name", ["resgym", "resgym.players"])
 def test_every_name_is_found_where_it_is_at_home(name):
     package = import_module(name)
     for public in package.__all__:

@@ -3,7 +3,7 @@
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.testing import ContractError, check_vector_env
 from tests.fakes import ToyVectorEnv
 from tests.resgym.fakes import BROKEN, Right

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from resgym.envs import AlternatingPlayers, HironakaVectorEnv
+from resgym.envs.environments import AlternatingPlayers, HironakaVectorEnv
 from tests.reference import rule
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, act_random, alive, array, make_vec, played
 

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
 
 

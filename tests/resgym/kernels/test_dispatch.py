@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.spec import GameSpec
 from resgym.kernels import dispatch
 from resgym.kernels.dispatch import Checked, resolve_backend

@@ -11,7 +11,7 @@ import torch
 
 pytest.importorskip("numba")
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.spec import GameSpec
 from resgym.kernels import dispatch
 from resgym.kernels.cpu.backend import NumbaBackend

@@ -54,7 +54,7 @@ def test_more_than_one_thread_takes_part():
 
 def play(seed):
     """The state after some moves of a compiled environment."""
-    from resgym.envs import HironakaVectorEnv
+    from resgym.envs.environments import HironakaVectorEnv
 
     env = HironakaVectorEnv(64, seat="host", backend="numba")
     env.reset(seed=seed)

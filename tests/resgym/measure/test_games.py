@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from resgym.envs import HironakaVectorEnv
+from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec

@@ -5,7 +5,8 @@ import torch
 
 from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
-from resgym.players import agent_names, check_player, host_names, make_agent, make_host
+from resgym.players import agent_names, host_names, make_agent, make_host
+from resgym.testing import check_player
 
 PLAYERS = [
     make(name)

@@ -8,9 +8,9 @@ import torch
 from resgym import GameSpec, RowRandom, make_agent, make_host, rho, state_from_points
 from resgym.game.spec import action_axes, host_action_table
 from resgym.measure.rho import rho_starts
-from resgym.players import check_player
 from resgym.polynomials.singularities import random_family
 from resgym.solver.solve import solve
+from resgym.testing import check_player
 from resgym.trees.growth import resolution_tree
 from tests.reference.rule import move
 from tests.resgym.solver.positions import OBJECTIVES, drawn

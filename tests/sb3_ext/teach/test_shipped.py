@@ -9,7 +9,8 @@ from resgym.game.rng import RowRandom
 from resgym.game.state import state_from_points
 from resgym.measure.rho import rho_starts
 from resgym.measure.worst_case import worst_case_moves
-from resgym.players import check_player, make_agent, make_host
+from resgym.players import make_agent, make_host
+from resgym.testing import check_player
 from sb3_ext.teach.shipped import AGENT, PLAYED, ROBUST, SHIPPED
 from tests.resgym.solver.positions import LEAST
 

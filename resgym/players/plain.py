@@ -35,4 +35,4 @@ PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
 }
 """Each function returns the host's set in an unfinished position of the default rule.
 
-The points are in the order in which they were typed, as in `resgym.players.seats.Seat`."""
+The points are in the order in which they were typed, as in `resgym.players.asking.Seat`."""

@@ -16,8 +16,8 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, action_axes, check_choice, check_integer, coords_to_action
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
+from resgym.players.asking import Seat
 from resgym.players.base import given_sets
-from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective, Search, TooMuch

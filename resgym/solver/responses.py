@@ -17,7 +17,7 @@ from typing import Any
 from resgym.game.exact import OrderedRule, Position, reduced
 from resgym.game.spec import Axes, GameSpec, Role, action_axes
 from resgym.players import own_attribute
-from resgym.players.seats import Seat
+from resgym.players.asking import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
 from resgym.solver.solution import Limits, Solution, by_position, grown_tree

@@ -33,7 +33,7 @@ from resgym.trees.growth import check_nondegenerate
 from resgym.trees.smooth import Centres, Stop, chart_rule
 
 if TYPE_CHECKING:
-    from resgym.players.seats import Seat
+    from resgym.players.asking import Seat
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
@@ -111,7 +111,7 @@ def solve(
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     if time_limit is not None:
         # Before the clock starts: the bound from above comes from a player, who needs torch.
-        import resgym.players.seats  # noqa: F401
+        import resgym.players.asking  # noqa: F401
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if stop is not None:
@@ -156,7 +156,7 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
 
 
 def _zeillinger(position: Exponents) -> Seat:
-    from resgym.players.seats import Seat
+    from resgym.players.asking import Seat
 
     return Seat("zeillinger", "host", position)
 

@@ -169,7 +169,7 @@ def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[
     import torch
 
     from resgym.game.rng import RowRandom, Stream
-    from resgym.players.seats import Seat
+    from resgym.players.asking import Seat
 
     seat = Seat(host, "host", position, spec)
 

@@ -122,6 +122,6 @@ def test_loading_a_player_takes_none_of_the_time(monkeypatch):
         return resolve_player(*arguments)
 
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(late))
-    monkeypatch.setattr("resgym.players.seats.resolve_player", slow)
+    monkeypatch.setattr("resgym.players.asking.resolve_player", slow)
     assert solve("E8", host="zeillinger", time_limit=100).value == 13
     assert late

@@ -29,8 +29,7 @@ from resgym.solver.solution import Limits, Progress, Solution, by_position, grow
 from resgym.solver.variants import solve_variant
 from resgym.texts import shown
 from resgym.trees.data import Chart
-from resgym.trees.growth import check_nondegenerate
-from resgym.trees.smooth import Centres, Stop, chart_rule
+from resgym.trees.growth import Centres, Stop, chart_rule, check_nondegenerate
 
 if TYPE_CHECKING:
     from resgym.players.asking import Seat

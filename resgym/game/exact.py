@@ -103,8 +103,11 @@ class OrderedRule:
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
-        following = self._following(points, axes, axis)
-        return None if following is None else self.start(following)
+        taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
+        following = played(points, axes, axis, taken)
+        if max(point[axis] for point in following) > MAX_COORDINATE:
+            return None
+        return self._placed(following, points, axes, axis)
 
     def ending(self, points: Position) -> str | None:
         """Return how the game ended in a position, or None; see `resgym.trees.data.Ending`."""
@@ -126,10 +129,9 @@ class OrderedRule:
         """Return one form for all positions with the same value."""
         return tuple(sorted(points))
 
-    def _following(self, points: Position, axes: Axes, axis: int) -> list[Point] | None:
-        taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
-        following = played(points, axes, axis, taken)
-        return None if max(point[axis] for point in following) > MAX_COORDINATE else following
+    def _placed(self, after: list[Point], points: Position, axes: Axes, axis: int) -> Position:
+        """Return the position of the points after a move, whose position was ``points``."""
+        return self.start(after)
 
     def _kept(self, points: Iterable[Point]) -> list[Point]:
         given = dict.fromkeys(points)
@@ -192,16 +194,12 @@ class OrderedThom(OrderedRule):
 
     # Positions of this rule are `WeightedPosition`s.
 
-    def after(self, points: Any, axes: Axes, axis: int) -> WeightedPosition | None:
-        """See `OrderedRule`."""
-        following = self._following(points, axes, axis)
-        if following is None:
-            return None
+    def _placed(self, after: list[Point], points: Any, axes: Axes, axis: int) -> WeightedPosition:
         weights = tuple(
             weight - points.weights[axis] if k in axes and k != axis else weight
             for k, weight in enumerate(points.weights)
         )
-        return self._weighted(following, weights, following[points.index(points.marked)])
+        return self._weighted(after, weights, after[points.index(points.marked)])
 
     def ending(self, points: Any) -> str | None:
         """See `OrderedRule`."""

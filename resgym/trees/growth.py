@@ -74,14 +74,10 @@ class ChartRule(OrderedRule):
     def start(self, points: Iterable[Point]) -> Position:
         """See `OrderedRule`."""
         self.root = self._kept(points)
-        return self._placed(self.root, path_rays(self.spec.dimension, ()))
+        return self._chart(self.root, path_rays(self.spec.dimension, ()))
 
-    def after(self, points: Any, axes: Axes, axis: int) -> Position | None:
-        """See `OrderedRule`."""
-        following = self._following(points, axes, axis)
-        if following is None:
-            return None
-        return self._placed(following, divided(points.rays, axes, axis))
+    def _placed(self, after: Iterable[Point], points: Any, axes: Axes, axis: int) -> Position:
+        return self._chart(after, divided(points.rays, axes, axis))
 
     def ending(self, points: Any) -> str | None:
         """See `OrderedRule`."""
@@ -110,7 +106,7 @@ class ChartRule(OrderedRule):
         """See `OrderedRule`; the order of the axes does not matter."""
         return tuple(sorted(points.rays))
 
-    def _placed(self, points: Iterable[Point], rays: Cone) -> ChartPosition:
+    def _chart(self, points: Iterable[Point], rays: Cone) -> ChartPosition:
         position = ChartPosition(super().start(points))
         position.rays = rays
         return position

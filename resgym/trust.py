@@ -20,6 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resgym.files import StrPath
+
 PROJECT = ("resgym", "sb3_ext")
 MAX_EXPRESSION = 1000
 """Characters of a text that has arguments."""
@@ -54,13 +56,13 @@ def command_words(words: Iterable[str] = ()) -> Any:
     return _limited(_Limits(tuple(words), pickles=False))
 
 
-def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Any:
+def command_line(trust: bool, *files: StrPath | None) -> Any:
     """Run a part of a command: only with ``trust`` are these files trusted and pickles opened."""
     trusted = frozenset(Path(file).resolve() for file in files if trust and file)
     return _limited(_limits._replace(pickles=trust, files=trusted))
 
 
-def is_trusted(file: str | os.PathLike[str]) -> bool:
+def is_trusted(file: StrPath) -> bool:
     """Return whether the command line named this file together with ``--trust``."""
     return Path(file).resolve() in _limits.files
 
@@ -72,7 +74,7 @@ def trust_words(words: Iterable[str]) -> None:
         _limits = _limits._replace(words=(*_limits.words, *words))
 
 
-def check_pickle(path: str | os.PathLike[str]) -> None:
+def check_pickle(path: StrPath) -> None:
     """Raise ValueError unless a file with pickles may be opened now."""
     if not _limits.pickles:
         raise ValueError(

@@ -37,6 +37,16 @@ def prune(points: Iterable[Point]) -> list[Point]:
     return kept
 
 
+def corner(points: Iterable[Point]) -> Point:
+    """Return the least coordinate of points on every axis."""
+    return tuple(map(min, zip(*points, strict=True)))
+
+
+def shifted(points: Iterable[Point], origin: Point) -> list[Point]:
+    """Return points with another origin."""
+    return [tuple(map(sub, point, origin)) for point in points]
+
+
 def played(position: Sequence[Point], axes: Axes, axis: int, unit: int = 0) -> list[Point]:
     """Return all points after the host's set ``axes`` and the agent's ``axis``."""
     return [
@@ -142,9 +152,8 @@ class OrderedRule:
         """Return the points and one more, repositioned together."""
         if not self.spec.reposition:
             return tuple(kept), marked
-        lowest = tuple(map(min, zip(*kept, strict=True)))
-        moved = [tuple(map(sub, point, lowest)) for point in (*kept, marked)]
-        return tuple(moved[:-1]), moved[-1]
+        *moved, last = shifted((*kept, marked), corner(kept))
+        return tuple(moved), last
 
 
 class OrderedPolyhedra(OrderedRule):

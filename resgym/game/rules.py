@@ -107,7 +107,12 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     """
     check_startable(spec)
     if spec.rule == "thom":
-        return draw_weights(random_starts(replace(spec, rule="basic"), rng), rng)
+        # Weights are 1..D, and the distinguished point is drawn, too.
+        state = random_starts(replace(spec, rule="basic"), rng)
+        weights = rng.split(WEIGHTS_SPLIT).integers(spec.dimension, n=spec.dimension) + 1
+        index = rng.split(MARKED_SPLIT).integers(state.count)[:, None, None]
+        marked = state.points.gather(1, index.expand(-1, 1, spec.dimension))[:, 0]
+        return with_weights(state, weights, marked)
     state = _draw(spec, rng.split(0))
     looking = devices.is_host_memory(state.device)
     for attempt in range(1, spec.start_attempts):
@@ -128,15 +133,6 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     fixed[:, :number] = corners[:number]
     fixed_start = GameState(fixed, torch.full_like(state.count, number), state.rule)
     return where_state(state.finished(), fixed_start, state)
-
-
-def draw_weights(state: GameState, rng: RowRandom) -> GameState:
-    """Make starts of rule ``thom`` from points: weights 1..D, and a random distinguished point."""
-    dimension = state.points.shape[2]
-    weights = rng.split(WEIGHTS_SPLIT).integers(dimension, n=dimension) + 1
-    index = rng.split(MARKED_SPLIT).integers(state.count)
-    marked = state.points.gather(1, index[:, None, None].expand(-1, 1, dimension))[:, 0]
-    return with_weights(state, weights, marked)
 
 
 def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from resgym.files import StrPath
 from resgym.game.spec import GameSpec, Role, check_function, check_keywords, nearest
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
 from resgym.trust import named_object, packaged, parse_expression
@@ -166,7 +167,7 @@ def make_agent(name: str, **arguments: Any) -> Player:
     return _make("agent", name, arguments, "agent")
 
 
-def _load_model(given: str | os.PathLike[str], role: Role, field: str) -> Player:
+def _load_model(given: StrPath, role: Role, field: str) -> Player:
     # stable-baselines3 appends .zip when it saves; the name given to save() works here too.
     path = Path(given)
     found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
@@ -198,7 +199,7 @@ def _checked_player(player: Any, role: Role, source: str) -> Player:
 
 
 def resolve_player(
-    opponent: str | os.PathLike[str] | Player | PlayerFunction,
+    opponent: StrPath | Player | PlayerFunction,
     role: Role,
     spec: GameSpec | None = None,
     field: str = "opponent",
@@ -224,10 +225,10 @@ def resolve_player(
     """
     role = check_role(role)
     seat = f"opponent ({role})" if field == "opponent" else field
-    if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
-        return _load_model(opponent, role, field)
-    if isinstance(opponent, str):
+    if isinstance(opponent, str) and os.path.basename(opponent) == opponent.removesuffix(".zip"):
         return _make(role, opponent, {}, seat, spec)
+    if isinstance(opponent, (str, os.PathLike)):
+        return _load_model(opponent, role, field)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
             if hasattr(opponent, "rules"):
@@ -241,7 +242,3 @@ def resolve_player(
         f"{field} must be a name, a Player, a function (state, coords, rng) or the path of a saved "
         f"model, got {opponent!r}{hint}"
     )
-
-
-def _is_path(text: str) -> bool:
-    return os.path.basename(text) != text or text.endswith(".zip")

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from resgym.game.spec import MAX_DIMENSION, check_coordinates
+from resgym.game.spec import MAX_DIMENSION, Point, check_coordinates
 from resgym.texts import latex, markup, monomial_text, position_pretty, shown, variable_pretty
 
-Point = tuple[int, ...]
 Terms = dict[Point, Fraction]
 """A polynomial: its coefficients, none of them 0, by exponents."""
 

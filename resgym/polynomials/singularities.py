@@ -12,6 +12,7 @@ import random
 import re
 from fractions import Fraction
 
+from resgym.game.exact import corner
 from resgym.game.spec import (
     MAX_COORDINATE,
     MAX_DIMENSION,
@@ -189,8 +190,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
     generator = random.Random(f"random:{seed}")
     for _ in range(draws):
         rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(number)]
-        lowest = tuple(map(min, zip(*rows, strict=True)))
-        if lowest not in rows and len(set(rows)) == number:
+        if corner(rows) not in rows and len(set(rows)) == number:
             return Exponents(rows)
     raise ValueError(
         f"no unfinished position with points={number}, max={top}, dim={dimension} in "

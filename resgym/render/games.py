@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resgym.files import output_file, write_file
-from resgym.game.spec import check_choice
+from resgym.files import StrPath, output_file, write_file
+from resgym.game.spec import Axes, Point, check_choice
 from resgym.render.diagram import (
     CHOSEN,
     INK,
@@ -61,7 +60,7 @@ def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAME
 
 
 def format_position(
-    points: list[tuple[int, ...]],
+    points: list[Point],
     coords: Sequence[int] | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> str:
@@ -116,7 +115,7 @@ def render_modes(dimension: int) -> list[str]:
 
 
 def render_game(
-    points: list[tuple[int, ...]],
+    points: list[Point],
     coords: Sequence[int],
     move: int,
     render_mode: str,
@@ -205,8 +204,8 @@ class GameRecord:
         finished: one point was left in the end.
     """
 
-    positions: list[list[tuple[int, ...]]]
-    axes: list[tuple[int, ...]]
+    positions: list[list[Point]]
+    axes: list[Axes]
     axis: list[int]
     finished: bool
 
@@ -220,7 +219,7 @@ class GameRecord:
             "agent": list(self.axis),
         }
 
-    def after(self, axes: tuple[int, ...], axis: int, state: GameState) -> GameRecord:
+    def after(self, axes: Axes, axis: int, state: GameState) -> GameRecord:
         """Return the record with one more move, which led to ``state``, a state of one game."""
         return GameRecord(
             [*self.positions, *state.point_lists()],
@@ -252,7 +251,7 @@ class GameRecord:
 
     def to_gif(
         self,
-        path: str | os.PathLike[str],
+        path: StrPath,
         *,
         seconds: float = 1.5,
         names: Sequence[str] = AXIS_NAMES,

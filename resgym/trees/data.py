@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from resgym.game.exact import Position, WeightedPosition
+from resgym.game.spec import Axes
 from resgym.texts import monomial_text
 
 Ending = Literal[
@@ -40,10 +41,10 @@ class Chart:
     axis: int | None
     depth: int
     points: Position
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     children: tuple[int, ...] = ()
     ending: Ending | None = None
-    others: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    others: tuple[tuple[str, Axes], ...] = ()
 
     @property
     def is_cut(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resgym.game.exact import prune
+from resgym.game.exact import corner, prune
 from resgym.polynomials.monomials import Exponents, factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
 from resgym.texts import Facts
@@ -48,7 +48,7 @@ def examine(points: Any) -> Examination:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
         found["a tree proves"] = _PRINCIPAL
         return found
-    bad, lowest = degenerate_faces(compact_cells(tree), start), map(min, zip(*minimal, strict=True))
+    bad, lowest = degenerate_faces(compact_cells(tree), start), corner(minimal)
     repeated = [f"{name}^{k}" for name, k in zip(names, lowest, strict=True) if k > 1]
     for poly in polys:
         factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]

@@ -16,7 +16,9 @@ from functools import cache, cached_property
 from itertools import chain, combinations, compress
 from typing import NamedTuple
 
-from resgym.polynomials.monomials import Exponents, Point, factored, is_degenerate, sympy_poly
+from resgym.game.exact import corner
+from resgym.game.spec import Axes, Point
+from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sympy_poly
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
 from resgym.trees.data import ChartTree
 
@@ -295,7 +297,7 @@ def compact_cells(tree: ChartTree) -> Iterator[Cell]:
         swapped = ([*rays[:axis], generic, *rays[axis + 1 :]] for axis in range(dimension))
         beyond = {axis for axis, each in enumerate(swapped) if eliminate(each)[1] < 0}
         places = {point: in_chart(point, rays) for point in points}
-        lowest = [*map(min, zip(*places.values(), strict=True))]
+        lowest = corner(places.values())
         for axes in subsets(dimension):
             cone = tuple(rays[axis] for axis in axes)
             if beyond <= {*axes} and all(map(any, zip(*cone, strict=True))):
@@ -306,7 +308,7 @@ def compact_cells(tree: ChartTree) -> Iterator[Cell]:
                     yield Cell(cone, tuple(face), local, size)
 
 
-def subsets(dimension: int) -> Iterator[tuple[int, ...]]:
+def subsets(dimension: int) -> Iterator[Axes]:
     """All sets of axes but the empty one, small ones first."""
     axes = range(dimension)
     return chain.from_iterable(combinations(axes, size) for size in range(1, dimension + 1))

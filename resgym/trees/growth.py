@@ -12,13 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from operator import sub
 from typing import Any, Literal, cast
 
-from resgym.game.exact import OrderedRule, Position, ordered_rule
-from resgym.game.spec import Axes, GameSpec, RuleName, check_choice, check_integer, hints_keywords
+from resgym.game.exact import OrderedRule, Position, corner, ordered_rule, shifted
+from resgym.game.spec import (
+    Axes,
+    GameSpec,
+    Point,
+    RuleName,
+    check_choice,
+    check_integer,
+    hints_keywords,
+)
 from resgym.players.plain import PLAIN_HOSTS
-from resgym.polynomials.monomials import Exponents, Point
+from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
 from resgym.trees.fan import (
@@ -88,7 +95,7 @@ class ChartRule(OrderedRule):
 
     def sets(self, points: Position) -> Iterator[Axes]:
         """See `OrderedRule`."""
-        lowest = [*map(min, zip(*points, strict=True))]
+        lowest = corner(points)
         every = range(len(lowest))
 
         def order(axes: Iterable[int]) -> int:
@@ -135,8 +142,8 @@ def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> b
             coordinate hyperplanes that divide the total transform.
     """
     places = [in_chart(point, rays) for point in points]
-    lowest = tuple(map(min, zip(*places, strict=True)))
-    support = [tuple(map(sub, place, lowest)) for place in places]
+    lowest = corner(places)
+    support = shifted(places, lowest)
     free = [j for j, ray in enumerate(rays) if not crossings or (sum(ray) == 1 and not lowest[j])]
     for axes in subsets(len(rays)):
         # Where x_j = 0 for these axes only: is it over the origin, and in the strict transform?
@@ -158,7 +165,7 @@ def _vanish_together(systems: Sequence[Sequence[Point]]) -> bool:
     They have none if and only if the Newton polytopes of some of them have a sum whose dimension is
     below their number (Bernstein, Minkowski).
     """
-    steps = [[tuple(map(sub, a, some[0])) for a in some[1:]] for some in systems]
+    steps = [shifted(others, first) for first, *others in systems]
     return all(
         len(eliminate(chain(*(steps[k] for k in chosen)))[0]) >= len(chosen)
         for chosen in subsets(len(steps))
@@ -169,7 +176,7 @@ BATCH_ROWS = 1024
 """Number of charts that the host is asked about at once."""
 
 Charts = Sequence[Chart]
-Sets = Sequence[tuple[int, ...]]
+Sets = Sequence[Axes]
 Choose = Callable[[Charts], Sets]
 """The host's sets for the open charts of a level."""
 

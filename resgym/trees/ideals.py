@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from resgym.polynomials.monomials import Point
+from resgym.game.spec import Point
 from resgym.texts import Facts, Rows, position_pretty
 from resgym.trees.fan import Face, Ray, dot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from operator import sub
 from typing import NamedTuple
 
+from resgym.game.exact import corner, shifted
 from resgym.game.spec import check_integer
 from resgym.render.diagram import FAINT, INK, MUTED
 from resgym.render.games import counted
@@ -84,8 +84,7 @@ def _same_below(tree: ChartTree) -> list[int]:
     numbers: dict[object, int] = {}
     found = [0] * tree.num_nodes
     for chart in reversed(tree.charts):
-        lowest = tuple(map(min, zip(*chart.points, strict=True)))
-        points = tuple(sorted(tuple(map(sub, point, lowest)) for point in chart.points))
+        points = tuple(sorted(shifted(chart.points, corner(chart.points))))
         below = tuple(found[child - 1] for child in chart.children)
         key = points, chart.axes, chart.ending, chart.others, below
         found[chart.number - 1] = numbers.setdefault(key, len(numbers))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
-from operator import sub
 from pathlib import Path
 from typing import Any
 
-from resgym.game.spec import Axes, GameSpec, Role, action_axes
+from resgym.game.exact import corner, shifted
+from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
 from resgym.players import agent_names, host_names, resolve_player
-from resgym.polynomials.monomials import Exponents, Point
+from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse_text
 from resgym.render.diagram import space_scene
 from resgym.render.games import format_axes, format_move, picture_of
@@ -204,9 +204,8 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
         ``log_discrepancy`` and candidate ``pole``.
     """
     places = [in_chart(point, rays) for point in points]
-    least = tuple(map(min, zip(*places, strict=True)))
+    least = corner(places)
     taken = tuple(0 if sum(ray) == 1 else low for ray, low in zip(rays, least, strict=True))
-    rest = [tuple(map(sub, place, taken)) for place in places]
     divisors = [
         {
             "name": name,
@@ -221,7 +220,7 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
     return {
         "coordinates": old_coordinates(rays, names),
         "factor": monomial_pretty(taken, names) if any(taken) else "",
-        "rest": position_pretty(rest, names),
+        "rest": position_pretty(shifted(places, taken), names),
         "divisors": divisors,
     }
 

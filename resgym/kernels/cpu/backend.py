@@ -166,14 +166,6 @@ def _move_games(points, count, coords, axis, overflow, reposition):
     return -1
 
 
-def _outcome(num_games: int, both: bool) -> Fields:
-    """Memory for what a step leads to, beside games and observations."""
-    reward, returns = np.empty((2, num_games), _FLOAT)
-    rewards = np.empty((num_games if both else 0, 2), _FLOAT)
-    flags = np.empty((4, num_games), _FLAG)
-    return (reward, rewards, *flags, returns, np.empty(num_games, _INTEGER))
-
-
 class NumbaBackend(FusedBackend):
     """Compiled passes over all rows, and compiled moves."""
 
@@ -209,8 +201,10 @@ class NumbaBackend(FusedBackend):
         final, final_coords = seen, seen_coords
         if shows_final:
             final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
-        outcome = _outcome(num_games, both)
-        reward, rewards, terminated, truncated, overflow, ended, returns, lengths = outcome
+        reward, returns = np.empty((2, num_games), _FLOAT)
+        rewards = np.empty((num_games if both else 0, 2), _FLOAT)
+        terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
+        lengths = np.empty(num_games, _INTEGER)
         num_ended = share_rows(
             step_rows, num_games, dimension, _dims(dimension), numbers.sets, rules, numbers.starts,
             chosen, given, old, new,

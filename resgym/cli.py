@@ -39,10 +39,10 @@ def _cross_play(args: argparse.Namespace, rho: Callable[..., Any]) -> None:
     from resgym.measure.rho import cross_play
     from resgym.render.shapes import require_matplotlib
 
-    if args.plot is not None:
+    if args.plot:
         require_matplotlib("--plot")
     table = cross_play(args.hosts, args.agents, **_options(args, rho))
-    if args.plot is not None:
+    if args.plot:
         from resgym.measure.plots import plot_rho_table
 
         plot_rho_table(table, args.plot)
@@ -74,16 +74,16 @@ def _parse_start(args: argparse.Namespace) -> Any:
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
     """Write a tree to ``--out`` if given, and print a result; else print the outline too."""
     tree = tree and tree.compare(*args.compare)
-    if args.out is not None and tree is not None:
+    if args.out and tree:
         note = result._repr_html_() if result else ""
         if proof := vars(args).get("certificate"):
             note += f'<a href="{quote(os.path.relpath(proof, args.out.parent))}">certificate</a>'
         write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), note))
         print(f"{heading}\nwritten to {args.out}", file=sys.stderr if args.json else sys.stdout)
-    if args.json or args.out is None or tree is None:
-        text = heading if tree is None else f"{heading if result else ''}\n{tree.to_text()}".strip()
+    if args.json or not args.out or not tree:
+        text = f"{heading if result else ''}\n{tree.to_text()}".strip() if tree else heading
         _print(result or tree, args.json, text)
-    if args.out is not None and tree is None:
+    if args.out and not tree:
         raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
@@ -99,7 +99,7 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     from resgym.solver.solution import NO_CERTIFICATE, Progress, Solution
 
     others = args.host, args.agent, args.max_depth, args.stop, args.rule, args.centres
-    if args.certificate is not None and others != (None, None, None, None, "basic", "all"):
+    if args.certificate and others != (None, None, None, None, "basic", "all"):
         raise ValueError(NO_CERTIFICATE)
     show = progress_lines()
     latest = Progress(0, 0, 0.0)
@@ -117,7 +117,7 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
         solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
         raise
-    if args.certificate is not None:
+    if args.certificate:
         write_file(args.certificate, solution.certificate())
         print(f"certificate written to {args.certificate}", file=sys.stderr)
     _show(args, solution, solution.tree, str(solution))
@@ -136,7 +136,7 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
 
     drawn = args.start is None
     points = random_position(**_options(args, random_position)) if drawn else _parse_start(args)
-    picture = args.out is not None and args.out.suffix.lower() == ".gif"
+    picture = args.out and args.out.suffix.lower() == ".gif"
     if picture:
         require_matplotlib("--out with .gif")
         if points.dimension not in PICTURE_DIMENSIONS:
@@ -147,9 +147,9 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
     text = json.dumps(result, indent=2)
     if picture:
         record.to_gif(args.out, names=[variable_pretty(name) for name in points.variables])
-    elif args.out is not None:
+    elif args.out:
         write_file(args.out, text + "\n")
-    if args.out is not None:
+    if args.out:
         print(f"written to {args.out}", file=sys.stderr)
     if args.json:
         print(text)

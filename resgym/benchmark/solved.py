@@ -293,14 +293,14 @@ def load(part: str, split: str = "test", folder: str | None = None) -> Solved:
     """
     check_choice("part", part, [*GAMES])
     place = [*SPLITS].index(check_choice("split", split, [*SPLITS]))
-    if place and folder is None:
+    if place and not folder:
         raise ValueError(
             f"folder: got none; expected that of: python -m sb3_ext.teach --config {part} --out ..."
         )
     file, kind = PACKAGED / f"{part}.npz", "test"
-    if folder is not None:
+    if folder:
         file, kind = Path(folder, "solved-0.npz"), "all"
     data, known = Solved.load(file), read_json(PACKAGED / "sha256.json", "data")
     if data.digest() != known[part].get(kind):
         raise ValueError(f"data: {file}: sha256: is not that of solved-v1, {part}")
-    return data if folder is None else data.select(data.split == place)
+    return data.select(data.split == place) if folder else data

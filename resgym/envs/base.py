@@ -211,7 +211,7 @@ class PlannedVectorEnv(VectorEnv):
 
     def _last_move(self, row: int) -> tuple[Axes, int] | None:
         """Return the set and the axis of a row in the last step, if that completed a move."""
-        if self._last is None:
+        if not self._last:
             return None
         before, actions, overflow, answer = self._last
         if self.games.half_moves[row] <= before.half_moves[row] or overflow[row]:
@@ -302,7 +302,7 @@ class PlannedVectorEnv(VectorEnv):
         except RefusedStep:
             raise refusal(self.plan, self.games, values) from None
         self._games = result.games
-        if before is not None:
+        if before:
             overflow = torch.as_tensor(result.overflow)
             self._last = before, values, overflow, self._answer
         self._show()
@@ -334,7 +334,7 @@ class PlannedVectorEnv(VectorEnv):
         Starts have 2 to ``max_num_points`` points and largest coordinates of 1 to ``max_value``;
         None is the environment's own. Raises ValueError if the environment has a set of starts.
         """
-        if self.plan.starts is not None:
+        if self.plan.starts:
             raise ValueError("starts are given, so there are no random starts to make smaller")
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)

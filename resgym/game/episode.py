@@ -132,7 +132,7 @@ class Backend:
         rng = RowRandom(key).at(0, Stream.START)
         # Where the started rows can be counted for free, only they are drawn.
         rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
-        if given is not None:
+        if given:
             position = where_state(mask, given, position)
         elif rows is None:
             position = where_state(mask, self._start_positions(plan, rng), position)

@@ -78,7 +78,7 @@ def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
     spec, drawn = plan.spec, plan.start_spec
     if spec.rule != "basic" or spec.polytope != "dominance":
         return None
-    if plan.reward not in REWARD_NAMES or plan.starts is not None:
+    if plan.reward not in REWARD_NAMES or plan.starts:
         return None
     players: dict[str, tuple[str | None, ...]]
     players = {"host": AGENTS, "agent": hosts, "both": (plan.opponent,)}
@@ -130,7 +130,7 @@ class FusedBackend(Backend):
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """See `resgym.game.episode.Backend.step`."""
         numbers = _numbers(plan, self.hosts)
-        if numbers is None:
+        if not numbers:
             return super().step(plan, games, actions, ask)
         if numbers.step[1] != ASKED:
             return self._pass(plan, numbers, numbers.step, games, actions)
@@ -150,7 +150,7 @@ class FusedBackend(Backend):
     ) -> StepResult:
         """See `Backend.start`."""
         numbers = _numbers(plan, self.hosts)
-        if numbers is None or given is not None:
+        if not numbers or given:
             return super().start(plan, games, mask, ask, given)
         result = self._pass(plan, numbers, numbers.start, games, mask.to(torch.int64))
         if plan.seat != "agent" or numbers.step[1] != ASKED:

@@ -39,10 +39,10 @@ class Checked(Backend):
             kind = plan.spec, plan.seat, plan.opponent, plan.reward, plan.autoreset_mode, device
             if kind not in self._players:
                 problem = fault(self._fast, plan, ask, device)
-                if problem is not None:
+                if problem:
                     message = f"backend 'auto' is 'torch': {self.name!r} does not work on {device}"
                     warnings.warn(f"{message}: {problem}", RuntimeWarning, stacklevel=3)
-                self._players[kind] = self._fast if problem is None else Backend()
+                self._players[kind] = Backend() if problem else self._fast
             player = self._players[kind]
         return getattr(player, operation)(plan, games, rows, ask, *given)
 
@@ -177,7 +177,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     fastest = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
     wanted = fastest if name == "auto" else name
     problem = _problem(wanted, device, spec)
-    if problem is not None:
+    if problem:
         if name != "auto":
             raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")

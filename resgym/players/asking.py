@@ -306,7 +306,7 @@ class Seat:
         game: GameSpec | None = None,
         ask: Callable[..., Tensor] = ask_exactly,
     ) -> None:
-        game = GameSpec() if game is None else game
+        game = game or GameSpec()
         # To subtract what is least changes no answer.
         rows, dimension = max(_ROWS, len(position)), position.dimension
         self.spec = replace(game, dimension=dimension, max_num_points=rows, reposition=False)
@@ -342,7 +342,7 @@ class Seat:
             games, weights = [*map(list, positions)], list[Point]()
             for game, position in zip(games, positions, strict=True):
                 if isinstance(position, WeightedPosition):
-                    assert position.marked is not None
+                    assert position.marked
                     game.remove(position.marked)
                     game.append(position.marked)
                     weights.append(position.weights)

@@ -41,7 +41,7 @@ def check_player(
         AssertionError: the player violates the contract; the message explains how.
         TypeError, ValueError: an argument of the check is wrong.
     """
-    spec = GameSpec(dimension=dimension) if spec is None else spec
+    spec = spec or GameSpec(dimension=dimension)
     num_games = check_integer("num_games", num_games, 4)
     device = resolve_device(device)
     key = torch.arange(num_games) + derive_seed(check_integer("seed", seed, 0, 2**62)) // 2

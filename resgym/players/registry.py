@@ -136,7 +136,7 @@ def _make(
     name, written = parse_expression(name, field)
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
-    given = {"spec": spec} if spec is not None and "spec" in parameters else {}
+    given = {"spec": spec} if spec and "spec" in parameters else {}
     given |= {**written, **arguments}
     if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         check_keywords(name, given, parameters)
@@ -146,7 +146,7 @@ def _make(
 
 
 def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None:
-    if spec is not None and spec.rule not in rules:
+    if spec and spec.rule not in rules:
         raise ValueError(f"{who} plays rules {list(rules)}, the game has {spec.rule!r}")
 
 

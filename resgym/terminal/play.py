@@ -66,7 +66,7 @@ class Match:
         self.moves: list[Move] = []
         self._overflowed = False
         role, points = other_seat(seat), Exponents(self.points, start.variables)
-        self.opponent = None if role is None else Seat(opponent, role, points, ask=ask_player)
+        self.opponent = Seat(opponent, role, points, ask=ask_player) if role else None
 
     @property
     def points(self) -> Position:
@@ -83,13 +83,13 @@ class Match:
 
     def ask_host(self) -> Axes:
         """Return the set that the opponent chooses."""
-        assert self.opponent is not None
+        assert self.opponent
         rng = self._random.at(2 * len(self.moves), Stream.HOST)
         return self.opponent.host_sets([self.points], rng)[0]
 
     def ask_agent(self, axes: Axes) -> int:
         """Return the axis that the opponent answers."""
-        assert self.opponent is not None
+        assert self.opponent
         rng = self._random.at(2 * len(self.moves) + 1, Stream.AGENT)
         return self.opponent.agent_axes([self.points], [axes], rng)[0]
 
@@ -339,7 +339,7 @@ class _Person:
                 return None
             if command == "hint":
                 self.say(f"hint: {hint(self.match.points, named, self.names)}")
-            elif (chosen := self._choice(text, choices)) is not None:
+            elif chosen := self._choice(text, choices):
                 return chosen
             else:
                 self.say(f"choose one of the above by its number or name, got {text[:40]!r}")

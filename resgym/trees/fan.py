@@ -145,9 +145,9 @@ def in_chart(point: Sequence[int], rays: Cone) -> Ray:
 
 def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
     """Return the D rays of every chart's cone, in order; ``first`` are those of the root."""
-    found = [path_rays(len(tree.variables), ()) if first is None else first]
+    found = [first or path_rays(len(tree.variables), ())]
     for chart in tree.charts[1:]:
-        assert chart.parent is not None
+        assert chart.parent
         assert chart.axis is not None
         found.append(divided(found[chart.parent - 1], tree[chart.parent].axes or (), chart.axis))
     return found

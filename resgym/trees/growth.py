@@ -302,7 +302,7 @@ def check_nondegenerate(points: Exponents) -> None:
 def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[str, Choose]:
     """Return the name of a host and its sets."""
     plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and spec.rule == "basic" else None
-    if plain is not None:
+    if plain:
         return host, lambda charts: [plain(chart.points) for chart in charts]
     # Here, because they need torch.
     import torch

@@ -130,7 +130,7 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Ent
         if hidden:
             where = f"like those below [{equal}]" if equal else "folded"
             note = [f"(+ {counted(hidden, 'chart')} {where})"]
-        elif chart.axes is not None:
+        elif chart.axes:
             note = ["blow up", format_axes(chart.axes, names)]
             for name, axes in chart.others:
                 if axes != chart.axes:
@@ -148,7 +148,7 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     below = {1: ""}  # what stands before the children of a chart
     for line in outline(tree, max_charts):
         chart, before = line.chart, ""
-        if chart.parent is not None:
+        if chart.parent:
             last = chart.number == tree[chart.parent].children[-1]
             branch, bar = ("└─ ", "   ") if last else ("├─ ", "│  ")
             above = below[chart.parent]
@@ -211,7 +211,7 @@ def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
         chart, text = line.chart, str(line).replace("   ", "\u2003")  # SVG joins spaces
         left, middle = MARGIN + INDENT * chart.depth, bottom + ROW / 2
         middles[chart.number] = middle
-        if chart.parent is not None:
+        if chart.parent:
             corner = (left - INDENT + 8, middle)
             above = (corner[0], middles[chart.parent] + 10)
             shapes += [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]

@@ -95,7 +95,7 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, Axes]:
     if len(start) > MAX_TERMS:
         raise ValueError(f"start must have at most {MAX_TERMS} monomials, got {len(start)}")
     opponent, role = None, other_seat(question.seat)
-    if role is not None:
+    if role:
         opponent = _player(question.opponent, role, start.dimension, models)
     match = Match(start, question.seat, opponent, question.seed, MAX_MOVES)
     if len(match.points) > MAX_POINTS:

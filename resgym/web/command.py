@@ -47,7 +47,7 @@ def _serve(args: argparse.Namespace, _: None) -> None:
     check_integer("--port", args.port, 0, 65_535)
     if args.workers is not None:
         check_integer("--workers", args.workers, 1, 64)
-    if args.models is not None and not args.models.is_dir():
+    if args.models and not args.models.is_dir():
         raise ValueError(f"--models must be a folder that exists, got {str(args.models)!r}")
     try:
         from resgym.web.server import serve

@@ -114,12 +114,12 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
     """The state to read, where to write the next one, and what is spare after that."""
     if isinstance(games, HostGames):
         old, spare = games.fields, games.fields
-        if games.spare is not None:
+        if games.spare:
             return old, games.spare, spare
     else:
         old, spare = tuple(map(array_of, games.tensors()[:-1])), None  # all but the rule
     points, count, coords, half_moves, seed, *rest = old
-    if spare is None:
+    if not spare:
         # An array of a tensor keeps that tensor, which may be of an array: a chain without end.
         seed = seed.copy()
     new = *map(np.empty_like, (points, count, coords, half_moves)), seed, *map(np.empty_like, rest)

@@ -20,9 +20,15 @@ from torch import Tensor
 from resgym.game.episode import legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_choice, check_integer
-from resgym.game.state import GameState, canonical_state, check_tensor, holds_integers, tensor_kind
+from resgym.game.state import (
+    GameState,
+    alive_rows,
+    canonical_state,
+    check_tensor,
+    holds_integers,
+    tensor_kind,
+)
 from resgym.game.stepping import EpisodeState, StepPlan
-from resgym.game.variants import alive_rows
 from resgym.texts import shown
 
 MAX_SEED = 2**63 - 1

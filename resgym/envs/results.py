@@ -15,8 +15,8 @@ from torch import Tensor
 
 from resgym.game.episode import legal_actions
 from resgym.game.spec import check_choice, check_flag
+from resgym.game.state import rule_of
 from resgym.game.stepping import Array, Seat, StepPlan, StepResult
-from resgym.game.variants import rule_of
 
 
 @dataclass(frozen=True)

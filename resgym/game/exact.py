@@ -157,7 +157,7 @@ class OrderedRule:
 
 
 class OrderedPolyhedra(OrderedRule):
-    """Rule ``polyhedra``; see `resgym.game.variants.Polyhedra`."""
+    """Rule ``polyhedra``; see `resgym.game.state.Polyhedra`."""
 
     def ending(self, points: Position) -> str | None:
         """See `OrderedRule`."""
@@ -182,7 +182,7 @@ class WeightedPosition(Position):
 
 
 class OrderedThom(OrderedRule):
-    """Rule ``thom``; see `resgym.game.variants.Thom`.
+    """Rule ``thom``; see `resgym.game.state.Thom`.
 
     The last point of a start is the distinguished one.
     """

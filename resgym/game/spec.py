@@ -198,7 +198,7 @@ class GameSpec:
             superset of the vertices with the same ends); ``newton`` keeps exactly the vertices of
             conv(S) + R^d_{>=0}.
         reposition: subtract the per-axis minimum after every move (changes no outcome).
-        rule: ``basic``, or one of the rules of `resgym.game.variants`: ``polyhedra``, ``thom``.
+        rule: ``basic``, or one of the rules of `resgym.game.state`: ``polyhedra``, ``thom``.
         unit: with ``polyhedra``, the common denominator of the coordinates, which are multiples of
             1/unit; 1 with the other rules.
     """

@@ -13,8 +13,7 @@ from torch import Tensor
 from resgym.game.rewards import RewardFunction
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Point
-from resgym.game.state import GameState
-from resgym.game.variants import BASIC, Rule, rule_of
+from resgym.game.state import BASIC, GameState, Rule, rule_of
 
 Seat = Literal["host", "agent", "both"]
 

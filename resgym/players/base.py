@@ -1,4 +1,4 @@
-"""The player protocol, and players made from functions.
+"""The player protocol, players made from functions, and hosts in plain Python, all without torch.
 
 A player has no memory: its answer to a row is the same alone, in any batch and after a resume. A
 `resgym.players.RecurrentPlayer` has one and declares it in ``remembers``.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast, get_args, runtime_checkable
 
-from resgym.game.spec import Role
+from resgym.game.exact import Position
+from resgym.game.spec import Axes, Role
 from resgym.texts import shown
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from resgym.game.rng import RowRandom
     from resgym.game.state import GameState
+
 
 PlayerFunction = Callable[["GameState", "Tensor | None", "RowRandom"], "Tensor"]
 
@@ -124,3 +128,31 @@ class CallablePlayer:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """Call the function; see `Player.act`."""
         return self.function(state, coords, rng)
+
+
+def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
+    """See `resgym.players.scripted`."""
+    if lex:
+        points = tuple(sorted(points, reverse=True))
+
+    def key(v: list[int]) -> tuple[int, ...]:
+        low, high = min(v), max(v)
+        axes = (v.index(low), v.index(high)) if lex else ()
+        return (high - low, v.count(low) + v.count(high), *axes)
+
+    differences = (
+        [a - b for a, b in zip(one, other, strict=True)] for one, other in combinations(points, 2)
+    )
+    v = min(differences, key=key)  # the first of equal ones
+    first, second = v.index(min(v)), v.index(max(v))
+    return (0, 1) if first == second else tuple(sorted((first, second)))
+
+
+PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
+    "all_coord": lambda points: tuple(range(len(points[0]))),
+    "zeillinger": _zeillinger,
+    "zeillinger_lex": partial(_zeillinger, lex=True),
+}
+"""Each function returns the host's set in an unfinished position of the default rule.
+
+The points are in the order in which they were typed, as in `resgym.players.asking.Seat`."""

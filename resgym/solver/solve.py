@@ -19,7 +19,7 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
-from resgym.players.plain import PLAIN_HOSTS
+from resgym.players.base import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from resgym.game.episode import Backend
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
+from resgym.game.state import BASIC, GameState
 from resgym.game.stepping import (
     AUTORESET_MODES,
     EpisodeState,
@@ -29,7 +29,6 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
-from resgym.game.variants import BASIC
 from resgym.kernels.backend import FusedBackend, Numbers
 from resgym.kernels.cpu.compilation import compiled, lies_on_disk
 from resgym.kernels.cpu.rules import play_move, set_of_row, within

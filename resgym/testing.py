@@ -148,21 +148,21 @@ class _Run:
         for time in range(steps):
             last = deepcopy(observation)
             if self.mode == AutoresetMode.DISABLED and ended.any():
-                observation = self._check_partial_reset(observation, ended)
+                observation = self._check_partial_reset(last, ended)
                 self._note_restarts(last, observation, ended)
             result = env.step(_random_actions(env, play_seed, time + 1))
             _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
             idle = ended & (self.mode == AutoresetMode.NEXT_STEP)
             observation, ended = result[0], self._check_step(result, last, idle, time)
-            outcome = dict(zip(("reward", "terminated", "truncated"), result[1:], strict=False))
-            self.seen.append(deepcopy({"obs": observation, **outcome}))
-            returned = {"obs": observation, **outcome, "info": result[4]}
-            held = [*held[-7:], (returned, deepcopy(returned))]
-            for old, copy in held:
-                _require(
-                    _equal(old, copy),
-                    f"what an earlier step returned was overwritten by step {time}",
-                )
+            names = ("obs", "reward", "terminated", "truncated", "info")
+            returned = dict(zip(names, result, strict=True))
+            copy = deepcopy(returned)
+            self.seen.append(copy | {"info": {}})
+            held = [*held[-7:], (returned, copy)]
+            _require(
+                all(_equal(*pair) for pair in held),
+                f"what an earlier step returned was overwritten by step {time}",
+            )
         _require(
             any(self.restarts) or not self.restarts,
             "rows that ended never show another observation: they do not restart",
@@ -241,7 +241,6 @@ class _Run:
         )
 
     def _check_partial_reset(self, before: Any, ended: np.ndarray) -> Any:
-        kept = deepcopy(before)
         try:
             self.env.step(np.zeros(self.env.num_envs, dtype=np.int64))
         except Exception:  # any refusal will do, as long as it is one
@@ -250,12 +249,9 @@ class _Run:
             raise ContractError("stepping an ended row must be an error in DISABLED mode")
         options = {"reset_mask": ended.copy()}
         observation, _ = self.env.reset(options=options)
+        _require(_equal(options, {"reset_mask": ended}), "reset changed the caller's options")
         _require(
-            list(options) == ["reset_mask"] and np.array_equal(options["reset_mask"], ended),
-            "reset changed the caller's options",
-        )
-        _require(
-            _equal(observation, kept, ~ended),
+            _equal(observation, before, ~ended),
             "a reset with reset_mask changed rows outside the mask",
         )
         return observation

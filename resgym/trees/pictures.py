@@ -10,15 +10,7 @@ from resgym.game.exact import corner, shifted
 from resgym.game.spec import check_integer
 from resgym.render.diagram import FAINT, INK, MUTED
 from resgym.render.games import counted
-from resgym.render.shapes import (
-    Line,
-    Picture,
-    Polygon,
-    Shape,
-    Text,
-    picture_to_svg,
-    text_width,
-)
+from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg, text_width
 from resgym.texts import Formula, format_axes, latex, markup, position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
 from resgym.trees.fan import chart_rays, old_coordinates

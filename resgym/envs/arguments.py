@@ -21,7 +21,6 @@ from resgym.game.episode import legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_choice, check_integer
 from resgym.game.state import (
-    GameState,
     alive_rows,
     canonical_state,
     check_tensor,
@@ -142,9 +141,11 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
         ``game``: sizes and options of the game, and its set of starts; ``stage``: sizes of new
         games; ``fields``: copies of `FIELDS` of the state; ``started``.
     """
-    drawn = plan.start_spec
+    drawn, starts = plan.start_spec, plan.starts
+    # Equal for equal positions in the same order.
+    digest = hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest() if starts else None
     return {
-        "game": {**asdict(plan.spec), "starts": _digest(plan.starts)},
+        "game": {**asdict(plan.spec), "starts": digest},
         "stage": {"num_points": drawn.max_num_points, "max_value": drawn.max_value},
         "fields": {name: getattr(games, name).clone() for name in FIELDS},
         "started": started,
@@ -169,27 +170,15 @@ def load_state(
         raise ValueError(
             f"game: the saved games have {state['game']}, this environment has {own['game']}"
         )
-    fields = {name: _copy(name, state["fields"][name], own["fields"][name]) for name in FIELDS}
+    fields = {}
+    for name, field in own["fields"].items():
+        check_tensor(name, state["fields"][name], field.dtype, field.shape)
+        fields[name] = state["fields"][name].clone().to(field.device)
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(key=key, rule=like.rule, **fields)
-    _check_rows(plan, games, bool(state["started"]))
-    stage = start_sizes(plan.spec, **state["stage"])
-    return replace(plan, start_spec=stage), games, bool(state["started"])
-
-
-def _digest(starts: GameState | None) -> str | None:
-    """Return a digest, equal for equal positions in the same order."""
-    if starts is None:
-        return None
-    return hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest()
-
-
-def _copy(name: str, value: Any, own: Tensor) -> Tensor:
-    """A copy of a saved tensor, which must have the shape and dtype of another, on its device."""
-    form, needed = ((getattr(t, "shape", None), getattr(t, "dtype", None)) for t in (value, own))
-    if form != needed:
-        raise ValueError(f"{name}: got {form}, need {needed}")
-    return value.clone().to(own.device)
+    started, stage = bool(state["started"]), start_sizes(plan.spec, **state["stage"])
+    _check_rows(plan, games, started)
+    return replace(plan, start_spec=stage), games, started
 
 
 def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:

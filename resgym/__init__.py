@@ -11,13 +11,12 @@ from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
     from resgym.envs.environments import AlternatingPlayers, HironakaVectorEnv
-    from resgym.game.rewards import Transition, register_reward
     from resgym.game.rng import RowRandom, Stream
     from resgym.game.spec import GameSpec
     from resgym.game.state import GameState, state_from_points
+    from resgym.game.stepping import Transition, register_reward
     from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
-    from resgym.players.base import Player
-    from resgym.players.registry import make_agent, make_host, register_agent, register_host
+    from resgym.players.registry import Player, make_agent, make_host, register_agent, register_host
     from resgym.polynomials.monomials import Exponents
     from resgym.polynomials.parse import ParseError, parse
     from resgym.polynomials.singularities import random_family, singularity, singularity_names

@@ -28,14 +28,20 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.game.episode import Backend, legal_actions
-from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
 from resgym.game.spec import Axes, action_axes
-from resgym.game.stepping import EpisodeState, Games, RefusedStep, StepPlan
+from resgym.game.stepping import (
+    EpisodeState,
+    Games,
+    RefusedStep,
+    RewardFunction,
+    StepPlan,
+    check_reward,
+)
 from resgym.players import Player, player_name
 from resgym.players.asking import Mixture, make_mixture
-from resgym.players.base import check_role
+from resgym.players.registry import check_role
 from resgym.render.games import RENDER_MODES, check_render_mode, render_game, render_modes
 from resgym.texts import shown
 

@@ -14,7 +14,6 @@ from resgym.envs.arguments import MAX_SEED, parse_autoreset_mode, parse_options
 from resgym.envs.base import PlannedVectorEnv
 from resgym.envs.results import LegalDiscrete, ResultForm
 from resgym.game import devices
-from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rules import check_startable
 from resgym.game.spec import (
     GameSpec,
@@ -26,9 +25,17 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
-from resgym.game.stepping import INVALID_ACTIONS, SEATS, EpisodeState, Seat, StepPlan
+from resgym.game.stepping import (
+    INVALID_ACTIONS,
+    SEATS,
+    EpisodeState,
+    RewardFunction,
+    Seat,
+    StepPlan,
+    check_reward,
+)
 from resgym.kernels.dispatch import resolve_backend
-from resgym.players.base import check_role
+from resgym.players.registry import check_role
 from resgym.polynomials.starts import resolve_starts
 
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from resgym.game import devices
-from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import move, observe_points, start_positions
 from resgym.game.spec import Role, host_action_table
@@ -26,6 +25,8 @@ from resgym.game.stepping import (
     RefusedStep,
     StepPlan,
     StepResult,
+    Transition,
+    role_reward,
 )
 
 

@@ -1,4 +1,4 @@
-"""The exact rules on positions in Python integers, which are unbounded, and a canonical form.
+"""The exact rules on positions in Python integers, a canonical form, and hosts that need no more.
 
 Positions are tuples of points. An `OrderedRule` keeps the order in which they were typed, so a
 chart reads like the polynomial that it comes from.
@@ -6,9 +6,9 @@ chart reads like the polynomial that it comes from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain, groupby, islice, permutations, product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from itertools import chain, combinations, groupby, islice, permutations, product
 from math import gcd
 from operator import le, sub
 from typing import Any
@@ -239,3 +239,31 @@ def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> Ordere
     if weights is not None:
         raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
     return OrderedPolyhedra(spec) if spec.rule == "polyhedra" else OrderedRule(spec)
+
+
+def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
+    """See `resgym.players.scripted`."""
+    if lex:
+        points = tuple(sorted(points, reverse=True))
+
+    def key(v: list[int]) -> tuple[int, ...]:
+        low, high = min(v), max(v)
+        axes = (v.index(low), v.index(high)) if lex else ()
+        return (high - low, v.count(low) + v.count(high), *axes)
+
+    differences = (
+        [a - b for a, b in zip(one, other, strict=True)] for one, other in combinations(points, 2)
+    )
+    v = min(differences, key=key)  # the first of equal ones
+    first, second = v.index(min(v)), v.index(max(v))
+    return (0, 1) if first == second else tuple(sorted((first, second)))
+
+
+PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
+    "all_coord": lambda points: tuple(range(len(points[0]))),
+    "zeillinger": _zeillinger,
+    "zeillinger_lex": partial(_zeillinger, lex=True),
+}
+"""Each function returns the host's set in an unfinished position of the default rule.
+
+The points are in the order in which they were typed, as in `resgym.players.asking.Seat`."""

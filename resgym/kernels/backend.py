@@ -12,12 +12,12 @@ from torch import Tensor
 
 from resgym.game import devices
 from resgym.game.episode import Backend, answers_of_agents, check_refusal, name_sets
-from resgym.game.rewards import REWARD_NAMES
 from resgym.game.spec import action_axes
 from resgym.game.state import GameState
 from resgym.game.stepping import (
     AUTORESET_MODES,
     INVALID_ACTIONS,
+    REWARD_NAMES,
     SEATS,
     Ask,
     EpisodeState,

@@ -15,7 +15,7 @@ from resgym.game.spec import GameSpec, action_axes, check_integer, host_action_t
 from resgym.game.state import GameState, where_state
 from resgym.kernels.dispatch import resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
-from resgym.players.base import begin_games
+from resgym.players.registry import begin_games
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 

@@ -6,14 +6,17 @@ from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
     from resgym.players.asking import Mixture, ask_exactly, ask_player, make_mixture, player_name
-    from resgym.players.base import CallablePlayer, Player, own_attribute, rows_of
     from resgym.players.networks import RecurrentPlayer, ScoringPlayer
     from resgym.players.registry import (
+        CallablePlayer,
+        Player,
         agent_names,
         host_names,
         make_agent,
         make_host,
+        own_attribute,
         resolve_player,
+        rows_of,
     )
     from resgym.players.scripted import (
         ChooseFirstAgent,

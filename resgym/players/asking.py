@@ -21,8 +21,7 @@ from resgym.game.rng import GAMMA, RowRandom
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
 from resgym.game.state import GameState, holds_integers, stamps, state_from_points, tensor_kind
 from resgym.game.stepping import EpisodeState
-from resgym.players.base import Player, begin_games, own_attribute, rows_of
-from resgym.players.registry import resolve_player
+from resgym.players.registry import Player, begin_games, own_attribute, resolve_player, rows_of
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import shown
 

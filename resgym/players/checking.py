@@ -13,7 +13,7 @@ from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer, host_action_table
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer
-from resgym.players.base import Player, check_role, rows_of
+from resgym.players.registry import Player, check_role, rows_of
 from resgym.players.scripted import uniform
 
 _MOVES = 12

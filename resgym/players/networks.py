@@ -14,7 +14,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.players.base import given_sets
+from resgym.players.registry import given_sets
 
 
 class ScoringPlayer:

@@ -18,7 +18,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import RULES, GameSpec, pair_to_action
 from resgym.game.state import GameState
-from resgym.players.base import ScriptedAgent, ScriptedHost, given_sets
+from resgym.players.registry import ScriptedAgent, ScriptedHost, given_sets
 
 
 def uniform(legal: Tensor, rng: RowRandom) -> Tensor:

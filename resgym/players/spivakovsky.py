@@ -14,7 +14,7 @@ from torch import Tensor
 from resgym.game.rng import RowRandom
 from resgym.game.spec import action_axes, coords_to_action
 from resgym.game.state import GameState
-from resgym.players.base import ScriptedHost
+from resgym.players.registry import ScriptedHost
 
 _ABSENT = 2**62
 

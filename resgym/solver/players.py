@@ -17,7 +17,7 @@ from resgym.game.spec import Role, action_axes, check_choice, check_integer, coo
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.asking import Seat
-from resgym.players.base import given_sets
+from resgym.players.registry import given_sets
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_set, prove
 from resgym.solver.search import GOALS, Objective, Search, TooMuch

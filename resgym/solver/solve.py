@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from resgym.game.exact import OrderedRule, prune, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, prune, reduced
 from resgym.game.spec import (
     GameSpec,
     Role,
@@ -19,7 +19,6 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
-from resgym.players.base import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate

@@ -10,13 +10,13 @@ from typing import Any, TextIO
 
 import torch
 
-from resgym.game.exact import OrderedRule, Position, moved, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, moved, reduced
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import start_positions
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes, check_integer
 from resgym.players import ask_player
 from resgym.players.asking import Seat
-from resgym.players.base import PLAIN_HOSTS, check_role
+from resgym.players.registry import check_role
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts

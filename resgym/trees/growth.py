@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, cast
 
-from resgym.game.exact import OrderedRule, Position, corner, ordered_rule, shifted
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, corner, ordered_rule, shifted
 from resgym.game.spec import (
     Axes,
     GameSpec,
@@ -24,7 +24,6 @@ from resgym.game.spec import (
     check_integer,
     hints_keywords,
 )
-from resgym.players.base import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending

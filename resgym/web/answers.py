@@ -22,7 +22,6 @@ from resgym.terminal.play import HINT_SECONDS, Match, hint, other_seat, score
 from resgym.texts import monomial_pretty, position_pretty, variable_pretty
 from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
 from resgym.trees.growth import resolution_tree
-from resgym.web.models import list_models
 from resgym.web.questions import (
     MAX_CHARTS,
     MAX_MOVES,
@@ -32,6 +31,7 @@ from resgym.web.questions import (
     MODELS,
     Question,
     axes_code,
+    list_models,
     moves_code,
     read_question,
 )

@@ -17,7 +17,7 @@ from resgym import functional
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.players.base import given_sets
+from resgym.players.registry import given_sets
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import LOSSES

@@ -6,9 +6,14 @@ player in `resgym.players`. States and results come as tuples of arrays, plans a
 
 import numpy as np
 
-from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import Stream
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTION_REWARD,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+)
 from resgym.kernels.backend import AGENTS, ASKED, STARTING
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.rules import (

@@ -14,9 +14,14 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import Stream
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTION_REWARD,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+)
 from resgym.kernels.backend import ASKED, STARTING
 from resgym.kernels.cuda.rules import (
     absorb,

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from resgym.game.rewards import REWARDS, Transition, register_reward, role_reward
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
+from resgym.game.stepping import REWARDS, Transition, register_reward, role_reward
 from tests.resgym.backends import every_backend
 from tests.resgym.envs import helpers
 

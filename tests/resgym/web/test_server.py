@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks import serve
-from resgym.web.models import list_models
+from resgym.web.questions import list_models
 from tests.resgym.commands import run
 
 

@@ -10,7 +10,7 @@ import pytest
 import rl_zoo3.hyperparams_opt
 import yaml
 
-from resgym.game.rewards import REWARDS
+from resgym.game.stepping import REWARDS
 from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS

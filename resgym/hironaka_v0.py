@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from resgym.envs.environments import HironakaEnv
+from resgym.envs.forms import LegalDiscrete
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
-from resgym.envs.results import LegalDiscrete
 from resgym.game.spec import check_integer
 
 try:

@@ -16,7 +16,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from resgym.envs.arguments import (
+from resgym.envs.forms import (
+    LegalMultiDiscrete,
+    ResultForm,
     load_state,
     parse_integers,
     parse_options,
@@ -26,7 +28,6 @@ from resgym.envs.arguments import (
     save_state,
     start_sizes,
 )
-from resgym.envs.results import LegalMultiDiscrete, ResultForm
 from resgym.game.episode import Backend, legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts

@@ -10,9 +10,14 @@ import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
 
-from resgym.envs.arguments import MAX_SEED, parse_autoreset_mode, parse_options
 from resgym.envs.base import PlannedVectorEnv
-from resgym.envs.results import LegalDiscrete, ResultForm
+from resgym.envs.forms import (
+    MAX_SEED,
+    LegalDiscrete,
+    ResultForm,
+    parse_autoreset_mode,
+    parse_options,
+)
 from resgym.game import devices
 from resgym.game.rules import check_startable
 from resgym.game.spec import (

@@ -32,9 +32,9 @@ def test_a_compiled_step_with_a_scripted_opponent(env_id, options):
         env.step(actions)
     finally:
         sys.setprofile(None)
-    assert list(entered)[:2] == ["envs/base.py", "envs/arguments.py"]
+    assert list(entered)[:2] == ["envs/base.py", "envs/forms.py"]
     # Whether a compiled function is seen depends on how it was compiled.
     assert {*entered, "kernels/cpu/step.py"} == {
-        "envs/base.py", "envs/arguments.py", "envs/results.py", "game/state.py",
+        "envs/base.py", "envs/forms.py", "game/state.py",
         "kernels/backend.py", "kernels/cpu/backend.py", "kernels/cpu/step.py",
     }  # fmt: skip

@@ -245,22 +245,19 @@ class ResultForm:
         if plan.seat != "host":
             parts = {"points": space, "coords": spaces.MultiBinary(spec.dimension)}
             turn = {} if plan.seat == "agent" else {"to_play": spaces.Discrete(2)}
-            space = spaces.Dict({**parts, **turn})
+            space = spaces.Dict(parts | turn)
         if self.observation == "points":
             return space
-        flat = flatten_space(space)
-        assert isinstance(flat, spaces.Box)
+        flat: Any = flatten_space(space)
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
-    def out(self, value: Array | None) -> Any:
+    def out(self, value: Array) -> Any:
         """Convert an array to the output form."""
-        if value is None:
-            return None
         if self.output == "torch":
             return value if isinstance(value, Tensor) else torch.from_numpy(value)
         return value.cpu().numpy() if isinstance(value, Tensor) else value
 
-    def paid(self, value: Array | None) -> Any:
+    def paid(self, value: Array) -> Any:
         """Convert rewards; in NumPy they are float64, as in Gymnasium's own environments."""
         paid = self.out(value)
         return paid.astype(np.float64) if self.output == "numpy" else paid

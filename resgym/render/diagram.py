@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice, pairwise
 from typing import Any, NamedTuple
 
@@ -123,8 +122,7 @@ def short(value: int) -> str:
     return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """An axis that shows the values from ``base`` to ``base + span``.
 
     It starts at 0 unless the points would then lie on one another.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resgym.files import StrPath, output_file, write_file
 from resgym.game.spec import Axes, Point, check_choice
@@ -193,8 +192,7 @@ def _list(points: Points, names: Sequence[str]) -> list[Text]:
     return lines
 
 
-@dataclass(frozen=True)
-class GameRecord:
+class GameRecord(NamedTuple):
     """One game, move by move.
 
     Attributes:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 CHARACTER = 0.64
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A straight line."""
 
     start: Point
@@ -29,8 +27,7 @@ class Line:
     dashed: bool = False
 
 
-@dataclass(frozen=True)
-class Polygon:
+class Polygon(NamedTuple):
     """A filled area without outline; an ``opacity`` below 1 shows what lies behind it."""
 
     corners: tuple[Point, ...]
@@ -38,8 +35,7 @@ class Polygon:
     opacity: float = 1.0
 
 
-@dataclass(frozen=True)
-class Circle:
+class Circle(NamedTuple):
     """A disc with an outline."""
 
     centre: Point
@@ -48,8 +44,7 @@ class Circle:
     colour: str
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """One line of text; ``position`` is on its baseline."""
 
     position: Point
@@ -63,8 +58,7 @@ class Text:
 Shape = Line | Polygon | Circle | Text
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """Shapes in the order of drawing, on white; x goes right and y down, in pixels."""
 
     width: int

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from resgym.game.exact import Position, WeightedPosition
 from resgym.game.spec import Axes
@@ -20,8 +19,7 @@ smooth over the origin, or has normal crossings with the divisors, too (``stop``
 ``max_depth``; cut by ``max_nodes``; a coordinate would exceed 2^59."""
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """One position of a tree.
 
     Attributes:

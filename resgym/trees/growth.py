@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, cast
 
@@ -224,7 +223,7 @@ class ResolutionTree(ChartTree):
                 batch = going[begin : begin + BATCH_ROWS]
                 for index, axes in zip(batch, choose([charts[i] for i in batch]), strict=True):
                     others = (*charts[index].others, (name, axes))
-                    charts[index] = replace(charts[index], others=others)
+                    charts[index] = charts[index]._replace(others=others)
         tree = copy(self)
         tree.charts = tuple(charts)
         return tree
@@ -361,19 +360,19 @@ def grow_tree(
             for chart, chosen, followed in zip(batch, sets, axes, strict=True):
                 number, new = chart.number, list[Chart]()
                 if len(charts) >= max_nodes:
-                    charts[number - 1] = replace(chart, ending="size")
+                    charts[number - 1] = chart._replace(ending="size")
                     continue
                 answers = rule.answers(chart.points, tuple(followed))
                 for child, axis in enumerate(answers, len(charts) + 1):
                     position = rule.after(chart.points, chosen, axis)
                     if position is None:
                         # If one answer cannot be played exactly, all are cut.
-                        charts[number - 1] = replace(chart, ending="overflow")
+                        charts[number - 1] = chart._replace(ending="overflow")
                         break
                     new.append(chart_of(child, number, axis, chart.depth + 1, position))
                 else:
                     children = tuple(child.number for child in new)
-                    charts[number - 1] = replace(chart, axes=chosen, children=children)
+                    charts[number - 1] = chart._replace(axes=chosen, children=children)
                     charts += new
     tree = ResolutionTree(charts, points.variables, title)
     tree.spec, tree.start = rule.spec, points

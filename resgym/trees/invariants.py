@@ -32,8 +32,7 @@ from resgym.trees.ideals import MonomialIdeal, check_number
 from resgym.trees.surface import SurfaceGraph, surface_graph
 
 
-@dataclass(frozen=True)
-class RationalFunction:
+class RationalFunction(NamedTuple):
     """A rational function in lowest terms; equal functions compare equal.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import random
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -79,7 +78,7 @@ def test_the_polyhedron_in_space_is_shaded():
 
 
 def test_svg_is_well_formed_and_escaped():
-    picture = replace(picture_of([(2, 0), (0, 3)], (), 0, names="<&"), title="a < b & c")
+    picture = picture_of([(2, 0), (0, 3)], (), 0, names="<&")._replace(title="a < b & c")
     root = ElementTree.fromstring(picture_to_svg(picture))
     assert root.tag == f"{SVG}svg"
     assert root.find(f"{SVG}title").text == "a < b & c"

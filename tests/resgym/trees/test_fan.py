@@ -1,7 +1,6 @@
 """Cones, divisors and thresholds of trees, against independent geometry."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -52,7 +51,7 @@ def test_leaves_of_the_polyhedra_game_fill_the_orthant():
 
 def test_a_wrong_leaf_is_found():
     *charts, leaf = resgym.solve("D4").tree
-    wrong = resgym.ResolutionTree([*charts, replace(leaf, ending=None)], "xyz")
+    wrong = resgym.ResolutionTree([*charts, leaf._replace(ending=None)], "xyz")
     with pytest.raises(AssertionError):
         check_leaves_fill_the_orthant(wrong)
 

@@ -153,9 +153,7 @@ class raw_env(AECEnv):
             action = self._next_axis(action)
         self._seen, _, terminated, truncated, info = self._game.step(action)
         self._cumulative_rewards[seat] = 0.0
-        self._clear_rewards()
-        if "rewards" in info:
-            self.rewards = dict(zip(self.agents, map(float, info["rewards"]), strict=True))
+        self.rewards = dict(zip(self.agents, map(float, info["rewards"]), strict=True))
         self.terminations = dict.fromkeys(self.agents, terminated)
         self.truncations = dict.fromkeys(self.agents, truncated)
         self.agent_selection = AGENT if seat == HOST else HOST

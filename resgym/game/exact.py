@@ -66,14 +66,11 @@ def reduced(points: Sequence[Point]) -> Position:
     This changes no outcome, and keeps the order of points and axes. A finished position becomes the
     origin.
     """
-    columns = []
-    for column in zip(*points, strict=True):
-        lowest = min(column)
-        columns.append([value - lowest for value in column] if lowest else column)
-    divisor = gcd(*chain.from_iterable(columns))
+    points = shifted(points, corner(points))
+    divisor = gcd(*chain(*points))
     if divisor > 1:
-        columns = [[value // divisor for value in column] for column in columns]
-    return tuple(zip(*columns, strict=True))
+        points = [tuple(value // divisor for value in point) for point in points]
+    return tuple(points)
 
 
 def canonical(points: Sequence[Point]) -> Position:

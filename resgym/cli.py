@@ -146,7 +146,7 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     if picture:
-        record.to_gif(args.out, names=[variable_pretty(name) for name in points.variables])
+        record.to_gif(args.out, names=[*map(variable_pretty, points.variables)])
     elif args.out:
         write_file(args.out, text + "\n")
     if args.out:

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
     file = output_file(given[0] if action == "check" else args.file, (".json",), "file")
     own = read_rows(file) if file.is_file() or action == "check" else []
     if action == "check":
-        own = [check(row) for row in own]
+        own = [*map(check, own)]
         write_rows(file, own)
     about = {name: getattr(args, name) for name in ("name", "track", "steps")}
     for task in (args.task or ["worst-20"]) if action == "add" else ():
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> None:
         write_rows(file, own)
     rows = Scoreboard([*shipped_rows(), *own])
     if args.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
+        print(json.dumps([*map(asdict, rows)], indent=1))
         return
     print(markdown_table(rows.table_rows()))
     for row in own:

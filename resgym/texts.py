@@ -140,7 +140,7 @@ class Table:
         return "\n".join([*lines, r"\hline\end{tabular}", ""])
 
     def _repr_html_(self) -> str:
-        heading, *rows = ([markup(cell) for cell in row] for row in self.table_rows())
+        heading, *rows = ([*map(markup, row)] for row in self.table_rows())
         lines = [f"<tr><th>{'<th>'.join(heading)}"]
         lines += [f"<tr><th>{'<td>'.join(row)}" for row in rows]
         return f'<table style="text-align: right; border-spacing: 1em 0">{"".join(lines)}</table>'

@@ -183,7 +183,7 @@ def check_coordinates(values: Sequence[Any], name: str) -> Point:
         if not 0 <= value <= MAX_COORDINATE:
             given = value if abs(value) < 10**99 else "a number of over 99 digits"
             raise ValueError(f"{name} must hold integers in 0..2^59, got {given}")
-    return tuple(int(value) for value in values)
+    return tuple(map(int, values))
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ class GameState(Table):
         """Return the alive points of every game as Python integers."""
         counts = self.count.tolist()
         return [
-            [tuple(point) for point in game[:count]]
+            [*map(tuple, game[:count])]
             for game, count in zip(self.points.tolist(), counts, strict=True)
         ]
 

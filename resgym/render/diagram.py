@@ -165,7 +165,7 @@ def polyhedron_vertices(points: Points) -> list[Vector]:
 
     kept = prune(points)
     vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))
-    return [tuple(vertex) for vertex in vertices[0, : int(count)].tolist()]
+    return [*map(tuple, vertices[0, : int(count)].tolist())]
 
 
 def plane_diagram(

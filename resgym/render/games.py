@@ -65,7 +65,7 @@ def format_position(
 ) -> str:
     """Format the alive points as a table, one a line, and below it the host's set."""
     names = names[: len(points[0])]
-    rows = [[str(value) for value in point] for point in points]
+    rows = [[*map(str, point)] for point in points]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     lines = ["  ".join(map(str.rjust, names, widths))]
     for point, row in zip(points, rows, strict=True):
@@ -212,8 +212,8 @@ class GameRecord(NamedTuple):
         return {
             "finished": self.finished,
             "moves": len(self.axes),
-            "positions": [[list(point) for point in points] for points in self.positions],
-            "host": [list(axes) for axes in self.axes],
+            "positions": [[*map(list, points)] for points in self.positions],
+            "host": [*map(list, self.axes)],
             "agent": list(self.axis),
         }
 

@@ -277,7 +277,7 @@ def play(
     person.say(str(Exponents(match.points, position.variables)))
     person.say(ended)
     return GameRecord(
-        [list(each) for each in match.positions],
+        [*map(list, match.positions)],
         [axes for axes, _ in match.moves],
         [axis for _, axis in match.moves],
         match.ending == "resolved",

@@ -108,7 +108,7 @@ class ChartTree:
         """Return plain data: totals, and every chart with exponents and monomials."""
         names = "title variables depth num_nodes num_leaves num_cut complete"
         totals = {name: getattr(self, name) for name in names.split()}
-        return {**totals, "charts": [self._chart_dict(chart) for chart in self.charts]}
+        return {**totals, "charts": [*map(self._chart_dict, self.charts)]}
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
         more: dict[str, Any] = {}

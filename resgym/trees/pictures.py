@@ -106,7 +106,7 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Ent
             folded |= dict.fromkeys(chart.children, 0)
             continue
         folded[chart.number] = below[chart.number]
-    names = [variable_pretty(name) for name in tree.variables]
+    names = [*map(variable_pretty, tree.variables)]
     stack = [tree.root]
     while stack:
         chart = stack.pop()

@@ -270,7 +270,7 @@ def _drawn(match: Match, named: Axes, names: list[str]) -> str:
 
 
 def _names(question: Question) -> list[str]:
-    return [variable_pretty(name) for name in _read(question.start).variables]
+    return [*map(variable_pretty, _read(question.start).variables)]
 
 
 ANSWERS = {

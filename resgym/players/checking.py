@@ -14,7 +14,7 @@ from resgym.game.spec import GameSpec, check_integer, host_action_table
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer
 from resgym.players.registry import Player, check_role, rows_of
-from resgym.players.scripted import uniform
+from resgym.players.scripted import RandomAgent, RandomHost
 
 _MOVES = 12
 _OTHER, _OWN, _AXES = 0, 1, 2
@@ -54,14 +54,11 @@ def check_player(
     state = random_starts(spec, rng.split(_OTHER))
     for step in range(_MOVES):
         now = rng.split(1 + step)
-        legal = state.legal_sets()
-        every = torch.ones(num_games, len(table), dtype=torch.bool, device=device)
-        sets = table[uniform(every if legal is None else legal, now.split(_OTHER))]
+        sets = table[RandomHost().act(state, None, now.split(_OTHER))]
         coords = state.answers(sets) if role == "agent" else None
         answer = _checked(player, state, coords, now.split(_OWN), f"move {step}")
         sets = sets if role == "agent" else table[answer]
-        chance = now.split(_AXES).uniform(spec.dimension)
-        axis = torch.where(state.answers(sets), chance, -1.0).argmax(1)
+        axis = RandomAgent().act(state, state.answers(sets), now.split(_AXES))
         state, _ = move(state, sets, answer if role == "agent" else axis, spec)
         # The first game is at its end after one move, in the origin, so that every player meets
         # finished games.

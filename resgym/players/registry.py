@@ -128,20 +128,16 @@ class ScriptedAgent:
 class CallablePlayer:
     """A player made from a function ``(state, coords, rng) -> answers``, like `Player.act`.
 
-    Errors show ``name``, by default the name of the function.
+    Errors show ``name``, the name of the function.
     """
 
-    def __init__(self, function: PlayerFunction, role: Role, name: str | None = None) -> None:
-        self.function = function
+    def __init__(self, function: PlayerFunction, role: Role) -> None:
+        self.act = function
         self.role = check_role(role)
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = getattr(function, "__name__", type(function).__name__)
 
     def __repr__(self) -> str:
         return f"CallablePlayer({self.name}, role={self.role!r})"
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Call the function; see `Player.act`."""
-        return self.function(state, coords, rng)
 
 
 Factory = Callable[..., Player]

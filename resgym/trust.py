@@ -34,8 +34,7 @@ class _Limits(NamedTuple):
 
 
 _limits = _Limits()
-_modules: list[str] = []
-_named: set[str] = set()  # modules that a command line or a program named
+_modules: dict[str, bool] = {}  # imported; true if a command line or a program named the module
 
 
 @contextmanager
@@ -158,7 +157,7 @@ def may_name(path: str) -> bool:
         if any(map(whole.search, _limits.words)):
             return True
     module, _, name = path.partition(":")
-    if module not in _named:
+    if not _modules.get(module):
         return False
     found = getattr(sys.modules.get(module), name, None)
     origin = str(getattr(found, "__module__", ""))
@@ -184,10 +183,7 @@ def import_modules(names: Iterable[str], named: bool = True) -> None:
             raise ValueError(
                 f"{name} cannot be imported: {type(error).__name__}: {error}"
             ) from error
-        if name not in _modules:
-            _modules.append(name)
-        if named:
-            _named.add(name)
+        _modules[name] = named or _modules.get(name, False)
 
 
 def named_object(path: str, field: str = "name") -> Any:

@@ -17,5 +17,4 @@ settings.load_profile("resgym")
 @pytest.fixture(autouse=True)
 def _modules_of_one_test(monkeypatch):
     """A test's modules are gone with its folder; actors of other tests must not look for them."""
-    monkeypatch.setattr(trust, "_modules", [])
-    monkeypatch.setattr(trust, "_named", set())
+    monkeypatch.setattr(trust, "_modules", {})

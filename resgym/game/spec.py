@@ -88,9 +88,8 @@ can be computed first and rejected afterwards, without wrapping."""
 MAX_NUM_POINTS = 1024
 """Pruning compares all pairs, so memory grows with the square of the number of points."""
 
-MAX_START_VALUE = 2**31 - 2
+MAX_START_VALUE = MAX_UNIT = 2**31 - 2
 MAX_START_ATTEMPTS = 256
-MAX_UNIT = 2**31 - 2
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:

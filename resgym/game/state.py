@@ -218,10 +218,6 @@ class GameState(Table):
         """Return bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
         return self.rule.answers(self.points, coords)
 
-    def detached(self) -> GameState:
-        """Return the same games in memory of their own."""
-        return replace(self, points=self.points.clone(), count=self.count.clone())
-
     def select(self, index: Tensor | slice) -> GameState:
         """Return the games of ``index`` (int64 or bool [N]) as copies, or of a slice as views."""
         return replace(self, points=self.points[index], count=self.count[index])

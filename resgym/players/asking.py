@@ -63,7 +63,8 @@ def ask_player(
     """
     own = rows_of(player, rows)
     # Copies of this call: what a player does to their shape or memory affects no game.
-    shown, named = state.detached(), None if coords is None else coords.clone()
+    shown = replace(state, points=state.points.clone(), count=state.count.clone())
+    named = None if coords is None else coords.clone()
     handed = (shown.points, shown.count, *(() if named is None else (named,)))
     before = stamps(*handed)
     answer = own.act(shown, named, rng)

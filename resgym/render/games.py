@@ -60,7 +60,7 @@ def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAME
 
 def format_position(
     points: list[Point],
-    coords: Sequence[int] | None = None,
+    coords: Sequence[int] = (),
     names: Sequence[str] = AXIS_NAMES,
 ) -> str:
     """Format the alive points as a table, one a line, and below it the host's set."""
@@ -227,10 +227,10 @@ class GameRecord(NamedTuple):
         )
 
     def __str__(self) -> str:
-        parts = ["start", format_position(self.positions[0], None)]
+        parts = ["start", format_position(self.positions[0])]
         for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
             parts.append(f"\nmove {number}: {format_move(axes, axis)}")
-            parts.append(format_position(self.positions[number], None))
+            parts.append(format_position(self.positions[number]))
         if not self.finished:
             parts.append(f"\nstopped after {len(self.axes)} moves")
         return "\n".join(parts)

@@ -194,8 +194,8 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
                 f"tree must be resolved in every chart, got one with the ending {chart.ending} "
                 f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
             )
-    orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
-    return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
+    orders = ((ray, least(ray, tree.root.points)) for ray in rays)
+    return min((Fraction(sum(ray), order) for ray, order in orders if order), default=math.inf)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -279,8 +279,7 @@ def test_a_module_that_was_named_lends_only_its_own(evil, tmp_path, monkeypatch)
         "    def act(self, state, coords, rng):\n"
         "        return state.count * 0\n"
     )
-    monkeypatch.setattr("resgym.trust._named", set())
-    monkeypatch.setattr("resgym.trust._modules", [])
+    monkeypatch.setattr("resgym.trust._modules", {})
     with command_words():
         with pytest.raises(ValueError, match="imports code; expected"):
             resgym.make_host("mine:Host")

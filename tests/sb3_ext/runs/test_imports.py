@@ -70,7 +70,7 @@ def name(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     # Actors import all that was, and what a test leaves behind is nowhere any more.
-    monkeypatch.setattr("resgym.trust._modules", [])
+    monkeypatch.setattr("resgym.trust._modules", {})
     yield found
     for table, key in ((ALGORITHMS, found), (REWARDS, f"{found}_half"), (sys.modules, found)):
         table.pop(key, None)

@@ -233,8 +233,8 @@ class ResultForm:
     def __post_init__(self) -> None:
         check_choice("output", self.output, ("torch", "numpy"))
         check_choice("observation", self.observation, ("points", "flat"))
-        for name in ("episode_statistics", "full_info"):
-            check_flag(name, getattr(self, name))
+        check_flag("episode_statistics", self.episode_statistics)
+        check_flag("full_info", self.full_info)
 
     def space(self, plan: StepPlan) -> spaces.Space[Any]:
         """Return the observation space of one game for the seat of a plan."""

@@ -26,8 +26,7 @@ from typing import (
 )
 
 from resgym.files import StrPath
-from resgym.game.spec import GameSpec, Role, check_function, check_keywords, nearest
-from resgym.texts import shown
+from resgym.game.spec import GameSpec, Role, check_choice, check_function, check_keywords, nearest
 from resgym.trust import named_object, packaged, parse_expression
 
 if TYPE_CHECKING:
@@ -73,9 +72,7 @@ class Player(Protocol):
 
 def check_role(role: object, name: str = "role") -> Role:
     """Return ``role`` if it is valid; the ValueError calls it ``name``."""
-    if role not in get_args(Role):
-        raise ValueError(f"{name} must be 'host' or 'agent', got {shown(role)}")
-    return cast(Role, role)
+    return cast(Role, check_choice(name, role, get_args(Role)))
 
 
 def given_sets(coords: Tensor | None) -> Tensor:
@@ -206,16 +203,11 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
     return _register("agent", name)
 
 
-def _is_installed(target: str) -> bool:
-    # Only looked for: that imports nothing.
-    if not target.startswith("sb3_ext"):
-        return True
-    return bool(find_spec("sb3_ext") and find_spec("safetensors"))
-
-
 def _names(role: Role) -> list[str]:
-    lazy = [name for name, target in LAZY[role].items() if _is_installed(target)]
-    return sorted([*_FACTORIES[role], *lazy])
+    found = find_spec("sb3_ext") and find_spec("safetensors")  # which imports nothing
+    lazy = LAZY[role].items()
+    names = (name for name, target in lazy if found or not target.startswith("sb3_ext"))
+    return sorted([*_FACTORIES[role], *names])
 
 
 def host_names() -> list[str]:

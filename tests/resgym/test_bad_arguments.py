@@ -115,7 +115,7 @@ CASES = [
     ),
     (lambda: resolve_player("optimum(budget=1)", "host"), "did you mean 'optimal'"),
     (lambda: register_host("random"), "'random' is already taken by another host"),
-    (lambda: resolve_player("random", "both"), "role must be 'host' or 'agent'"),
+    (lambda: resolve_player("random", "both"), r"role must be one of \['host', 'agent'\]"),
     (lambda: singularity_names("unimodal"), "kind must be one of "),
     (lambda: singularity(8), "name must be text"),
     (lambda: singularity("E15"), "^name must be .*got 'E15'"),

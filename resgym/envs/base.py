@@ -143,7 +143,7 @@ class PlannedVectorEnv(VectorEnv):
             most = len(mixture.players) - 1
             if mixture.shares or ((rows < 0) | (rows > most)).any():
                 raise ValueError(f"assignment must be in 0..{most}, of a sequence of opponents")
-            mixture = replace(mixture, assignment=rows)
+            mixture = mixture._replace(assignment=rows)
         self._opponents = mixture
         # Frames show the answers, so the players themselves are asked.
         compiled = None if self.render_mode else mixture.compiled

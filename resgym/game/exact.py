@@ -11,11 +11,19 @@ from functools import cache, partial
 from itertools import chain, combinations, groupby, islice, permutations, product
 from math import gcd
 from operator import le, sub
-from typing import Any
+from typing import Any, Literal
 
 from resgym.game.spec import MAX_COORDINATE, Axes, GameSpec, Point, action_axes, check_coordinates
 
 Position = tuple[Point, ...]
+
+Ending = Literal[
+    "resolved", "below_one", "no_contribution", "smooth", "crossings", "depth", "size", "overflow"
+]
+"""Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
+``polyhedra``); the distinguished one is no longer a vertex (rule ``thom``); the strict transform is
+smooth over the origin, or has normal crossings with the divisors, too (``stop``); cut by
+``max_depth``; cut by ``max_nodes``; a coordinate would exceed 2^59."""
 
 
 @cache
@@ -116,8 +124,8 @@ class OrderedRule:
             return None
         return self._placed(following, points, axes, axis)
 
-    def ending(self, points: Position) -> str | None:
-        """Return how the game ended in a position, or None; see `resgym.trees.data.Ending`."""
+    def ending(self, points: Position) -> Ending | None:
+        """Return how the game ended in a position, or None; see `Ending`."""
         return "resolved" if len(points) == 1 else None
 
     def sets(self, points: Position) -> Iterator[Axes]:
@@ -156,7 +164,7 @@ class OrderedRule:
 class OrderedPolyhedra(OrderedRule):
     """Rule ``polyhedra``; see `resgym.game.state.Polyhedra`."""
 
-    def ending(self, points: Position) -> str | None:
+    def ending(self, points: Position) -> Ending | None:
         """See `OrderedRule`."""
         return "below_one" if min(map(sum, points)) < self.spec.unit else None
 
@@ -207,7 +215,7 @@ class OrderedThom(OrderedRule):
         )
         return self._weighted(after, weights, after[points.index(points.marked)])
 
-    def ending(self, points: Any) -> str | None:
+    def ending(self, points: Any) -> Ending | None:
         """See `OrderedRule`."""
         return "no_contribution" if points.marked is None else super().ending(points)
 

@@ -26,8 +26,7 @@ from resgym.game.state import BASIC, GameState, Rule, rule_of
 from resgym.texts import shown
 
 
-@dataclass(frozen=True)
-class Transition:
+class Transition(NamedTuple):
     """One move of N games, for a reward function.
 
     Attributes:

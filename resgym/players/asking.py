@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -202,8 +202,7 @@ def ask_players(
     return answer
 
 
-@dataclass(frozen=True)
-class Mixture:
+class Mixture(NamedTuple):
     """Opponents, and the rule that assigns games to them.
 
     Games are numbered by row, then by episode: row i of N plays game k = i + N e in its episode e,

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from resgym.game.exact import Position, WeightedPosition
+from resgym.game.exact import Ending, Position, WeightedPosition
 from resgym.game.spec import Axes
 from resgym.texts import monomial_text
-
-Ending = Literal[
-    "resolved", "below_one", "no_contribution", "smooth", "crossings", "depth", "size", "overflow"
-]
-"""Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
-``polyhedra``); the distinguished one is no longer a vertex (rule ``thom``); the strict transform is
-smooth over the origin, or has normal crossings with the divisors, too (``stop``); cut by
-``max_depth``; cut by ``max_nodes``; a coordinate would exceed 2^59."""
 
 
 class Chart(NamedTuple):
@@ -111,14 +103,7 @@ class ChartTree:
         return {**totals, "charts": [*map(self._chart_dict, self.charts)]}
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
-        more: dict[str, Any] = {}
-        if chart.others:
-            more["others"] = {name: list(axes) for name, axes in chart.others}
-        if isinstance(chart.points, WeightedPosition):
-            marked = chart.points.marked
-            more["weights"] = list(chart.points.weights)
-            more["distinguished"] = None if marked is None else list(marked)
-        return {
+        found: dict[str, Any] = {
             "chart": chart.number,
             "parent": chart.parent,
             "axis": chart.axis,
@@ -128,8 +113,14 @@ class ChartTree:
             "axes": None if chart.axes is None else list(chart.axes),
             "children": list(chart.children),
             "ending": chart.ending,
-            **more,
         }
+        if chart.others:
+            found["others"] = {name: list(axes) for name, axes in chart.others}
+        if isinstance(chart.points, WeightedPosition):
+            marked = chart.points.marked
+            found["weights"] = list(chart.points.weights)
+            found["distinguished"] = None if marked is None else list(marked)
+        return found
 
     def to_json(self, indent: int | None = None) -> str:
         """Return `to_dict` as JSON text."""

@@ -11,9 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import chain
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, corner, ordered_rule, shifted
+from resgym.game.exact import (
+    PLAIN_HOSTS,
+    Ending,
+    OrderedRule,
+    Position,
+    corner,
+    ordered_rule,
+    shifted,
+)
 from resgym.game.spec import (
     Axes,
     GameSpec,
@@ -25,7 +33,7 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.data import Chart, ChartTree, Ending
+from resgym.trees.data import Chart, ChartTree
 from resgym.trees.fan import (
     Cone,
     compact_cells,
@@ -84,7 +92,7 @@ class ChartRule(OrderedRule):
     def _placed(self, after: Iterable[Point], points: Any, axes: Axes, axis: int) -> Position:
         return self._chart(after, divided(points.rays, axes, axis))
 
-    def ending(self, points: Any) -> str | None:
+    def ending(self, points: Any) -> Ending | None:
         """See `OrderedRule`."""
         ended = super().ending(points)
         if ended or self.stop is None:
@@ -338,7 +346,7 @@ def grow_tree(
     def chart_of(
         number: int, parent: int | None, axis: int | None, depth: int, position: Position
     ) -> Chart:
-        ending = cast("Ending | None", rule.ending(position))
+        ending = rule.ending(position)
         if ending is None and max_depth is not None and depth >= max_depth:
             ending = "depth"
         return Chart(number, parent, axis, depth, position, ending=ending)

@@ -57,30 +57,16 @@ def move(
     columns = torch.where(target[:, None], total, columns)
     # Positions that did not move are canonical already and stay the same.
     after = canonical_state(columns, state.count, spec)
-    if state.rule.extra_rows:
+    if state.rule.extra_rows:  # weights and distinguished points of rule ``thom``
+        weights, marked = state.points[:, -2], state.points[:, -1]
+        place, here = axis[:, None], moved[:, None]
+        least = weights.gather(1, place)
+        fallen = torch.where(coords, weights - least, weights).scatter(1, place, least)
         lowest = torch.where(alive, columns, MAX_COORDINATE).amin(1).t() * spec.reposition
-        after = _weighted(state, coords, axis, moved, lowest, after)
+        shifted = marked.scatter(1, place, (marked * coords).sum(1, keepdim=True)) - lowest
+        fallen, shifted = torch.where(here, fallen, weights), torch.where(here, shifted, marked)
+        after = with_weights(after, fallen, shifted)
     return after, overflow
-
-
-def _weighted(
-    state: GameState, coords: Tensor, axis: Tensor, moved: Tensor, lowest: Tensor, after: GameState
-) -> GameState:
-    """Return positions of rule ``thom`` after a move, with weights and distinguished points.
-
-    ``after`` holds the new points. Where ``moved``, bool [N], the minima ``lowest``, int64 [N, D],
-    were subtracted from them.
-    """
-    weights, marked = state.points[:, -2], state.points[:, -1]
-    place = axis[:, None]
-    least = weights.gather(1, place)
-    fallen = torch.where(coords, weights - least, weights).scatter(1, place, least)
-    shifted = marked.scatter(1, place, (marked * coords).sum(1, keepdim=True)) - lowest
-    return with_weights(
-        after,
-        torch.where(moved[:, None], fallen, weights),
-        torch.where(moved[:, None], shifted, marked),
-    )
 
 
 def check_startable(spec: GameSpec) -> None:

@@ -177,8 +177,9 @@ def check_coordinates(values: Sequence[Any], name: str) -> Point:
     """
     for value in values:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            given = f"{shown(value)} ({type(value).__name__})"
-            raise TypeError(f"{name} must hold integers, got {given}")
+            raise TypeError(
+                f"{name} must hold integers, got {shown(value)} ({type(value).__name__})"
+            )
         if not 0 <= value <= MAX_COORDINATE:
             given = value if abs(value) < 10**99 else "a number of over 99 digits"
             raise ValueError(f"{name} must hold integers in 0..2^59, got {given}")

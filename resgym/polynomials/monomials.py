@@ -74,9 +74,7 @@ class Exponents(list[Point]):
 
         if self.dimension > 3:
             return None
-        return picture_to_svg(
-            picture_of(self, (), 0, None, [*map(variable_pretty, self.variables)])
-        )
+        return picture_to_svg(picture_of(self, (), 0, [*map(variable_pretty, self.variables)]))
 
     def _repr_html_(self) -> str:
         return f"""<style>.position svg {{ max-width: 100%; height: auto }}</style>

@@ -137,8 +137,8 @@ def picture_of(
     points: Points,
     coords: Sequence[int],
     move: int,
-    axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
+    axis: int | None = None,
     last: tuple[Sequence[int], int] | None = None,
 ) -> Picture:
     """Return the picture of a position: its axes, and beside them the list of its monomials.
@@ -243,7 +243,7 @@ class GameRecord(NamedTuple):
         """
         moves = [*zip(self.axes, self.axis, strict=True), ((), None)]
         return [
-            picture_of(points, axes, move, axis, names)
+            picture_of(points, axes, move, names, axis)
             for move, (points, (axes, axis)) in enumerate(zip(self.positions, moves, strict=True))
         ]
 
@@ -272,7 +272,7 @@ class GameRecord(NamedTuple):
         target = output_file(path, (".gif",))
         frames, times = [], []
         for move, picture in enumerate(self.pictures(names)):
-            frames += [picture_of(self.positions[move], (), move, None, names), picture]
+            frames += [picture_of(self.positions[move], (), move, names), picture]
             times += [int(400 * seconds), int(600 * seconds)]
         times[-1] = int(2600 * seconds)  # a viewer holds the last position for 3
         first, *others = [

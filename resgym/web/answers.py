@@ -266,7 +266,7 @@ def _picture(question: Question, models: Path | None) -> str:
 
 
 def _drawn(match: Match, named: Axes, names: list[str]) -> str:
-    return picture_to_svg(picture_of(match.points, named, len(match.moves), None, names))
+    return picture_to_svg(picture_of(match.points, named, len(match.moves), names))
 
 
 def _names(question: Question) -> list[str]:

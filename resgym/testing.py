@@ -25,6 +25,7 @@ from resgym.players.registry import Player, check_role, rows_of
 from resgym.players.scripted import RandomAgent, RandomHost
 from resgym.texts import shown
 
+__all__ = ["ContractError", "check_modes", "check_player", "check_vector_env"]
 _MOVES = 12
 _OTHER, _OWN, _AXES = 0, 1, 2
 
@@ -117,9 +118,6 @@ def _asked(
         raise AssertionError(f"{player!r}: {type(error).__name__}: {error} ({when})") from error
     # A copy, in case the player returns a buffer that it writes to again.
     return answer.to(torch.int64, copy=True)
-
-
-__all__ = ["ContractError", "check_modes", "check_player", "check_vector_env"]
 
 
 class ContractError(AssertionError):

@@ -17,7 +17,19 @@ from resgym.game.spec import GameSpec, check_choice
 from resgym.game.stepping import Ask, EpisodeState, Games, StepPlan
 from resgym.trust import packaged
 
+_CLASSES = {
+    "torch": "resgym.game.episode:Backend",
+    "numba": "resgym.kernels.cpu.backend:NumbaBackend",
+    "triton": "resgym.kernels.cuda.backend:TritonBackend",
+}
+
+BACKENDS = ("auto", *_CLASSES)
+
+# Of a trial: games, steps, and bits by which coordinates become larger half-way.
 GAMES, STEPS, WIDER = 40, 12, 40
+
+PATIENCE = 3.0
+"""Seconds that a process spends in the reference before it compiles, which takes about twice."""
 
 
 class Checked(Backend):
@@ -98,15 +110,6 @@ def _first(
     return chosen if rows is None else chosen[rows]
 
 
-_CLASSES = {
-    "torch": "resgym.game.episode:Backend",
-    "numba": "resgym.kernels.cpu.backend:NumbaBackend",
-    "triton": "resgym.kernels.cuda.backend:TritonBackend",
-}
-
-BACKENDS = ("auto", *_CLASSES)
-
-
 @cache
 def _found(name: str) -> Any:
     """Return a backend, or the reason why there is none."""
@@ -114,10 +117,6 @@ def _found(name: str) -> Any:
         return packaged(_CLASSES[name])()
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
         return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-PATIENCE = 3.0
-"""Seconds that a process spends in the reference before it compiles, which takes about twice."""
 
 
 class Patient(Backend):

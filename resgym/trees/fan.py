@@ -22,6 +22,9 @@ from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sym
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
 from resgym.trees.data import ChartTree
 
+Ray = tuple[int, ...]
+Cone = tuple[Ray, ...]
+
 
 def dot(one: Sequence[int], other: Sequence[int]) -> int:
     """Return the scalar product."""
@@ -88,10 +91,6 @@ def eliminate(vectors: Iterable[Point]) -> tuple[list[Point], int]:
             rows[column], before = rest, rest[column]
     swaps = sum(one > other for one, other in combinations(rows, 2))
     return kept, (-1) ** swaps * before
-
-
-Ray = tuple[int, ...]
-Cone = tuple[Ray, ...]
 
 
 class Divisor(NamedTuple):

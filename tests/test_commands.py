@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import resgym
-from sb3_ext.train.flags import make_parser
+from sb3_ext.train.train import make_parser
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]

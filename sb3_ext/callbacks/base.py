@@ -9,11 +9,13 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter
 from torch import Tensor
 
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
@@ -104,6 +106,21 @@ class PeriodicCallback(BaseCallback):
         self.every.go_on_after(state["every"])
         for name in self.remembered:
             setattr(self, name, copy.deepcopy(state[name]))
+
+
+class NumberWriter(KVWriter):
+    """Takes the numbers of a log, each time that it is written. A subclass defines `take`."""
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        """Called by SB3's logger."""
+        self.take({k: float(v) for k, v in key_values.items() if isinstance(v, Real)}, step)
+
+    @abstractmethod
+    def take(self, numbers: dict[str, float], step: int) -> None:
+        """Take the numbers of one step of the log."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def as_tensor(value: Any) -> Tensor:

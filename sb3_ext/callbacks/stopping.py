@@ -6,28 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter
 
 from sb3_ext.adapter.seam import num_updates
-from sb3_ext.callbacks.base import as_tensor, stop_training
+from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
 from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
 
 
-class LastLogged(KVWriter):
+class LastLogged(NumberWriter):
     """Keep the latest logged numbers, by name."""
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
 
-    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        """Takes what is written to a log."""
-        self.values |= {k: float(v) for k, v in key_values.items() if hasattr(v, "__float__")}
-
-    def close(self) -> None:
-        """Nothing is held open."""
+    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
+        self.values |= numbers
 
 
-class ByConditions(BaseCallback, KVWriter):
+class ByConditions(BaseCallback, NumberWriter):
     """Pass every new value to its `conditions` once.
 
     Values ``rho/...`` come from the evaluations among the callbacks when they are measured,
@@ -43,12 +38,8 @@ class ByConditions(BaseCallback, KVWriter):
         for condition in self.conditions:
             condition.observe(values)
 
-    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        """Takes what is written to a log."""
-        self.observe({k: v for k, v in key_values.items() if not k.startswith("rho/")})
-
-    def close(self) -> None:
-        """Nothing is held open."""
+    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
+        self.observe({k: v for k, v in numbers.items() if not k.startswith("rho/")})
 
     def _on_training_start(self) -> None:
         if self not in self.logger.output_formats:

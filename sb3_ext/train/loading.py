@@ -13,6 +13,7 @@ import io
 import warnings
 import zipfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ from sb3_ext.config.checks import errors_named, one_line
 from sb3_ext.config.sections import read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
-from sb3_ext.train.flags import arguments_of, check_algorithm, make_parser
 from sb3_ext.train.manager import Manager, evaluation_seed
+from sb3_ext.train.train import arguments_of, check_algorithm, make_parser
 
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
@@ -188,7 +189,7 @@ class SavedRun:
             words = [f"--algo={check_algorithm(saved['algo'])}", f"--env={saved['env']}"]
         args = make_parser().parse_args(words)
         args.resume, args.verbose = folder, 0
-        self._manager: Any = Manager(args)
+        self._manager: Any = Manager((), ExitStack(), args, args.algo, args.env, "", verbose=0)
         hyperparameters, _ = self._manager.read_hyperparameters()
         hyperparameters.pop("collector", None)
         self._arguments = self._manager._preprocess_hyperparams(hyperparameters)[0]

@@ -1,7 +1,6 @@
 """rl_zoo3's experiment (2.9.2) with our files, algorithms, environments and checkpoints.
 
-Everything in a file that rl_zoo3 would evaluate, import or unpickle is resolved first. A test
-compares the source of the overridden methods with that of the version they were written for.
+Everything in a file that rl_zoo3 would evaluate, import or unpickle is resolved first.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from inspect import signature
-from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -26,14 +23,13 @@ import gymnasium
 import rl_zoo3
 import rl_zoo3.exp_manager
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
-from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks import CALLBACKS, Checkpoints, Signals
-from sb3_ext.callbacks.base import Every
+from sb3_ext.callbacks.base import Every, NumberWriter
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.cluster import RayCollector
@@ -57,14 +53,9 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
-NAMES = {
-    **{"config": "conf_file", "env_id": "env", "n_eval_episodes": "eval_episodes"},
-    **{"show_progress": "progress", "vec_env_type": "vec_env"},
-}
-"""Arguments of rl_zoo3's class whose flags have other names."""
 
 
-class RunLines(BaseCallback, KVWriter):
+class RunLines(BaseCallback, NumberWriter):
     """Keeps what is logged in `metrics.jsonl`, a line each time, and resumes in `resumed.jsonl`.
 
     Args:
@@ -90,46 +81,41 @@ class RunLines(BaseCallback, KVWriter):
     def _on_step(self) -> bool:
         return True
 
-    def write(
-        self,
-        key_values: dict[str, Any],
-        key_excluded: Mapping[str, tuple[str, ...]],
-        step: int = 0,
-    ) -> None:
-        """Takes what is written to a log."""
-        numbers = {key: float(x) for key, x in key_values.items() if isinstance(x, Real)}
+    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
         self._folder.append("metrics.jsonl", {"step": step, **numbers})
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
     """One command of `train`, or what it has left.
 
     Args:
-        args: of `sb3_ext.train.flags.make_parser`.
         watching: callbacks beside those of the file.
-        uuid: what the folder's name ends with.
+        held: what the run holds until the command ends, its folder above all.
+        args: the command line.
+        algo: name of the algorithm.
+        *given: further arguments of rl_zoo3's class.
+        uuid_str: what the folder's name ends with.
+        **more: further arguments of rl_zoo3's class.
     """
 
-    folder: RunFolder | None = None  # of a new run, reserved until the command ends
+    model: Any = None
     collector: Collector | None = None
 
     def __init__(
         self,
+        watching: Sequence[BaseCallback],
+        held: ExitStack,
         args: argparse.Namespace,
-        watching: Sequence[BaseCallback] = (),
-        uuid: str = "",
+        algo: str,
+        *given: Any,
+        uuid_str: str = "",
+        **more: Any,
     ) -> None:
-        self.watching, self.held = watching, ExitStack()
-        self.algorithm: type[Any] = rl_zoo3.ALGOS[args.algo]
+        super().__init__(args, algo, *given, **more)
+        self.watching, self.held, self.uuid = watching, held, uuid_str
+        self.algorithm: type[Any] = rl_zoo3.ALGOS[algo]
         self.ours = issubclass(self.algorithm, DDQN)
-        own = {**vars(args), "args": args, "uuid_str": ""}
-        names = signature(super().__init__).parameters
-        super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
         self.vec_env_class: Any = partial(self._batched, self.vec_env_class)
-        self.uuid = uuid
         self._named: dict[str, Any] = {}
         if args.resume is not None:
             self.save_path = str(args.resume)
@@ -208,7 +194,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _attach(self, model: Any) -> None:
         """Makes ready for `learn`."""
-        args = self.args
+        args, self.model = self.args, model
         self.callbacks += self.watching
         if self.ours:
             self._attach_checkpoints(model)
@@ -257,9 +243,14 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             self.save_path = f"{stem}_{free}{self.uuid}"
             if not os.path.exists(self.save_path):
                 with suppress(FolderInUseError):
-                    folder = RunFolder(self.save_path, "log-folder")
-                    self.folder = self.held.enter_context(folder)
+                    folder = self.held.enter_context(RunFolder(self.save_path, "log-folder"))
+                    self.held.push(partial(self._leave, folder))
                     return
+
+    def _leave(self, folder: RunFolder, error: Any, *_: Any) -> None:
+        """What is refused, or ends before anything was played, leaves nothing in its new folder."""
+        if error is not None and not getattr(self.model, "num_timesteps", 0):
+            folder.discard()
 
     def make_wrappers(self) -> None:
         """Those of the file, with paths inside the run's folder."""

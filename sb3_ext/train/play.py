@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import glob
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rl_zoo3.enjoy
 import torch
-from huggingface_sb3 import EnvironmentName
 from rl_zoo3.utils import get_latest_run_id, get_model_path
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecVideoRecorder, unwrap_vec_normalize
@@ -22,17 +22,27 @@ from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.runs.command import command
-from sb3_ext.train.flags import REFUSED, add_flags, check_algorithm, whole
 from sb3_ext.train.loading import SavedRun
+from sb3_ext.train.train import CHANGED, REFUSED, add_flags, check_algorithm, whole
+
+_CHANGED: Mapping[str, Mapping[str, Any]] = {
+    **CHANGED,
+    "--deterministic": {"help": "take the best action (the default)"},
+    "--exp-id": {"type": whole(0), "help": "number of the run (default: the newest)"},
+    "--folder": {"type": Path, "default": Path("logs")},
+    "--load-checkpoint": {"type": whole(1), "metavar": "STEPS"},
+    "--n-envs": {"type": whole(1, 2**20)},
+    "--n-timesteps": {"type": whole(1)},
+    "--num-threads": {"type": whole(1, 1024, -1)},
+    "--reward-log": {"type": Path, "default": None, "metavar": "DIR"},
+    "--seed": {"type": whole(0, 2**32 - 1)},
+}
 
 
 @command("enjoy", REFUSED)
 def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = _parser("enjoy", "Play with a model trained by python -m sb3_ext.train.")
-    add = parser.add_argument
-    add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
-    add("--reward-log", type=Path, metavar="DIR", help="write a monitor file to this folder")
     args = parser.parse_args(arguments)
     _play(args, None if args.no_render else "human")
     return 0
@@ -43,39 +53,18 @@ def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    parser = _parser(
-        "record_video", "Record a video of a model trained by python -m sb3_ext.train."
-    )
+    description = "Record a video of a model trained by python -m sb3_ext.train."
+    parser = _parser("record_video", description, "--norm-reward", "--reward-log")
     parser.add_argument("-o", "--output-folder", type=Path, help="default: videos in the run")
     parser.set_defaults(norm_reward=False, reward_log=None, verbose=0)
     _play(parser.parse_args(arguments), "rgb_array")
     return 0
 
 
-_ON_OFF = {
-    "--no-render": "show nothing",
-    "--deterministic": "take the best action (the default)",
-    "--stochastic": "draw actions as in training",
-    "--load-best": "use the best model of the run",
-    "--load-last-checkpoint": "use the newest rl_model_*_steps.zip",
-}
-
-
-def _parser(name: str, description: str) -> argparse.ArgumentParser:
+def _parser(name: str, description: str, *without: str) -> argparse.ArgumentParser:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
-    flags = ("--algo", "--env", "--env-kwargs", "--gym-packages", "--num-threads", "--verbose")
-    add_flags(parser, *flags, "--device", "--progress")
-    parser.set_defaults(env_kwargs={}, num_threads=-1)
-    add, text = parser.add_argument, "(default %(default)s)"
-    add("-n", "--n-timesteps", type=whole(1), default=1000, help=f"steps {text}")
-    add("--seed", type=whole(0, 2**32 - 1), default=0, help=f"seed of the games {text}")
-    add("-f", "--folder", type=Path, default=Path("logs"), help=f"folder of the runs {text}")
-    add("--n-envs", type=whole(1, 2**20), default=1, help=f"environments at once {text}")
-    add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")
-    for names, text in _ON_OFF.items():
-        add(names, action="store_true", help=text)
-    text = "use the model after this many steps"
-    add("--load-checkpoint", type=whole(1), metavar="STEPS", help=text)
+    add_flags(parser, rl_zoo3.enjoy.enjoy, _CHANGED, ("--custom-objects", *without))
+    parser.set_defaults(env_kwargs={})
     add_trust(parser)
     return parser
 
@@ -87,11 +76,10 @@ def _play(args: argparse.Namespace, render: str | None) -> None:
     import_modules(args.gym_packages)
     check_algorithm(args.algo)
     which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
-    name = EnvironmentName(args.env)
     # rl_zoo3 looks for a pattern, which the folder's own name must not be.
     runs = glob.escape(str(args.folder / args.algo))
-    number = args.exp_id or get_latest_run_id(runs, name)
-    prefix, path, folder = get_model_path(number, args.folder, args.algo, name, *which)
+    number = args.exp_id or get_latest_run_id(runs, args.env)
+    prefix, path, folder = get_model_path(number, args.folder, args.algo, args.env, *which)
     print(f"Loading {path}")
     set_random_seed(args.seed)
     with command_line(args.trust, *Path(folder).glob("*/*.yml")):

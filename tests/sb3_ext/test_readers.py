@@ -20,8 +20,8 @@ from sb3_ext.config.sections import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE, join_state
 from sb3_ext.runs.files import RunFolder
 from sb3_ext.train.curves import read_curves
-from sb3_ext.train.flags import saved_arguments
 from sb3_ext.train.loading import load_policy
+from sb3_ext.train.train import saved_arguments
 
 
 @pytest.fixture(autouse=True)

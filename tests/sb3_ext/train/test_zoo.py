@@ -12,10 +12,10 @@ from stable_baselines3 import DQN, PPO
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.train.config_files import with_classes
-from sb3_ext.train.flags import make_parser
 from sb3_ext.train.manager import evaluation_seed
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
+from sb3_ext.train.train import make_parser
 from tests.sb3_ext.ddqn.helpers import same
 from tests.sb3_ext.train.helpers import bytes_of, run_of
 

@@ -52,7 +52,7 @@ def table(
 
 
 def train(updates: int, seed: int, save: Path) -> Path:
-    from sb3_ext.checkpoints.policy_file import save_player
+    from sb3_ext.checkpoints.models import save_player
     from sb3_ext.train.config_files import transitions_for
     from sb3_ext.train.quickstart import make_model
 

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from resgym.cli import OneLineParser
 from resgym.files import write_file
+from sb3_ext.checkpoints.models import policy_bytes
 from sb3_ext.checkpoints.policy_description import POLICIES, build_policy, describe_policy
-from sb3_ext.checkpoints.policy_file import policy_bytes
 from sb3_ext.ddqn import QPolicy
 from sb3_ext.train.loading import load_policy
 

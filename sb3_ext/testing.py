@@ -27,7 +27,7 @@ from stable_baselines3.common.vec_env import VecEnv
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import num_updates
-from sb3_ext.checkpoints.model_state import check_finite
+from sb3_ext.checkpoints.models import check_finite
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import environment_masks, mask_key

@@ -15,7 +15,7 @@ import resgym
 from benchmarks import ade_table
 from resgym.cli import main
 from resgym.render.shapes import picture_to_svg
-from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.checkpoints.models import save_player
 from sb3_ext.train import quickstart
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

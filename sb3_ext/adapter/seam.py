@@ -1,18 +1,28 @@
-"""The seam to stable-baselines3 (2.9.2): its private parts, and observations as it reads them.
+"""The seam to stable-baselines3 (2.9.2): what it keeps private, reads and writes.
 
-All functions about models take any algorithm of SB3 or sb3-contrib, ours included.
+Its private parts, observations and infos as it reads them, one batch in place of its list of single
+environments, and its ``monitor.csv``. All functions about models take any algorithm of SB3 or
+sb3-contrib, ours included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import copy
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.wrappers import HumanRendering, OrderEnforcing, PassiveEnvChecker, TimeLimit
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.utils import get_parameters_by_name
 from torch import Tensor
 
@@ -176,3 +186,141 @@ def rows_of(value: Any, num_envs: int, indices: Iterable[int]) -> list[Any]:
     per_row = isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
     per_row = per_row and len(value) == num_envs
     return [value[index] if per_row else value for index in indices]
+
+
+# Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
+# environment does their work: it checks its input, keeps its time limit, counts its episodes.
+_REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLimit)
+
+
+def batched_env(
+    env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
+) -> tuple[VectorEnv, Monitor | None]:
+    """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
+
+    The first function is called once to learn the environment's specification (all must make the
+    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments, time
+    limit, and `kwargs`.
+
+    Returns:
+        The environment; and the `Monitor` of the single environment, if there is one.
+
+    Raises:
+        ValueError: There are no functions, or no batched environment of tensors can be made.
+    """
+    env = env_fns[0]()
+    env.close()
+    *wrappers, innermost = layers_of(env)
+    spec = copy.deepcopy(innermost.spec)
+    limits = [each._max_episode_steps for each in wrappers if isinstance(each, TimeLimit)]
+    foreign = [each for each in wrappers if not isinstance(each, _REPLACED)]
+    if spec is None:
+        raise ValueError(f"env_fns: {innermost} is not registered with Gymnasium")
+    if spec.vector_entry_point is None:
+        raise ValueError(f"env_fns: {spec.id} has no vector_entry_point; use SB3's DummyVecEnv")
+    if foreign:
+        wrapper = type(foreign[0]).__name__
+        raise ValueError(f"env_wrapper: {wrapper} cannot be put on the batched {spec.id}")
+    if limits:
+        kwargs.setdefault("max_episode_steps", min(limits))
+    batched = gymnasium.make_vec(
+        spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
+    )
+    return batched, next((each for each in wrappers if isinstance(each, Monitor)), None)
+
+
+def layers_of(env: Any) -> Iterator[Any]:
+    """An environment and what it wraps, single or batched, outermost first."""
+    yield env
+    while isinstance(env, (gymnasium.Wrapper, VectorWrapper)):
+        env = env.env
+        yield env
+
+
+STEPS_BETWEEN_WRITES = 64
+
+
+def infos_of(info: Mapping[str, Any], rows: np.ndarray) -> list[dict[str, Any]]:
+    """What an info with masks `_key` says about some rows, as SB3 has it: a dictionary for each."""
+    found: list[dict[str, Any]] = [{} for _ in rows]
+    for key, value in info.items():
+        if key.startswith("_") or key in ("final_obs", "final_info"):
+            continue
+        if isinstance(value, dict):
+            values: Any = infos_of(value, rows)
+        elif isinstance(value, (Tensor, np.ndarray)) and value.ndim:
+            part = to_arrays(value)[rows]
+            values = part.tolist() if part.ndim == 1 else part.copy()
+        else:
+            continue
+        known = to_arrays(info[f"_{key}"])[rows] if f"_{key}" in info else [True] * len(rows)
+        for own, has, each in zip(found, known, values, strict=True):
+            if has:
+                own[key] = each
+    return found
+
+
+class MonitorFile:
+    """Append finished episodes to a `monitor.csv`, the file of SB3's `Monitor`.
+
+    Statistics are written at once, or without `now` after every 64 steps with finished episodes, on
+    `flush` and on `close`, so that an accelerator rarely waits. The arguments are those of
+    `Monitor`.
+    """
+
+    def __init__(
+        self,
+        filename: str,
+        env_id: str,
+        override_existing: bool = True,
+        info_keywords: Sequence[str] = (),
+    ) -> None:
+        self._start = time.time()
+        self._pending: list[tuple[float, dict[str, Any]]] = []
+        header: dict[str, Any] = {"t_start": self._start, "env_id": env_id}
+        self._keywords = tuple(info_keywords)
+        self._writer = ResultsWriter(filename, header, self._keywords, override_existing)
+        self._file = self._writer.file_handler
+
+    def add(self, info: dict[str, Any], *, now: bool) -> None:
+        """Note the episodes that ended in a step."""
+        if "episode" in info:
+            names = ("episode", "_episode", *self._keywords)
+            told = {name: info[name] for name in names if name in info}
+            self._pending.append((time.time() - self._start, told))
+        if now or len(self._pending) >= STEPS_BETWEEN_WRITES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been gathered."""
+        if self._file.closed:
+            return
+        for seconds, told in self._pending:
+            for each in infos_of(told, np.flatnonzero(told["_episode"].cpu().numpy())):
+                r, length = each["episode"]["r"], each["episode"]["l"]
+                entry = {"r": round(r, 6), "l": length, "t": round(seconds, 6)}
+                self._writer.logger.writerow(entry | {key: each[key] for key in self._keywords})
+        self._pending.clear()
+        self._file.flush()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Write what has been collected; return the file's length and digest."""
+        self.flush()
+        content = Path(self._file.name).read_bytes()
+        return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Remove the episodes written after `state_dict`, which will be played again.
+
+        A file that has changed before that point is left as it is.
+        """
+        self._pending.clear()
+        begin = Path(self._file.name).read_bytes()[: state["bytes"]]
+        if hashlib.sha256(begin).hexdigest() == state["sha256"] and not self._file.closed:
+            self._file.seek(state["bytes"])
+            self._file.truncate()
+
+    def close(self) -> None:
+        """Write what is left and close the file; again is harmless."""
+        self.flush()
+        self._writer.close()

@@ -23,13 +23,15 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from sb3_ext.adapter.batched import batched_env, layers_of
-from sb3_ext.adapter.monitor_file import MonitorFile, infos_of
 from sb3_ext.adapter.seam import (
+    MonitorFile,
     Observation,
+    batched_env,
     check_spaces,
     each_entry,
     entries_of,
+    infos_of,
+    layers_of,
     rows_of,
     to_numpy,
 )
@@ -37,7 +39,6 @@ from sb3_ext.adapter.seam import (
 SHOWING: weakref.WeakSet[TensorVecEnv] = weakref.WeakSet()
 """Those that have returned observations, see `TensorVecEnv.shown`."""
 VecEnvIndices = int | Iterable[int] | None
-# Attributes that SB3 asks a single environment for.
 _READING = ("action_masks", "render")  # methods whose result has one entry a row
 _SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
 
@@ -105,9 +106,8 @@ class TensorVecEnv(VecEnv):
         self._counts, self._has_statistics = form is None, form is None or form.episode_statistics
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
-            env_id = str(getattr(self.venv.spec, "id", None))
-            file_name = os.fspath(filename)
-            self._monitor_file = MonitorFile(file_name, env_id, override_existing, info_keywords)
+            about = (os.fspath(filename), str(getattr(self.venv.spec, "id", None)))
+            self._monitor_file = MonitorFile(*about, override_existing, info_keywords)
             weakref.finalize(self, self._monitor_file.close)  # also at exit
 
     @property

@@ -30,7 +30,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.checkpoints.models import save_player
 from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import ConfigError, errors_named, errors_of, unknown_word
 from sb3_ext.ddqn import DDQN

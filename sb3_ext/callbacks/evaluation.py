@@ -20,11 +20,10 @@ from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
-from sb3_ext.checkpoints.model_state import load_vec_env_state, vec_env_state
-from sb3_ext.checkpoints.policy_file import save_model, save_player
+from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
 from sb3_ext.config.checks import check_arguments, check_count
 from sb3_ext.ddqn.legality import with_masks
-from sb3_ext.networks.policy_scores import action_scores, recurrent_scores, seat_of
+from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from sb3_ext.adapter.seam import walk_callbacks
-from sb3_ext.checkpoints.model_state import (
+from sb3_ext.checkpoints.models import (
     global_random_state,
     load_global_random_state,
     load_policy_weights,

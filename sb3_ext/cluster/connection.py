@@ -127,13 +127,9 @@ CHECK_SECONDS = 1.0
 """So long a signal may have to wait."""
 
 
-def _nothing() -> None:
-    """The default check, which does nothing."""
-
-
 @contextmanager
-def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
-    """`map` on this many processes while the block lasts; for 0 actors it is `map` itself.
+def spreading(actors: int, check: Callable[[], None] = lambda: None) -> Iterator[Spread]:
+    """`map` on this many processes while the block lasts; for 0 actors on this one.
 
     A piece whose process dies is done again, and one that raises ends the call with its error. So
     a function whose results depend on the piece alone gives the same ones, however many processes
@@ -149,7 +145,7 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
             cluster is not there or too small.
     """
     if not check_count("actors", actors, low=0):
-        yield map if check is _nothing else partial(_in_turn, check)
+        yield partial(_in_turn, check)
         return
     with connected() as ray:
         check_cpus(ray, actors)

@@ -26,7 +26,6 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.monitor_file import STEPS_BETWEEN_WRITES
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
 from sb3_ext.ddqn.collector import (
     Collector,
@@ -161,7 +160,7 @@ class DDQN(DDQNState):
         super().__init__(policy, games_of(env), learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
         self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         self._check_arguments()
-        highest = self.highest_exploration_rate
+        highest = 1.0 if exploration_strategy == "epsilon_greedy" else torch.inf  # a probability
         self.exploration = self._read_schedule("exploration_rate", exploration_rate, highest)
         if _init_setup_model:
             self._setup_model()
@@ -380,10 +379,7 @@ class DDQN(DDQNState):
         """Count one stored step, and show it to the callbacks; whether they want to continue."""
         before, episodes, every = self.num_timesteps, self._episode_num, self._log_every[2]
         if step.episode is not None:
-            self._unread.append(step.episode)
-            rarely = self.device.type != "cpu" and not every  # as reading waits
-            if not rarely or len(self._unread) >= STEPS_BETWEEN_WRITES:
-                self.read_episodes()
+            self._note_episodes(step.episode)
         self.num_timesteps += len(step.rewards)
         callback.update_locals(
             {

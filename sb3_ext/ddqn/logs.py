@@ -13,6 +13,7 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.utils import safe_mean
 from torch import Tensor
 
+from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
@@ -82,6 +83,13 @@ class Logs(DQN):
                 " go back to the last checkpoint and lower the learning rate or max_grad_norm"
             )
         self._finite_until_update = self.num_updates
+
+    def _note_episodes(self, ended: dict[str, Any]) -> None:
+        """Keep what a step says of episodes that ended; on an accelerator it is read rarely."""
+        self._unread.append(ended)
+        rarely = self.device.type != "cpu" and not self._log_every[2]  # as reading waits
+        if not rarely or len(self._unread) >= STEPS_BETWEEN_WRITES:
+            self.read_episodes()
 
     def read_episodes(self) -> None:
         """Count the episodes that ended, and put them into the windows; waits for the device."""

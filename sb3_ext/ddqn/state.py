@@ -140,11 +140,6 @@ class DDQNState(Settings, Logs):
     def collector_state(self, state: dict[str, Any] | None) -> None:
         self._collector_state = state
 
-    @property
-    def highest_exploration_rate(self) -> float:
-        """What `exploration_rate` may be at most: 1 for a probability."""
-        return 1.0 if self.exploration_strategy == "epsilon_greedy" else torch.inf
-
     def _check_arguments(self) -> None:
         """ConfigError for the first argument that is wrong, in one line."""
         values = {name: getattr(self, name) for name in _CHECKED.model_fields}

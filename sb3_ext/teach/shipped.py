@@ -1,6 +1,6 @@
 """The players that come with the package: ``taught``, ``robust`` and ``played``.
 
-They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.policy_file`; such a
+They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.models`; such a
 file is ``model.safetensors`` of a model card with ``--half``.
 """
 
@@ -17,10 +17,10 @@ from torch import Tensor
 from resgym import GameState, Player, RowRandom
 from resgym.game.spec import Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
-from sb3_ext.checkpoints.policy_file import read_policy
+from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.minimax import ValueAgent
-from sb3_ext.networks.policy_scores import action_scores, seat_of
+from sb3_ext.networks.mlp import action_scores, seat_of
 
 _HERE = Path(__file__).parent
 SHIPPED = {3: _HERE / "taught_host.safetensors", 4: _HERE / "taught_host_4.safetensors"}

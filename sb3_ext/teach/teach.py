@@ -21,7 +21,7 @@ from torch.nn.utils import clip_grad_norm_
 from resgym.benchmark.solved import Solved, joined, solve
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.checkpoints.model_state import (
+from sb3_ext.checkpoints.models import (
     check_finite,
     load_optimizer_state,
     load_policy_weights,
@@ -31,7 +31,7 @@ from sb3_ext.cluster.connection import spreading
 from sb3_ext.config.checks import ConfigError, errors_named
 from sb3_ext.config.sections import find_config, read_mapping
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.policy_scores import seat_of
+from sb3_ext.networks.mlp import seat_of
 from sb3_ext.runs.checkpoint import checkpoint_errors
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import write_json

@@ -25,7 +25,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
 from sb3_ext.minimax.algorithm import value_of_moves
-from sb3_ext.networks.policy_scores import seat_of
+from sb3_ext.networks.mlp import seat_of
 from sb3_ext.teach.positions import singularities
 
 MAX_DEPTH = 25

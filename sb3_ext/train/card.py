@@ -23,9 +23,9 @@ from resgym.scoreboard import Scoreboard
 from resgym.texts import markdown, markdown_table
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
+from sb3_ext.checkpoints.models import MODEL, policy_bytes
 from sb3_ext.checkpoints.policy_description import describe_policy
-from sb3_ext.checkpoints.policy_file import MODEL, policy_bytes
-from sb3_ext.networks.policy_scores import seat_of
+from sb3_ext.networks.mlp import seat_of
 from sb3_ext.runs.command import command
 from sb3_ext.train.loading import load_player, load_policy
 

@@ -19,10 +19,10 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
 from sb3_ext.config.checks import (
     ConfigError,
+    Registry,
     check_arguments,
     check_policy,
     errors_named,
-    unknown_word,
 )
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import (
@@ -49,14 +49,13 @@ ZOO_KEYS = (
 OPTIONS = "device seed tensorboard_log verbose"
 """Arguments of the algorithm that only the command line gives."""
 
-BUFFERS: Mapping[str, type] = {
-    each.__name__: each
-    for each in (
-        *(buffers.DictReplayBuffer, HerReplayBuffer, buffers.ReplayBuffer),
-        *(PrioritizedReplayBuffer, TensorReplayBuffer),
-    )
-}
+BUFFERS: Registry[type] = Registry("replay buffer")
 """Replay buffers that a file may name."""
+for _buffer in (
+    *(buffers.DictReplayBuffer, HerReplayBuffer, buffers.ReplayBuffer),
+    *(PrioritizedReplayBuffer, TensorReplayBuffer),
+):
+    BUFFERS.register(_buffer.__name__, _buffer)
 
 
 def _with_net_arch(given: dict[str, Any]) -> dict[str, Any]:
@@ -80,15 +79,10 @@ class ZooKeys(Section):
     n_steps: Size | None = None
     normalize: bool | dict[str, Any] = False
     policy_kwargs: Annotated[dict[str, Any], AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
-    replay_buffer_class: Annotated[str | None, accepted_by(lambda name: buffer_class(name))] = None
+    replay_buffer_class: Annotated[
+        str | None, accepted_by(lambda name: name is None or BUFFERS.resolve(name))
+    ] = None
     replay_buffer_kwargs: dict[str, Any] = {}  # noqa: RUF012
-
-
-def buffer_class(name: str | None) -> type | None:
-    """The class of a name that a file may give; ValueError for another one."""
-    if name is not None and name not in BUFFERS:
-        raise ValueError(f": {unknown_word('replay buffer', name, BUFFERS)}")
-    return None if name is None else BUFFERS[name]
 
 
 def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
@@ -146,8 +140,8 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     read the names of extractor and activation_fn themselves.
     """
     result = copy.deepcopy(dict(values))
-    if "replay_buffer_class" in result:
-        result["replay_buffer_class"] = buffer_class(result["replay_buffer_class"])
+    if name := result.get("replay_buffer_class"):
+        result["replay_buffer_class"] = BUFFERS.resolve(name)
     kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
     extractor = kwargs.pop("extractor", None)
     if given := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN

@@ -116,7 +116,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.algorithm: type[Any] = rl_zoo3.ALGOS[algo]
         self.ours = issubclass(self.algorithm, DDQN)
         self.vec_env_class: Any = partial(self._batched, self.vec_env_class)
-        self._named: dict[str, Any] = {}
         if args.resume is not None:
             self.save_path = str(args.resume)
             self.config = f"{self.save_path}/{self.env_name}/config.yml"
@@ -125,7 +124,10 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             self.config = str(find_config(f"{name}.yml", field="algo", shipped=True))
 
     def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Reads and checks the section of the environment, or ``default``."""
+        """Reads and checks the section of the environment, or ``default``.
+
+        Paths of wrappers and callbacks are put inside the run's folder.
+        """
         path, args = Path(self.config), self.args
         if args.resume is not None:  # the file of a run is the section of its environment alone
             where, section = str(path), dict(read_mapping(path))
@@ -146,13 +148,18 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         saved = dict(sorted(given.items()))
         if self.verbose > 0 and args.resume is None:
             print(f"{where}: {saved}")
-        return with_classes(given, self.algorithm), saved
+        result, folder = with_classes(given, self.algorithm), Path(self.save_path)
+        names = ("callback", "env_wrapper", "vec_env_wrapper")
+        result |= placed({name: result[name] for name in names if name in result}, folder)
+        callbacks = named_with_arguments(result.get("callback"))
+        result["callback"] = [{_dotted(name): arguments} for name, arguments in callbacks]
+        return result, saved
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.ours:  # reads every form of a schedule itself
             return hyperparams
-        for key in (each for each in SCHEDULED if each in hyperparams):
-            if isinstance(hyperparams[key], (int, float)):
+        for key in SCHEDULED:
+            if isinstance(hyperparams.get(key, 0), (int, float)):
                 continue
             schedule = parse_schedule(hyperparams[key], key)
             if schedule.unit != "progress":
@@ -164,8 +171,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return hyperparams
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
-        names = ("callback", "env_wrapper", "vec_env_wrapper")
-        self._named = {key: hyperparams.pop(key) for key in names if key in hyperparams}
         collector = hyperparams.pop("collector", None)
         result = super()._preprocess_hyperparams(hyperparams)
         if collector is not None:
@@ -180,8 +185,11 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def setup_experiment(self) -> Any:
         """Builds environment and model."""
-        if self.args.resume is not None and list_checkpoints(self.args.resume):
-            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
+        if self.optimize_hyperparameters:  # leaves only its report
+            self.save_path = self.held.enter_context(TemporaryDirectory())
+        elif self.args.resume is None:
+            self._reserve_folder()
+        self.params_path = f"{self.save_path}/{self.env_name}"
         try:
             result = super().setup_experiment()
             if result is not None:
@@ -228,12 +236,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             print(f"networks of {init_from(model, args.init_from)}")
 
     def create_log_folder(self) -> None:
-        """Makes the run's folder."""
-        if self.optimize_hyperparameters:  # leaves only its report
-            self.save_path = self.held.enter_context(TemporaryDirectory())
-        elif self.args.resume is None:
-            self._reserve_folder()
-        self.params_path = f"{self.save_path}/{self.env_name}"
+        """As in rl_zoo3; a resumed run continues its monitor file."""
+        if self.args.resume is not None and list_checkpoints(self.args.resume):
+            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         super().create_log_folder()
 
     def _reserve_folder(self) -> None:
@@ -252,18 +257,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if error is not None and not getattr(self.model, "num_timesteps", 0):
             folder.discard()
 
-    def make_wrappers(self) -> None:
-        """Those of the file, with paths inside the run's folder."""
-        self._named = placed(self._named, Path(self.save_path))
-        self.env_wrapper = rl_zoo3.utils.get_wrapper_class(self._named)
-        self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(self._named, "vec_env_wrapper")
-
     def create_callbacks(self) -> None:
-        """Wrappers and callbacks of the file, and callbacks of the command line."""
-        self.make_wrappers()
-        named = named_with_arguments(self._named.get("callback"))
-        self.specified_callbacks = [{_dotted(name): arguments} for name, arguments in named]
-        self.callbacks = rl_zoo3.utils.get_callback_list({"callback": self.specified_callbacks})
+        """As in rl_zoo3, with our evaluation."""
         eval_freq, self.eval_freq = self.eval_freq, -1
         super().create_callbacks()
         if eval_freq > 0 and not self.optimize_hyperparameters:

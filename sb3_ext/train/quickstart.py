@@ -16,7 +16,7 @@ from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.checkpoints.models import save_player
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN

@@ -124,12 +124,14 @@ def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str],
 
 
 _SIZE = whole(1, 2**20)
-_COUNT_OR_NONE = whole(1, LARGEST_COUNT, -1)
 CHANGED: Mapping[str, Mapping[str, Any]] = {
     **{
         key: {"action": StoreYaml} for key in ("--env-kwargs", "--eval-env-kwargs", "--hyperparams")
     },
-    **{key: {"type": _COUNT_OR_NONE} for key in ("--eval-freq", "--n-timesteps", "--save-freq")},
+    **{
+        key: {"type": whole(1, LARGEST_COUNT, -1)}
+        for key in ("--eval-freq", "--n-timesteps", "--save-freq")
+    },
     **{key: {"type": whole(1)} for key in ("--max-total-trials", "--n-evaluations", "--n-trials")},
     **{key: {"type": whole(0)} for key in ("--n-startup-trials", "--trial-id")},
     "--algo": {"choices": None, "help": "algorithm, a name or module:Class"},
@@ -288,31 +290,25 @@ def saved_arguments(run: Path) -> dict[str, Any]:
     }
 
 
-def known_algorithms(*classes: str) -> dict[str, Any]:
-    """rl_zoo3's table with ours and classes (module:Class) in it, as it asks plugins to."""
-    ours = {**ALGORITHMS, **{path: ALGORITHMS.resolve(path) for path in classes}}
-    samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
-    converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    samplers["ddqn"] = lambda *given: _for_ddqn(samplers["dqn"](*given))
-    converters["ddqn"] = lambda given: _for_ddqn(converters["dqn"](given))
-    samplers["ppo_mask"], converters["ppo_mask"] = samplers["ppo"], converters["ppo"]
-    rl_zoo3.ALGOS.update(ours)
-    for name in ours:  # those of others are searched as what they derive from
-        for table in (samplers, converters):
-            if (near := family(ours[name])) in table:
-                table.setdefault(name, table[near])
-    return rl_zoo3.ALGOS
-
-
-def _for_ddqn(values: dict[str, Any]) -> dict[str, Any]:
-    """What rl_zoo3 searches for DQN, without a schedule of exploration."""
-    return {**values, "exploration_rate": None}
-
-
 def check_algorithm(name: str) -> str:
-    """The name of an algorithm that is known; a class (module:Class) is entered first."""
+    """The name of an algorithm that is known.
+
+    rl_zoo3's tables get our algorithms first, as it asks plugins to, and a class (module:Class).
+    """
     with errors_of("algo", ValueError):
-        known = known_algorithms(*([name] if ":" in name else []))
-        if name not in known:
-            raise ValueError(unknown_word("algorithm", name, known))
+        classes = {name: ALGORITHMS.resolve(name)} if ":" in name else {}
+        rl_zoo3.ALGOS.update(ours := {**ALGORITHMS, **classes})
+        searched: Any = rl_zoo3.hyperparams_opt
+        for table in (searched.HYPERPARAMS_SAMPLER, searched.HYPERPARAMS_CONVERTER):
+            table |= {"ddqn": _for_ddqn(table["dqn"]), "ppo_mask": table["ppo"]}
+            for each, kind in ours.items():  # those of others are searched as what they derive from
+                if (near := family(kind)) in table:
+                    table.setdefault(each, table[near])
+        if name not in rl_zoo3.ALGOS:
+            raise ValueError(unknown_word("algorithm", name, rl_zoo3.ALGOS))
     return name
+
+
+def _for_ddqn(search: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """What rl_zoo3 searches for DQN, without a schedule of exploration."""
+    return lambda *given: {**search(*given), "exploration_rate": None}

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
-from sb3_ext.checkpoints.policy_file import save_model, save_player
+from sb3_ext.checkpoints.models import save_model, save_player
 from sb3_ext.config.checks import ConfigError, errors_of
 from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another

@@ -22,7 +22,7 @@ from pydantic import model_validator
 
 from resgym.game.spec import Role
 from resgym.texts import text_table
-from sb3_ext.checkpoints.policy_file import save_player
+from sb3_ext.checkpoints.models import save_player
 from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import ConfigError, check_count, shown
 from sb3_ext.config.sections import (

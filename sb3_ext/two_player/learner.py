@@ -35,7 +35,7 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
-from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
+from sb3_ext.checkpoints.models import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.checks import (
     check_arguments,

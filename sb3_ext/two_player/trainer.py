@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3_ext.checkpoints.model_state import global_random_state, load_global_random_state
+from sb3_ext.checkpoints.models import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import read_as

@@ -25,8 +25,8 @@ from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.train.card import main as card_main
+from sb3_ext.train.loading import enjoy as enjoy_main
 from sb3_ext.train.loading import load_player, read_weights
-from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player.job import main as two_player_main
 from tests.sb3_ext.train.helpers import make_model

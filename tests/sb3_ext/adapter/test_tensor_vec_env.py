@@ -17,8 +17,7 @@ from gymnasium.wrappers.vector import DictInfoToList
 from stable_baselines3.common.monitor import Monitor, get_monitor_files
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.monitor_file import STEPS_BETWEEN_WRITES, MonitorFile
-from sb3_ext.adapter.seam import each_entry, entries_of
+from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile, each_entry, entries_of
 from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sb3_ext.callbacks import Checkpoints, Signals
 from sb3_ext.callbacks.base import Every
-from sb3_ext.checkpoints.model_state import model_state
+from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
 from tests.sb3_ext.callbacks.helpers import StepHook

@@ -15,9 +15,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
-from sb3_ext.checkpoints.model_state import model_state, training_state
+from sb3_ext.checkpoints.models import model_state, save_player, training_state
 from sb3_ext.checkpoints.policy_description import build_space, describe_space
-from sb3_ext.checkpoints.policy_file import save_player
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint

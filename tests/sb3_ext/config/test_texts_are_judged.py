@@ -26,7 +26,7 @@ from resgym.polynomials.starts import read_starts
 from resgym.scoreboard import check, read_rows
 from resgym.trust import command_words, import_modules
 from sb3_ext.attack.config import AttackConfig
-from sb3_ext.checkpoints.policy_file import policy_bytes
+from sb3_ext.checkpoints.models import policy_bytes
 from sb3_ext.config.sections import find_config
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.teach.positions import TeachConfig

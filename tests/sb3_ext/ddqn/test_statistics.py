@@ -8,7 +8,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.model_state import load_training_state, training_state
+from sb3_ext.checkpoints.models import load_training_state, training_state
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
 from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model

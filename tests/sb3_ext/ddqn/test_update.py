@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sb3_ext.checkpoints.model_state import training_state
+from sb3_ext.checkpoints.models import training_state
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import Exponential
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch

@@ -15,7 +15,7 @@ from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.train.play import enjoy
+from sb3_ext.train.loading import enjoy
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main

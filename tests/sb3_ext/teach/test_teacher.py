@@ -6,7 +6,7 @@ from stable_baselines3.common.callbacks import CallbackList
 
 import resgym
 from resgym.benchmark.solved import joined, solve
-from sb3_ext.checkpoints.model_state import model_state
+from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import find_config, read_mapping

@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard
 import resgym
 from resgym import cli
 from resgym.benchmark import evaluate, load, tasks
-from sb3_ext.checkpoints.policy_file import MODEL
+from sb3_ext.checkpoints.models import MODEL
 from sb3_ext.train import card
 from sb3_ext.train.card import CONFIG
 from sb3_ext.train.loading import load_player

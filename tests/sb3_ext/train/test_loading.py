@@ -17,8 +17,7 @@ from resgym.measure.rho import rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.checkpoints.model_state import model_state
-from sb3_ext.checkpoints.policy_file import MODEL
+from sb3_ext.checkpoints.models import MODEL, model_state
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer

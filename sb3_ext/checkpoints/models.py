@@ -1,35 +1,51 @@
-"""The state of a model in training, as the parts of a checkpoint.
+"""Saved models: the whole state in training, and versions to play with.
 
-docs/checkpoints.md lists the parts and the guarantees. SB3's own algorithms use the global
-generators; `global_random_state` saves them.
+docs/checkpoints.md lists the parts of a checkpoint and the guarantees. SB3's own algorithms use the
+global generators; `global_random_state` saves them.
+
+A version to play with is a checkpoint, SB3's file, or one ``.safetensors`` file, which has the
+weights, and the description of the policy as metadata. The shipped players are such files, and so
+is ``model.safetensors`` of a model card (docs/scoreboard.md). Reading one runs no code.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import random
 import warnings
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 from torch.optim import Optimizer
 
+from resgym.files import opened, parse_json
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import COUNTERS, OBSERVATIONS, each_entry, entries_of, forget_observation
-from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
+from sb3_ext.checkpoints.policy_description import build_policy, describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors
-from sb3_ext.runs.files import CheckpointWarning
+from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, save_checkpoint
+from sb3_ext.runs.files import CheckpointWarning, rename_durably
+
+MODEL = "model.safetensors"
+"""A version to play with in a card's folder."""
+
+MAX_WEIGHTS = 2**32
+"""Bytes of a file of weights."""
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
@@ -288,3 +304,79 @@ def load_vec_env_state(env: Any, state: Mapping[str, Any]) -> None:
             each.mean, each.var, each.count = values
         env.returns, env, state = state["returns"], env.venv, state["inner"]
     env.load_state_dict(state)
+
+
+def _network(policy: Any) -> Any:
+    """What plays: of DQN's kind the online network alone."""
+    return getattr(policy, "q_net", policy)
+
+
+def policy_bytes(policy: Any, notes: Mapping[str, str], half: bool = False) -> bytes:
+    """The content of a file; ``half`` rounds the weights to float16.
+
+    Raises:
+        ValueError: the policy cannot be described, see `describe_policy`.
+    """
+    kind = torch.float16 if half else torch.float32
+    weights = {
+        name: weight.detach().to("cpu", kind).contiguous()
+        for name, weight in _network(policy).state_dict().items()
+    }
+    return save(weights, {**notes, "policy": json.dumps(describe_policy(policy))})
+
+
+def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
+    """The policy of a file, ready to play.
+
+    Raises:
+        CheckpointError: there is no such file, or it is damaged or of another kind.
+    """
+    damaged = checkpoint_errors(f"{path}: is missing or damaged")
+    with damaged, opened(path, "model", MAX_WEIGHTS), safe_open(path, "pt") as file:
+        description = parse_json((file.metadata() or {})["policy"])
+        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    with checkpoint_errors(str(path)):
+        policy = build_policy(description)
+        _network(policy).load_state_dict(weights)
+    policy.set_training_mode(False)
+    return policy.to(device)
+
+
+def save_model(path: Path, model: Any) -> None:
+    """Write a model's SB3 file; the old file stays until the new one is complete.
+
+    ``path`` ends in ``.zip``. A model with NaN weights is refused.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new.zip")
+    try:
+        model.save(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True) -> None:
+    """Write a version of a model as a checkpoint without pickles.
+
+    Args:
+        path: the checkpoint's directory.
+        model: the model whose policy plays; without ``archive`` it may be the policy itself.
+        evaluation: the measurements of this version, as plain data.
+        archive: also write SB3's file, as ``<path>_model.zip`` for a path ``best``, otherwise as
+            ``<path>.zip``.
+    """
+    if archive:  # first, since it refuses a model that a NaN has spoiled
+        name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"
+        save_model(path.with_name(name), model)
+    policy = getattr(model, "policy", model)
+    network = network_description(policy)
+    if reason := network.get("not_described"):
+        warnings.warn(f"{path}: cannot play later: {reason}", CheckpointWarning, stacklevel=2)
+    state = {
+        "evaluation": evaluation,
+        "network": network,
+        "policy": dict(policy.state_dict()),
+    }
+    save_checkpoint(path, state)

@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 from resgym.files import opened, parse_json, read_text
 from resgym.players import ScoringPlayer
-from resgym.terminal.parser import OneLineParser
+from resgym.terminal.command import OneLineParser
 from resgym.trust import add_trust, check_pickle, command_line, import_modules
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import MAX_WEIGHTS, MODEL, read_policy

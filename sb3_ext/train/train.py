@@ -1,8 +1,8 @@
 """``python -m sb3_ext.train``: rl_zoo3's ``train`` (2.9.2), and runs that continue or start anew.
 
 rl_zoo3 keeps its options and all that it does with them inside one function. A copy of that
-function runs here, with our parser and our `Manager` under the names of its own. Its tables of
-algorithms take ours, as it asks plugins to.
+function runs here, with our parser and our `Manager` in place of its own. Our algorithms are
+entered into its tables, as it asks plugins to.
 """
 
 from __future__ import annotations
@@ -85,19 +85,19 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _call_zoo(function: Any, parser: Any, **names: Any) -> None:
-    """Calls a copy of a function of rl_zoo3, which makes a parser and works with its arguments.
+    """Calls a copy of a function of rl_zoo3 that makes a parser and works with its arguments.
 
     Args:
-        function: that function.
-        parser: stands in the place of its parser.
-        **names: what stands in the place of other names of its module.
+        function: the function.
+        parser: replaces its parser.
+        **names: replace other names of its module.
     """
     names["argparse"] = SimpleNamespace(ArgumentParser=lambda: parser)
     FunctionType(function.__code__, {**function.__globals__, **names})()
 
 
 class StoreYaml(argparse.Action):
-    """Reads ``key:value`` arguments, each value as YAML."""
+    """Reads ``key:value`` arguments, each value as YAML; rl_zoo3 evaluates them as Python."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         """Stores a dict."""
@@ -126,9 +126,6 @@ def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str],
 _SIZE = whole(1, 2**20)
 CHANGED: Mapping[str, Mapping[str, Any]] = {
     **{
-        key: {"action": StoreYaml} for key in ("--env-kwargs", "--eval-env-kwargs", "--hyperparams")
-    },
-    **{
         key: {"type": whole(1, LARGEST_COUNT, -1)}
         for key in ("--eval-freq", "--n-timesteps", "--save-freq")
     },
@@ -156,7 +153,7 @@ CHANGED: Mapping[str, Mapping[str, Any]] = {
     },
     "--verbose": {"type": whole(0, 2)},
 }
-"""Options of rl_zoo3 that are otherwise here: it takes any number, and evaluates texts."""
+"""What differs in options of rl_zoo3, which takes any number."""
 
 
 class _Complete(Exception):
@@ -188,7 +185,8 @@ def add_flags(
         raise _Complete
 
     with suppress(_Complete):
-        _call_zoo(function, SimpleNamespace(add_argument=add, parse_args=complete))
+        theirs = SimpleNamespace(add_argument=add, parse_args=complete)
+        _call_zoo(function, theirs, StoreDict=StoreYaml)
 
 
 def make_parser() -> argparse.ArgumentParser:

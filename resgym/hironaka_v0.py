@@ -107,7 +107,7 @@ class raw_env(AECEnv):
         """
         known = ("points", "weights")
         given = {key: value for key, value in (options or {}).items() if key in known}
-        self._seen, info = self._game.reset(seed=seed, options=given or None)
+        self._seen, info = self._game.reset(seed=seed, options=given)
         self.agents = self.possible_agents[:]
         self.agent_selection = HOST
         self.rewards = dict.fromkeys(self.agents, 0.0)

@@ -244,7 +244,7 @@ class _Run:
         _require(options == {}, "reset changed the caller's options")
         self._check_values(observation, info, "the first observation")
         self.seen = [deepcopy(observation)]
-        held = [({"obs": observation}, deepcopy({"obs": observation}))]
+        held = [(observation, self.seen[0])]
         ended = np.zeros(env.num_envs, bool)
         for time in range(steps):
             last = deepcopy(observation)

@@ -207,4 +207,4 @@ def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:
         arguments: of `HironakaVectorEnv`, such as ``opponent``, ``reward`` or ``device``.
     """
     part, _, _, seat = TASKS[check_choice("task", task, [*TASKS])]
-    return HironakaVectorEnv(num_envs, seat=seat, **{**asdict(GAMES[part]), **arguments})
+    return HironakaVectorEnv(num_envs, seat=seat, **asdict(GAMES[part]) | arguments)

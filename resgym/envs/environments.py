@@ -204,7 +204,7 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         self.vector_env = vector_env
         self.observation_space = vector_env.single_observation_space
         self.action_space = LegalDiscrete(vector_env.single_action_space, vector_env._legal_now)
-        self.metadata = {**type(self).metadata, "render_modes": vector_env.metadata["render_modes"]}
+        self.metadata = type(self).metadata | {"render_modes": vector_env.metadata["render_modes"]}
         self.render_mode = vector_env.render_mode
         self._every_action = np.ones(vector_env.plan.num_actions, np.int8)
 

@@ -58,7 +58,7 @@ def move(
     # Positions that did not move are canonical already and stay the same.
     after = canonical_state(columns, state.count, spec)
     if state.rule.extra_rows:  # weights and distinguished points of rule ``thom``
-        weights, marked = state.points[:, -2], state.points[:, -1]
+        weights, marked = state.points[:, -2:].unbind(1)
         place, here = axis[:, None], moved[:, None]
         least = weights.gather(1, place)
         fallen = torch.where(coords, weights - least, weights).scatter(1, place, least)

@@ -109,8 +109,9 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
 
 def render_modes(dimension: int) -> list[str]:
     """Return the modes that can draw games with this many axes."""
-    with_pictures = dimension in PICTURE_DIMENSIONS
-    return [mode for mode in RENDER_MODES if with_pictures or mode not in PICTURE_MODES]
+    if dimension in PICTURE_DIMENSIONS:
+        return [*RENDER_MODES]
+    return [mode for mode in RENDER_MODES if mode not in PICTURE_MODES]
 
 
 def render_game(

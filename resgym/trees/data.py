@@ -94,13 +94,13 @@ class ChartTree:
     @property
     def complete(self) -> bool:
         """Whether no branch was cut."""
-        return self.num_cut == 0
+        return not self.num_cut
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: totals, and every chart with exponents and monomials."""
         names = "title variables depth num_nodes num_leaves num_cut complete"
         totals = {name: getattr(self, name) for name in names.split()}
-        return {**totals, "charts": [*map(self._chart_dict, self.charts)]}
+        return totals | {"charts": [*map(self._chart_dict, self.charts)]}
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
         found: dict[str, Any] = {

@@ -257,7 +257,7 @@ def _tree(question: Question, models: Path | None) -> Any:
     found = tree.to_dict()
     for rays, facts in zip(chart_rays(tree, first), found["charts"], strict=True):
         facts |= chart_facts(start, rays, names)
-    return {**found, "names": names}
+    return found | {"names": names}
 
 
 def _picture(question: Question, models: Path | None) -> str:

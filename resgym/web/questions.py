@@ -130,12 +130,12 @@ def read_question(fields: Mapping[str, str]) -> Question:
         if not re.fullmatch(pattern, text):
             raise ValueError(f"{name} must be {allowed}, got {text[:60]!r}")
     moves = [move.split(".") for move in given["moves"].split(",") if move]
-    read = {
+    given |= {
         "seed": int(given["seed"]),
         "moves": tuple((_axes(axes), int(axis)) for axes, axis in moves),
         "named": _axes(given["named"]),
     }
-    return Question(**{**given, **read})
+    return Question(**given)
 
 
 def _axes(code: str) -> Axes:

@@ -135,7 +135,7 @@ class Site:
         except RefusedError as error:
             return JSONResponse({"error": error.text}, error.status, headers=HEADERS)
         form = "image/svg+xml" if text.startswith("<") else "application/json"
-        return Response(text, media_type=form, headers={**HEADERS, "Cache-Control": "no-store"})
+        return Response(text, media_type=form, headers=HEADERS | {"Cache-Control": "no-store"})
 
     async def _answer(self, request: Request) -> Any:
         name: str = request.path_params["name"]

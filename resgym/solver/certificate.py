@@ -17,13 +17,11 @@ from typing import Any
 from resgym.certificate_check import CLAIM, START, Proof, check, form
 from resgym.files import opened
 from resgym.game.exact import Position, moved, prune
-from resgym.game.spec import action_axes
+from resgym.game.spec import Axes, action_axes
 from resgym.polynomials.parse import as_position
-from resgym.solver.proof import best_set
-from resgym.solver.search import GOALS, Points, Search
+from resgym.solver.search import GOALS, Points, Search, best_set
 from resgym.solver.solution import Limits, Solution, by_position, grown_tree
 
-Axes = tuple[int, ...]
 Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]
 # As `certificate_check` has them alone.

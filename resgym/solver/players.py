@@ -13,14 +13,13 @@ from torch import Tensor
 
 from resgym.game.exact import Position, moved, prune, reduced
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role, action_axes, check_choice, check_integer, coords_to_action
+from resgym.game.spec import Axes, Role, action_axes, check_choice, check_integer, coords_to_action
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.asking import Seat
 from resgym.players.registry import given_sets
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.proof import Proof, best_set, prove
-from resgym.solver.search import GOALS, Objective, Search, TooMuch
+from resgym.solver.search import GOALS, Objective, Proof, Search, TooMuch, best_set, prove
 from resgym.solver.solution import Limits
 
 DEFAULT_BUDGET = 20_000
@@ -32,9 +31,6 @@ FEW_POINTS = 3
 
 REMEMBERED = 50_000
 """Number of cached results; a result depends on the position and the budget alone."""
-
-
-Axes = tuple[int, ...]
 
 
 def _prove(points: Position, objective: Objective, budget: int) -> Proof:

@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
 from resgym.render.games import counted
-from resgym.solver.search import Objective
 from resgym.texts import Table
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
+
+Objective = Literal["depth", "nodes", "leaves"]
 
 TREE_LIMIT = 100_000
 """Largest tree of a solution."""

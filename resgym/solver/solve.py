@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from resgym.game.exact import PLAIN_HOSTS, OrderedRule, prune, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, prune, reduced
 from resgym.game.spec import (
+    Axes,
     GameSpec,
     Role,
     RuleName,
@@ -22,16 +23,10 @@ from resgym.game.spec import (
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate
-from resgym.solver.proof import PATIENCE_LOADING, Proof, best_set, prove
-from resgym.solver.search import GOALS, Objective
+from resgym.solver.search import GOALS, Objective, Proof, best_set, prove
 from resgym.solver.solution import Limits, Progress, Solution, by_position, grown_tree
-from resgym.solver.variants import solve_variant
 from resgym.texts import shown
-from resgym.trees.data import Chart
 from resgym.trees.growth import Centres, Stop, chart_rule, check_nondegenerate
-
-if TYPE_CHECKING:
-    from resgym.players.asking import Seat
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
@@ -107,9 +102,6 @@ def solve(
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
     if max_depth is not None and not given and GOALS[objective].by_sum:
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
-    if time_limit is not None:
-        # Before the clock starts: the bound from above comes from a player, who needs torch.
-        import resgym.players.asking  # noqa: F401
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if stop is not None:
@@ -120,16 +112,13 @@ def solve(
             raise ValueError(
                 f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
             )
-        return solve_variant(position, played, objective, max_depth, limits)
+        return _solve_variant(position, played, objective, max_depth, limits)
     if given:
         # Players need torch, the least tree of a small position does not.
         from resgym.solver.responses import best_response
 
         role, player = given[0]
         return best_response(position, player, role, objective, max_depth, limits)
-    if time_limit is not None and time_limit >= PATIENCE_LOADING:
-        # What he needs besides is loaded once he is asked, which must not come late either.
-        _zeillinger(position).host_sets([tuple(prune(position))])
     highest = math.inf if max_depth is None else max_depth
     proof = prove(prune(position), objective, limits, highest=highest)
     solution = (_proved if proof.settled else _unproved)(position, proof, limits)
@@ -153,31 +142,127 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     return Solution(value, value, value, True, objective, *effort, None, grow, certify)
 
 
-def _zeillinger(position: Exponents) -> Seat:
-    from resgym.players.asking import Seat
-
-    return Seat("zeillinger", "host", position)
-
-
 def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     """Return a stopped search, with Zeillinger's tree as the upper bound if it is small enough."""
-    seat, objective = _zeillinger(position), proof.search.objective
+    zeillinger, objective = PLAIN_HOSTS["zeillinger"], proof.search.objective
 
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+    def best(points: Position) -> Axes:
         if limits.seconds_left <= 0:
             raise TimeoutError
-        return seat.host_sets([chart.points for chart in charts])
+        return zeillinger(points)
 
     tree, upper = None, None
     with suppress(TimeoutError):
         title = f"host zeillinger: {position.pretty()}"
-        tree = grown_tree(position, choose, title, FALLBACK_NODES)
+        tree = grown_tree(position, by_position(best), title, FALLBACK_NODES)
     if tree is not None:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
         upper = sizes[objective]
     effort = limits.seconds, proof.search.expanded
-    host = None if tree is None else PLAIN_HOSTS["zeillinger"]
+    host = None if tree is None else zeillinger
     certify = partial(certificate, position, proof.search, host)
     return Solution(
         None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, certify
     )
+
+
+class _Stopped(Exception):
+    """The search has reached a limit; the exception carries its name."""
+
+
+class _Exhaustive:
+    """The values of other rules: every set is tried, with a rising limit until one is enough.
+
+    The bounds of the default rule do not hold here, and positions that differ by a shift have
+    different values. So only small positions can be solved. A finished position has the value of
+    `Goal.finished`.
+    """
+
+    def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
+        self.rule, self.goal, self.limits = rule, GOALS[objective], limits
+        # For each position its least possible value, and the value itself once known.
+        self._table: dict[Any, tuple[int, int | None]] = {}
+        self.expanded = 0
+
+    def within(self, points: Position, limit: int) -> int | None:
+        """Return the value of a position, or None if it exceeds a limit."""
+        if self.rule.ending(points) is not None:
+            return self.goal.finished if self.goal.finished <= limit else None
+        key = self.rule.key(points)
+        lower, value = self._table.get(key, (self.goal.move + self.goal.finished, None))
+        if value is not None or limit < lower:
+            return value if value is not None and value <= limit else None
+        self.expanded += 1
+        if stopped := self.limits.reached(len(self._table)):
+            raise _Stopped(stopped)
+        room = limit
+        for axes in self.rule.sets(points):
+            cost = self.cost(points, axes, room)
+            if cost is not None:
+                value, room = cost, cost - 1
+            if room < lower:
+                break
+        self._table[key] = (limit + 1 if value is None else value), value
+        return value
+
+    def cost(self, points: Position, axes: Axes, limit: int) -> int | None:
+        """Return the value after a set, counting the move, or None if it exceeds a limit."""
+        answers, (finished, move, by_sum), total = self.rule.answers(points, axes), self.goal, 0
+        for later, axis in zip(reversed(range(len(answers))), answers, strict=True):
+            following = self.rule.after(points, axes, axis)
+            if following is None:
+                raise _Stopped("overflow")
+            # Whatever comes after costs at least what a finished position does.
+            spent = move + (total + later * finished if by_sum else 0)
+            value = self.within(following, limit - spent)
+            if value is None:
+                return None
+            total = total + value if by_sum else max(total, value)
+        return move + total
+
+
+def _solve_variant(
+    position: Exponents,
+    rule: OrderedRule,
+    objective: Objective,
+    max_depth: int | None,
+    limits: Limits,
+) -> Solution:
+    """Solve the depth or the nodes under a rule that is not the default; see `resgym.solve`.
+
+    Raises:
+        ValueError: the objective is leaves, or there is a ``max_depth`` with nodes.
+    """
+    kind = rule.spec.rule
+    if objective == "leaves":
+        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind!r}")
+    if objective == "nodes" and max_depth is not None:
+        raise ValueError(f"max_depth is for objective 'depth' with rule {kind!r}")
+    start = rule.start(position)
+    search = _Exhaustive(rule, objective, limits)
+    limit = search.goal.finished
+    value: int | None = None
+    stopped: str | None = None
+    try:
+        while (value := search.within(start, limit)) is None:
+            limit += 1
+            limits.report(limit, search.expanded)
+            if max_depth is not None and limit > max_depth:
+                raise _Stopped("max_depth")
+    except _Stopped as reason:
+        stopped = str(reason)
+
+    search.limits = Limits()  # a tree of proved moves may be grown much later
+
+    def best(points: Position) -> Axes:
+        least = search.within(points, limit)
+        assert least is not None
+        return next(a for a in rule.sets(points) if search.cost(points, a, least) is not None)
+
+    title = f"optimal tree of rule {kind}, {objective}: {position.pretty()}"
+    choose = by_position(best)
+    grow = partial(grown_tree, position, choose, title, rule=rule) if stopped is None else None
+    return Solution(
+        value, limit, value, value is not None, objective, limits.seconds, search.expanded,
+        stopped, grow,
+    )  # fmt: skip

@@ -21,7 +21,7 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord, counted, format_axes, format_move, format_position
-from resgym.solver.proof import prove
+from resgym.solver.search import prove
 from resgym.solver.solution import Limits
 from resgym.solver.solve import solve
 

@@ -19,7 +19,7 @@ import torch
 
 from resgym import GameSpec, Player, RowRandom, rho
 from resgym.game.spec import Role, host_action_table
-from resgym.measure.ahead import Ahead
+from resgym.measure.games import Ahead
 from resgym.measure.rho import rho_starts
 from resgym.measure.strength import strength
 from resgym.players import ask_exactly, ask_player, player_name, resolve_player

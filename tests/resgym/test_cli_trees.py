@@ -119,7 +119,7 @@ def test_an_interrupted_solver_says_what_it_has_proved(capsys, tmp_path, monkeyp
             raise KeyboardInterrupt
         return None
 
-    monkeypatch.setattr("resgym.solver.proof.Limits.reached", interrupt)
+    monkeypatch.setattr("resgym.solver.search.Limits.reached", interrupt)
     hard = "random(points=12,max=60,dim=4)"
     code, out, err = run(capsys, "solve", hard, *extra)
     assert (code, err) == (130, "")

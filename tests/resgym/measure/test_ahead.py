@@ -4,7 +4,7 @@ import torch
 
 from resgym import GameSpec, make_agent, make_host
 from resgym.game.rng import RowRandom
-from resgym.measure.ahead import Ahead
+from resgym.measure.games import Ahead
 from resgym.measure.rho import rho_starts
 from tests.reference import players as reference
 from tests.reference.rule import host_actions, move

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from resgym.game.exact import prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver import kernels
-from resgym.solver import proof as proof_module
+from resgym.solver import search as proof_module
 from resgym.solver.search import Search, TooMuch, compiled
 from resgym.solver.solve import solve
 from tests.reference import rule

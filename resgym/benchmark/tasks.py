@@ -21,14 +21,14 @@ from resgym.game.spec import Role, check_choice
 from resgym.measure.games import play_lengths
 from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho_of_games
-from resgym.measure.worst_case import in_parts, worst_case_moves
 from resgym.players import Player, make_agent, player_name, resolve_player
+from resgym.solver.responses import worst_cases
 from resgym.texts import spread
 
 MAX_MOVES = 200
 """Games are cut after this many moves."""
 POSITIONS = 20_000
-"""Positions that are looked at from a start before the search is given up."""
+"""Positions that are looked at from a start before its search is given up."""
 MAX_REGRET = 10
 """Moves; a larger regret counts as this one."""
 
@@ -41,11 +41,8 @@ figures."""
 
 def _worst(player: Player, data: Solved, task: Task) -> Figures:
     """Least depths as shares of the longest games that an agent can force."""
-    parts = [
-        worst_case_moves(player, some, GAMES[task.part], MAX_MOVES, POSITIONS)
-        for some in in_parts(data.state)
-    ]
-    moves, given_up = map(torch.cat, zip(*parts, strict=True))
+    moves, most = worst_cases(player, data.state, GAMES[task.part], MAX_MOVES, POSITIONS)
+    given_up = moves < most
     cut, gap = moves > MAX_MOVES, moves.clamp(max=MAX_MOVES) - data.value
     highest = torch.where(cut, 0.0, data.value / moves)
     details = {

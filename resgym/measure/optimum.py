@@ -1,7 +1,7 @@
 """The greatest rho that any host can reach against an agent, from the same starts.
 
-Against an agent without memory, the best host plays the shortest game from each start. `walk` finds
-or bounds it for any such agent. Against an agent that always takes the first axis of a set, or
+Against an agent without memory, the best host plays the shortest game from each start, see
+`worst_cases`. Against an agent that always takes the first axis of a set, or
 always the last, only a few games need to be compared, and all of them are.
 """
 
@@ -12,10 +12,10 @@ from torch import Tensor
 
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
-from resgym.measure.worst_case import STARTS_TOGETHER, in_parts, walk
 from resgym.players import ChooseFirstAgent, ChooseLastAgent, Player
 from resgym.players.asking import InexactPlayerError
 from resgym.solver.players import OptimalAgent
+from resgym.solver.responses import worst_cases
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
 """Agents that look at the set only."""
@@ -24,10 +24,7 @@ GAMES = 200_000
 """Number of partial games against an agent `BY_SET` that are compared at once; few are needed."""
 
 ANSWERS = 20_000
-"""Number of answers of an agent per start before the search is given up."""
-
-ANSWERS_A_MOVE = 400
-"""Number of answers for each move of the lines that are followed after that."""
+"""Number of answers of an agent per start before its search is given up."""
 
 
 def optimum(
@@ -69,16 +66,13 @@ def shortest_games(
     highest, dimension = int(starts.points[starts.alive()].max()), spec.dimension
     # The largest possible coordinate after that many moves of suffixes.
     highest *= dimension * (2 + max_moves // (dimension - 1)) ** (dimension - 1)
-    suffixes = type(agent) in BY_SET and highest < MAX_COORDINATE
-    limits = [max(4, n // spec.num_host_actions) for n in (ANSWERS, ANSWERS_A_MOVE)]
-    bounds = [
-        _by_suffixes(some, max_moves, type(agent) is ChooseLastAgent)
-        if suffixes
-        else walk(agent, some, spec, max_moves, limits[0], limits[1])[::2]
-        for some in in_parts(starts, 100 if suffixes else STARTS_TOGETHER)
-    ]
-    least, most = map(torch.cat, zip(*bounds, strict=True))
-    return least, most
+    if type(agent) in BY_SET and highest < MAX_COORDINATE:
+        last, parts = type(agent) is ChooseLastAgent, torch.arange(starts.num_games).split(100)
+        bounds = [_by_suffixes(starts.select(rows), max_moves, last) for rows in parts]
+        least, most = map(torch.cat, zip(*bounds, strict=True))
+        return least, most
+    budget = max(4, ANSWERS // spec.num_host_actions)
+    return worst_cases(agent, starts, spec, max_moves, budget)
 
 
 def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor, Tensor]:

@@ -12,8 +12,8 @@ from torch import Tensor
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.measure.rho import rho_of_games
-from resgym.measure.worst_case import in_parts, worst_case_moves
 from resgym.players import Player
+from resgym.solver.responses import TOGETHER, worst_cases
 from resgym.solver.solve import solve
 
 
@@ -104,8 +104,9 @@ def strength(
             "False, the solver's rules"
         )
     search = partial(_searched, player, spec, limit, positions)
-    parts = zip(*spread(search, in_parts(starts)), strict=True)
-    return Strength(player.role, limit, *map(torch.cat, parts))
+    parts = map(starts.select, torch.arange(starts.num_games).split(TOGETHER))
+    found = zip(*spread(search, parts), strict=True)
+    return Strength(player.role, limit, *map(torch.cat, found))
 
 
 def _searched(
@@ -114,4 +115,5 @@ def _searched(
     solved = [solve(points, max_positions=positions) for points in starts.point_lists()]
     least = torch.tensor([int(each.lower_bound) for each in solved])
     proved = torch.tensor([each.proved for each in solved])
-    return (*worst_case_moves(player, starts, spec, limit, positions), least, proved)
+    moves, most = worst_cases(player, starts, spec, limit, positions)
+    return moves, moves < most, least, proved

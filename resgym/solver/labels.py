@@ -24,8 +24,7 @@ MAX_LABEL_DIMENSION = 5
 class Labeller:
     """A table of positions that proves values.
 
-    Values do not depend on earlier calls. Which positions the budget is enough for does; after
-    `clear` the same calls give the same results.
+    Values do not depend on earlier calls. Which positions the budget is enough for does.
 
     Args:
         dimension: number of axes D, 2 to 5.
@@ -50,10 +49,6 @@ class Labeller:
     ) -> None:
         self.dimension, self.budget, self.room = dimension, budget, room
         self._search = Search(objective, dimension, max_num_points, compiled(), room=room)
-
-    def clear(self) -> None:
-        """Forget all positions."""
-        self._search.clear()
 
     def costs(
         self, points: np.ndarray, count: np.ndarray, exact: bool = True

@@ -1,7 +1,8 @@
 """Best responses: the longest game against a fixed host, the shortest against a fixed agent.
 
-Only one seat chooses, so the positions that can occur form a graph. It is explored level by level,
-with one call of the fixed player per level.
+Only one seat chooses, so the positions that can occur form a graph. All starts share it, and the
+fixed player is asked about whole batches of positions, in the order of points of the environments.
+A position of a host that leads back to itself proves that play need not end.
 """
 
 from __future__ import annotations
@@ -9,148 +10,281 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from graphlib import CycleError, TopologicalSorter
-from itertools import product
+from dataclasses import replace
+from functools import partial
+from itertools import count, islice
 from typing import Any
 
-from resgym.game.exact import OrderedRule, Position, reduced
-from resgym.game.spec import Axes, GameSpec, Role, action_axes
-from resgym.players import own_attribute
-from resgym.players.asking import Seat
+import numpy as np
+import torch
+
+from resgym.game.spec import Axes, GameSpec, Role, action_axes, host_action_table
+from resgym.game.state import GameState, canonical_state, state_from_points
+from resgym.kernels.dispatch import resolve_backend
+from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Objective
-from resgym.solver.solution import Limits, Solution, by_position, grown_tree
+from resgym.solver.solution import Limits, Solution, grown_tree
 from resgym.trees.data import Chart
-from resgym.trees.growth import ResolutionTree
 
-BATCH_ROWS = 4096
+NONE, OVER, LOST = 0, 1, 2
+"""Numbers that stand for no position and for all finished positions; and see `Graph`."""
+
+ROWS = 4096
+"""Positions, at most, that a player is asked about together."""
+
+QUICK, LINES = (200, 8), 32
+"""Budget and lines of a first walk against a host, see `Graph.walk`, and the lines of others."""
+
+FOLLOWED = 200
+"""Moves, at most, of the first walk."""
+
+TOGETHER, ROOM = 100, 500_000
+"""Starts that are explored together, and positions that are kept for the next ones."""
 
 
-class _Graph:
-    """The positions that can occur against a fixed player.
+class Graph:
+    """The positions that can occur against a fixed player, by number.
 
-    Positions that the player cannot tell apart are one, so endless play is recognised where a
-    factor changes no answer. The order of the axes matters to every player and is kept.
+    Positions that the player declares to answer alike are one: those that differ by a shift or a
+    factor. Other players are asked about the positions as they are, so endless play with growing
+    coordinates never leads back.
 
     Attributes:
-        after: for each position, the positions after each axis or set; empty while unexplored.
-        reached: for each position, the position and the set and axis that first led to it.
-        depth: number of explored levels.
-        searched: positions explored.
-        end: the finished position of a shortest game against an agent, once found.
+        rows: of each position the numbers ``after`` each axis, or each set against an agent; the
+            ``size``, the sum of its coordinates; whether the player was ``asked``: 1, or `LOST` if
+            a coordinate then exceeds 2^59.
+        limits: of time and of positions.
+        batch: positions that the player is asked about together, as many as the time limit allows.
+        keys: the points of each position.
     """
 
-    def __init__(self, position: Exponents, player: Any, role: Role, limits: Limits) -> None:
-        self.seat, self.limits = Seat(player, role, position), limits
-        limits.started = time.perf_counter()  # not when the player was loaded
-        self._reduces = own_attribute(self.seat.player, "invariant") == "scale"
-        self._rule = OrderedRule(GameSpec(position.dimension))
-        self._sets = action_axes(position.dimension) if role == "agent" else ()
-        self.start = self.key(self._rule.start(position))
-        self.after: dict[Position, dict[Any, Position]] = {self.start: {}}
-        self.reached: dict[Position, tuple[Position, Axes, int]] = {}
-        self.depth = self.searched = 0
-        self.end: Position | None = self.start if len(self.start) == 1 else None
-        self._look_again = 1000
+    def __init__(self, player: Player, spec: GameSpec, limits: Limits | None = None) -> None:
+        if spec.rule != "basic":
+            raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
+        same = own_attribute(player, "invariant")
+        self.player, self.is_host, self._scales = player, player.role == "host", same == "scale"
+        self.spec = replace(spec, reposition=spec.reposition or bool(same))
+        self.limits, self.batch = limits or Limits(), 64
+        self._numbers, self.keys = {b"": NONE, b"over": OVER}, [b""] * 2
+        width = spec.dimension if self.is_host else spec.num_host_actions
+        columns = ("after", np.int32, width), ("size", float), ("asked", np.int8)
+        self.rows = np.zeros(1024, [*columns])
 
-    def key(self, points: Position) -> Position:
-        """Return one form for positions that the player cannot tell apart."""
-        if not self.seat.reads_order:
-            points = tuple(sorted(points))
-        return reduced(points) if self._reduces else points
+    def add(self, state: GameState, dropped: np.ndarray) -> np.ndarray:
+        """Return the numbers of positions, new ones or not; `NONE` for those dropped, bool [N]."""
+        numbers, known = np.where(state.finished().numpy(), OVER, NONE), self._numbers
+        chosen = (numbers == NONE) & ~dropped
+        points = state.points.numpy()[chosen]
+        if self._scales:
+            divisor = np.gcd.reduce(points.clip(0), axis=(1, 2)).clip(1)
+            points = np.where(points > 0, points // divisor[:, None, None], points)
+        width = state.points.shape[1] * self.spec.dimension
+        words = points.reshape(len(points), width).view(f"V{8 * width}")
+        # No coordinate ends with this byte, only absent points do.
+        numbers[chosen] = found = [
+            known.setdefault(word.rstrip(b"\xff"), len(known)) for word in words.ravel().tolist()
+        ]
+        self.keys += [*islice(reversed(known), len(known) - len(self.keys))][::-1]
+        if (more := len(known) - len(self.rows)) > 0:
+            room = np.zeros(max(more, len(self.rows)), self.rows.dtype)
+            self.rows = np.concatenate([self.rows, room])
+        self.rows["size"][found] = points.clip(0).sum((1, 2), dtype=float)
+        return numbers
 
-    def explore(self, max_depth: int | None, extra: int) -> str | None:
-        """Explore level by level; return why it stopped, or None if nothing is left.
+    def begin(self, state: GameState) -> np.ndarray:
+        """Return the numbers of any positions."""
+        spec = replace(self.spec, max_num_points=state.points.shape[1])
+        state = canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
+        return self.add(state, np.zeros(state.num_games, bool))
 
-        ``extra`` is added to the depth in reports.
-        """
-        level = [self.start] if len(self.start) > 1 else []
-        size = max(1, BATCH_ROWS // max(1, len(self._sets)))
-        while level:
-            if max_depth is not None and self.depth >= max_depth:
-                return "max_depth"
-            new: list[Position] = []
-            for begin in range(0, len(level), size):
-                batch = level[begin : begin + size]
-                stopped = self._explore(batch, new) or self.limits.reached(len(self.after))
-                self.searched += len(batch)
-                self.limits.report(self.depth + 1 + extra, self.searched)
-                if stopped is not None:
-                    return stopped
-            self.depth, level = self.depth + 1, new
-        return None
+    def positions(self, numbers: np.ndarray) -> GameState:
+        """Return unfinished positions by their numbers."""
+        keys = [self.keys[number] for number in numbers.tolist()]
+        width, step = max(map(len, keys), default=0), 8 * self.spec.dimension
+        words = bytearray(b"".join(key.ljust(width, b"\xff") for key in keys))
+        points = torch.frombuffer(words, dtype=torch.int64)
+        count = torch.tensor([len(key) // step for key in keys])
+        return GameState(points.view(len(keys), -1, self.spec.dimension), count)
 
-    def _explore(self, batch: Sequence[Position], new: list[Position]) -> str | None:
-        lost = None
-        for place, axes, axis in self._moves(batch):
-            following = self._rule.after(place, axes, axis)
-            if following is None:
-                lost = "overflow"
-                continue
-            child = self.key(following)
-            self.after[place][axes if self._sets else axis] = child
-            if child not in self.after:
-                self.after[child], self.reached[child] = {}, (place, axes, axis)
-                if len(child) > 1:
-                    new.append(child)
-                elif self._sets:
-                    self.end = child
-                    return "finished"
-        if not self._sets and len(self.after) >= self._look_again:
-            # Endless play may show before all positions are known, which may never happen.
-            self._look_again = 2 * len(self.after)
-            if self.costs(GOALS["depth"])[self.start] == math.inf:
-                return "endless"
-        return lost
-
-    def _moves(self, batch: Sequence[Position]) -> Iterator[tuple[Position, Axes, int]]:
-        """Return the moves from positions where the other seat chooses."""
-        if self._sets:
-            places, sets = zip(*product(batch, self._sets), strict=True)
-            yield from zip(places, sets, self.seat.agent_axes(places, sets), strict=True)
+    def expand(self, numbers: np.ndarray) -> None:
+        """Ask the player in unfinished positions, and add those that follow."""
+        begun = time.perf_counter()
+        state, sets = self.positions(numbers), host_action_table(self.spec.dimension)
+        if self.is_host:
+            coords = sets[ask_exactly(self.player, state, None)]
+            row, column = coords.nonzero().unbind(1)
+            state, coords, axis = state.select(row), coords[row], column
         else:
-            for place, axes in zip(batch, self.seat.host_sets(batch), strict=True):
-                yield from ((place, axes, axis) for axis in axes)
+            row = torch.arange(len(numbers)).repeat_interleave(len(sets))
+            state, coords = state.select(row), sets.repeat(len(numbers), 1)
+            column = torch.arange(len(sets)).repeat(len(numbers))
+            axis = ask_exactly(self.player, state, coords)
+        spec = replace(self.spec, max_num_points=state.points.shape[1])
+        kernels = resolve_backend("auto", state.device, spec)
+        state, overflow = kernels.move(state, coords, axis, spec)
+        before, lost = numbers[row.numpy()], overflow.numpy()
+        over = state.finished().numpy()
+        # No other move matters where a host can end a game at once.
+        ended = np.zeros_like(lost) if self.is_host else np.isin(before, before[over])
+        self.rows["after"][before, column.numpy()] = self.add(state, lost | ended)
+        self.rows["asked"][numbers] = 1
+        self.rows["asked"][before[lost]] = LOST
+        is_quick = 16 * (time.perf_counter() - begun) < self.limits.seconds_left
+        self.batch = min(2 * self.batch, ROWS) if is_quick else max(1, self.batch // 2)
 
-    def costs(self, goal: Goal) -> dict[Position, int | float]:
-        """Return the longest game, or nodes or leaves of a host's tree, from every position.
+    def walk(
+        self,
+        begins: np.ndarray,
+        cut: float,
+        budget: int,
+        lines: int = LINES,
+        going: np.ndarray | None = None,
+    ) -> Iterator[np.ndarray]:
+        """Yield the unfinished positions after each number of moves, once for each start.
 
-        Unexplored positions count as one move, their minimum. A position that leads back to itself
-        costs infinity, and so does whatever leads to it.
+        Args:
+            begins: int64 [N], from `begin`.
+            cut: games of more moves are not followed.
+            budget: positions of a start; then ``lines`` are followed.
+            lines: positions after each number of moves that are followed once the budget is spent:
+                any against a host, against an agent the smallest.
+            going: bool [N], the starts to follow. The caller may strike some out meanwhile; those
+                whose shortest game against an agent is found are struck out here.
         """
-        costs: dict[Position, int | float] = dict.fromkeys(self.after, math.inf)
-        sorter = TopologicalSorter({place: each.values() for place, each in self.after.items()})
-        with suppress(CycleError):  # positions without a cycle are sorted anyway
-            sorter.prepare()
-        while ready := sorter.get_ready():
-            for place in ready:
-                if below := [costs[child] for child in self.after[place].values()]:
-                    costs[place] = goal.total(below)
-                else:
-                    costs[place] = goal.at_least(int(len(place) > 1))
-            sorter.done(*ready)
-        return costs
+        going = np.ones(len(begins), bool) if going is None else going
+        start, level = going.nonzero()[0], begins[going]
+        met = np.zeros(len(begins), int)
+        for played in count():
+            left = going[start] & (level > OVER)
+            start, level = start[left], level[left]
+            met += np.bincount(start, minlength=len(met))
+            if not self.is_host:
+                level = level[np.lexsort((self.rows["size"][level], start))]
+            place = np.arange(len(start)) - np.searchsorted(start, start)
+            left = (met <= budget)[start] | (place < lines)
+            start, level = start[left], level[left]
+            if not len(level):
+                return
+            yield level
+            if played >= cut or not self._ask(start, level, going):
+                return
+            after = self.rows["after"][level]
+            row, column = (after > OVER).nonzero()
+            pairs = start[row] * len(self.keys) + after[row, column]
+            start, level = np.divmod(np.unique(pairs), len(self.keys))
 
-    def host_set(self, points: Position) -> Axes:
-        """Return the set that the host chooses in a chart of its tree."""
-        return tuple(self.after[self.key(points)])
+    def _ask(self, start: np.ndarray, level: np.ndarray, going: np.ndarray) -> bool:
+        """Expand the positions of a level, see `walk`; return whether no limit was reached."""
+        while not self.limits.reached(len(self.keys)):
+            if not self.is_host:
+                going[start[(self.rows["after"][level] == OVER).any(1)]] = False
+            open_ = np.unique(level[going[start] & (self.rows["asked"][level] == 0)])
+            if not len(open_):
+                return True
+            # Most games end from small positions, and then others need not be asked about.
+            self.expand(open_[np.argsort(self.rows["size"][open_])[: self.batch]])
+        return False
 
-    def longest_game(self, costs: dict[Position, int | float]) -> Iterator[tuple[Axes, int]]:
-        """Return the sets and axes of a game that costs most."""
-        place = self.start
-        while after := self.after[place]:
-            axis = max(after, key=lambda axis: (costs[after[axis]], -axis))
-            yield tuple(after), axis
-            place = after[axis]
+    def bounds(
+        self, begins: np.ndarray, goal: Goal = GOALS["depth"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return lower and upper bounds of the longest game from every position against a host.
 
-    def shortest_game(self) -> list[tuple[Axes, int]]:
-        """Return the sets and axes of the game that led to the finished position."""
-        place, moves = self.end or self.start, list[tuple[Axes, int]]()
-        while place != self.start:
-            place, axes, axis = self.reached[place]
-            moves.insert(0, (axes, axis))
-        return moves
+        By ``goal`` also of the nodes or leaves of its tree. Against an agent: of the shortest game,
+        from positions that are further from the end than all of ``begins`` infinity.
+        """
+        rows = self.rows[: len(self.keys)]
+        after, open_ = rows["after"], rows["asked"] != 1
+        open_[[NONE, OVER]] = False
+        value = np.full(len(rows), math.inf, object if goal.by_sum else float)
+        if not self.is_host:  # unknown positions may end a game with the next move, or never
+            value[OVER], left = goal.finished, rows["asked"].nonzero()[0]
+            low = np.where(open_, 1 + goal.finished, value)
+            low = _distances(low, after, left[~open_[left]], begins)
+            return low, _distances(value, after, left, begins)
+        value[[NONE, OVER]] = 0, goal.finished
+        left = np.arange(2, len(rows))
+        # Whatever is never ready leads to a cycle.
+        while (ready := (value[after[left]] < math.inf).all(1)).any():
+            level, left = left[ready], left[~ready]
+            below = value[after[level]]
+            total = goal.move + (below.sum(1) if goal.by_sum else below.max(1))
+            value[level] = np.maximum(total, goal.move + 2 * goal.finished)  # as if it had two ends
+            open_[level] |= open_[after[level]].any(1)
+        return value, np.where(open_, math.inf, value)
+
+    def explore(
+        self,
+        begins: np.ndarray,
+        cut: float,
+        budget: int,
+    ) -> tuple[np.ndarray, str | None]:
+        """Explore until the games from N starts are known.
+
+        Returns their bounds, float [N, 2], and why it stopped before, or None.
+
+        Args:
+            begins: int64 [N], from `begin`.
+            cut: games of more moves are not followed.
+            budget: positions of a start before its search is given up.
+        """
+        look, going, found = 0.0, np.ones(len(begins), bool), np.zeros((len(begins), 2))
+
+        def is_open() -> np.ndarray:
+            found[:] = np.stack(self.bounds(begins), 1)[begins]
+            low, high = found.T
+            if low.min() < math.inf:
+                self.limits.report(int(low.min()), len(self.keys))
+            return (low < high) & (low <= cut)
+
+        quick = [(min(cut, FOLLOWED), *QUICK)] if self.is_host else []
+        for walk in [*quick, (cut, budget, LINES)]:
+            for _ in self.walk(begins, *walk, going=going):
+                if self.is_host and len(self.keys) >= look:
+                    look = 1.5 * len(self.keys) + 1000
+                    going &= is_open()
+            if not (going := is_open()).any():
+                return found, None
+        return found, self.limits.reached(len(self.keys)) or "overflow"
+
+
+def _distances(
+    value: np.ndarray, after: np.ndarray, left: np.ndarray, begins: np.ndarray
+) -> np.ndarray:
+    """Return the moves to the nearest end, the ``value`` of ends given, of those that are left."""
+    while (value[begins] == math.inf).any():
+        ready = (value[after[left]] < math.inf).any(1)
+        if not ready.any():
+            break
+        level, left = left[ready], left[~ready]
+        value[level] = 1 + value[after[level]].min(1)
+    return value
+
+
+def worst_cases(
+    player: Player, starts: GameState, spec: GameSpec, cut: int, budget: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return bounds of the longest games against a host, of the shortest against an agent.
+
+    Args:
+        player: must be deterministic and without memory.
+        starts: N positions.
+        spec: the game.
+        cut: games of more moves are not followed.
+        budget: positions of a start before its search is given up.
+
+    Returns:
+        int64 [N]: moves at least, and int64 [N]: at most; ``cut`` + 1 for more.
+    """
+    graph, found = Graph(player, spec), []
+    for rows in torch.arange(starts.num_games).split(TOGETHER):
+        if len(graph.keys) > ROOM:
+            graph = Graph(player, spec)
+        begins = graph.begin(starts.select(rows))
+        found.append(graph.explore(begins, cut, budget)[0])
+    least, most = torch.from_numpy(np.concatenate(found)).clamp(max=cut + 1).long().T
+    return least, most
 
 
 def best_response(
@@ -168,39 +302,40 @@ def best_response(
     """
     if role == "agent" and objective == "leaves":
         raise ValueError("objective must be 'depth' or 'nodes' with an agent, got 'leaves'")
-    graph, goal = _Graph(position, player, role, limits), GOALS[objective]
-    extra = int(role == "agent" and objective == "nodes")
-    stopped = graph.explore(max_depth, extra)
-    costs = graph.costs(goal) if role == "host" else {}
-    value: int | float = math.inf
-    if role == "host":
-        value = costs[graph.start]
-    elif graph.end is not None:
-        value = len(graph.shortest_game())
-    elif stopped is not None:
-        # The level on which it stopped was not gone through, so a game may end on it.
-        value = graph.depth + 1
-    if value == math.inf or graph.end is not None:
-        stopped = None
-    value += extra
-    whole = role == "host" and goal.by_sum
+    spec = GameSpec(position.dimension, max(20, len(position)))
+    name, player = player_name(player), resolve_player(player, role, spec, role)
+    limits.started = time.perf_counter()  # not when the player was loaded
+    graph, goal = Graph(player, spec, limits), GOALS[objective]
+    begins = graph.begin(state_from_points([list(position)], spec))
+
+    cut = math.inf if max_depth is None else max_depth
+    _, stopped = graph.explore(begins, cut, limits.max_positions)
+    moves, sets = graph.bounds(begins)[0], action_axes(position.dimension)
+    low, high = (each[begins[0]] for each in graph.bounds(begins, goal))
+    proved, whole = bool(low == high), role == "host" and goal.by_sum
+    value = math.inf if low == math.inf else int(low)
     kind = "tree of" if whole else f"{'longest' if role == 'host' else 'shortest'} game against"
-    title = f"{kind} {role} {graph.seat.name}: {position.pretty()}"
+    title = f"{kind} {role} {name}: {position.pretty()}"
 
-    def grow() -> ResolutionTree | None:
-        if whole:
-            return grown_tree(position, by_position(graph.host_set), title)
-        game = [*graph.longest_game(costs)] if role == "host" else graph.shortest_game()
+    def found(charts: Sequence[Chart]) -> np.ndarray:
+        return graph.begin(state_from_points([list(chart.points) for chart in charts], spec))
 
-        def choose(charts: Sequence[Chart]) -> list[Axes]:
-            return [game[chart.depth][0] for chart in charts]
+    def choose(charts: Sequence[Chart]) -> list[Axes]:
+        after = graph.rows["after"][found(charts)]
+        if role == "agent":
+            return [sets[number] for number in moves[after].argmin(1)]
+        return [tuple(row.nonzero()[0].tolist()) for row in after]
 
-        def respond(charts: Sequence[Chart], sets: Sequence[Axes]) -> list[int]:
-            return [game[chart.depth][1] for chart in charts]
+    def respond(charts: Sequence[Chart], chosen: Sequence[Axes]) -> list[int]:
+        if role == "host":
+            after = graph.rows["after"][found(charts)]
+            return np.where(after, moves[after], -1).argmax(1).tolist()
+        coords = host_action_table(spec.dimension)[[sets.index(axes) for axes in chosen]]
+        return ask_exactly(player, graph.positions(found(charts)), coords).tolist()
 
-        return grown_tree(position, choose, title, respond=respond)
+    grow = partial(grown_tree, position, choose, title, respond=None if whole else respond)
 
-    proved, effort = stopped is None, (limits.seconds, graph.searched)
     known = value if proved else None
+    effort = limits.seconds, len(graph.keys), None if proved else stopped or "max_depth"
     shown = grow if proved and value < math.inf else None
-    return Solution(known, value, known, proved, objective, *effort, stopped, shown)
+    return Solution(known, value, known, proved, objective, *effort, shown)

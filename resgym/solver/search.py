@@ -57,10 +57,6 @@ class Goal(NamedTuple):
         """Return the value by those after the answers."""
         return self.move + (sum if self.by_sum else max)(costs)
 
-    def at_least(self, moves: int) -> int:
-        """Return the value of a tree with one branch, or with forks in two, of this many moves."""
-        return self.finished + moves * (self.move + self.finished)
-
 
 GOALS = {"depth": Goal(0, 1, False), "nodes": Goal(1, 1, True), "leaves": Goal(1, 0, True)}
 

@@ -231,13 +231,11 @@ def _solve_variant(
     """Solve the depth or the nodes under a rule that is not the default; see `resgym.solve`.
 
     Raises:
-        ValueError: the objective is leaves, or there is a ``max_depth`` with nodes.
+        ValueError: the objective is leaves.
     """
     kind = rule.spec.rule
     if objective == "leaves":
         raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind!r}")
-    if objective == "nodes" and max_depth is not None:
-        raise ValueError(f"max_depth is for objective 'depth' with rule {kind!r}")
     start = rule.start(position)
     search = _Exhaustive(rule, objective, limits)
     limit = search.goal.finished

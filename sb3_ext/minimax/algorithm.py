@@ -15,12 +15,20 @@ from torch import Tensor
 
 from resgym import functional
 from resgym.game.rng import RowRandom
-from resgym.game.spec import Role
+from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
+from resgym.players import Player
 from resgym.players.registry import given_sets
+from resgym.solver.responses import Graph
+from resgym.solver.solution import Limits
 from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import LOSSES
+
+LIMIT = 500_000
+"""Positions after which no further ones are followed."""
+LINES = 2
+"""Positions after each number of moves that are followed first."""
 
 
 def positions_of(observations: Tensor) -> GameState:
@@ -116,3 +124,31 @@ class MinimaxDQN(DDQN):
         weights = getattr(batch, "weights", None)
         losses = losses if weights is None else weights * losses
         return LossTerms(losses.mean(), predicted.amax(1), target.amax(1))
+
+
+def set_costs(player: Player, state: GameState, most: int, limit: int = LIMIT) -> Tensor:
+    """Moves of the longest game that begins with each of the host's sets, int64 [N, A].
+
+    A host that takes the set of least cost is at least as good: a step of policy iteration.
+
+    Args:
+        player: a host that draws nothing and remembers nothing.
+        state: N unfinished positions, of the basic rule.
+        most: stands for all longer games; costs are 1 to `most`, or 0 where none is proved.
+        limit: positions after which none is followed.
+    """
+    after, overflow = functional.successors(state)
+    spec = GameSpec(state.points.shape[2], state.points.shape[1], reposition=True)
+    graph = Graph(player, spec, Limits(max_positions=limit))
+    begins = graph.begin(after)
+    for _ in graph.walk(begins, most - 1, 0, LINES):
+        pass  # what is too long is found soon
+    while len(graph.keys) < limit:
+        open_ = (graph.rows["asked"][2 : len(graph.keys)] == 0).nonzero()[0] + 2
+        if not len(open_):
+            break
+        graph.expand(open_[: graph.batch])
+    bounds = (torch.from_numpy(each[begins]).view(overflow.shape) for each in graph.bounds(begins))
+    longest = (each.clamp(max=most - 1).masked_fill(overflow, most - 1) for each in bounds)
+    low, high = (1 - worst_answers(-each, spec.dimension) for each in longest)
+    return torch.where(low == high, low, 0).long()

@@ -11,15 +11,13 @@ from torch.nn.functional import cross_entropy, smooth_l1_loss
 
 from resgym import functional
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import ScoringPlayer
+from resgym.solver.responses import Graph
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, value_of_moves
-from sb3_ext.minimax.longest_games import set_costs
+from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, set_costs, value_of_moves
 
 TEMPERATURE = 0.3
 """Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
@@ -36,7 +34,7 @@ class WorstCasePositions(PeriodicCallback):
     """Takes a part of each batch from the games in which the host's best opponent holds it up.
 
     Every so often all answers to the present host are followed from fresh starts, as its exact
-    worst case is found (`resgym.measure.worst_case`), and some positions of each level are kept.
+    worst case is found (`resgym.solver.responses`), and some positions of each level are kept.
 
     With `exact` it also makes policy iteration on the exact model, for a host that wins already.
     What each set of these positions costs is the longest game after it that the host of the target
@@ -104,14 +102,12 @@ class WorstCasePositions(PeriodicCallback):
         game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
         seed = int(torch.randint(2**31, (), generator=generator))
         starts = functional.starts(spec, self.starts, seed)
-        kept: list[Tensor] = []
-
-        def visit(state: GameState) -> None:
+        graph, kept = Graph(player_of(model), game), list[Tensor]()
+        for level in graph.walk(graph.begin(starts), *self.limits):
+            state = graph.positions(level)
             chosen = torch.randperm(state.num_games, generator=generator)[: self.keep]
             seen = functional.observe(state.select(chosen), scale=False)
             kept.append(torch.nn.functional.pad(seen, (0, 0, 0, rows - seen.shape[1]), value=-1.0))
-
-        worst_case_moves(player_of(model), starts, game, *self.limits, visit)
         new = torch.cat(kept)
         self.positions = new.to(model.device)
         self.logger.record("worst_case/positions", len(new))
@@ -123,6 +119,8 @@ class WorstCasePositions(PeriodicCallback):
             about: Any = {"scale_observation": False, "device": model.device}
             host = ScoringPlayer("host", model.q_net_target, (rows, dimension), **about)
             costs = set_costs(host, positions_of(new), self.limits[0])
+            known = (costs > 0).all(1)
+            new, costs = new[known], costs[known]
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count as numbers
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ from resgym.kernels.dispatch import resolve_backend
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players.asking import ask_players
 from resgym.solver.labels import MAX_LABEL_DIMENSION, digests
+from resgym.solver.responses import Graph
 from resgym.solver.search import Objective
 from sb3_ext.config.checks import ConfigError, check_count, shown
 from sb3_ext.config.sections import (
@@ -283,10 +285,10 @@ def _walked(
     which = rng.split(_HOST).integers(len(hosts))
     _, rows, axes = state.points.shape
     for number, host in enumerate(hosts):
-        met: list[GameState] = []
-        own = state.select((which == number) & ~state.finished())
-        worst_case_moves(host, own, GameSpec(axes, rows), moves[1], WALKED_POSITIONS, met.append)
-        yield from met[moves[0] :]
+        graph = Graph(host, GameSpec(axes, rows))
+        begins = graph.begin(state.select(which == number))
+        levels = graph.walk(begins, moves[1], WALKED_POSITIONS)
+        yield from map(graph.positions, islice(levels, moves[0], None))
 
 
 def _played(

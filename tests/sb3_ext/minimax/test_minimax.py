@@ -9,10 +9,11 @@ from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
+from resgym.solver.responses import worst_cases
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
-from sb3_ext.minimax.longest_games import longest_games, set_costs
+from sb3_ext.minimax.algorithm import set_costs, worst_answers
 from tests.reference import rule
 from tests.resgym.players.test_exact import draws, remembers
 
@@ -74,19 +75,21 @@ def test_an_environment_that_scales_is_refused():
 
 
 @pytest.mark.parametrize("name", ["zeillinger", "spivakovsky", "all_coord"])
-def test_longest_games_are_those_of_the_worst_case(name):
-    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 20, seed=3)
-    moves, _ = worst_case_moves(player, state, GameSpec(max_num_points=6), 40, 20_000)
-    assert torch.equal(longest_games(player, state, 40), moves.clamp(max=40))
-    assert longest_games(player, state, 40, limit=1).tolist() == 20 * [40]  # given up at once
+def test_costs_are_longest_games_and_unproved_ones_are_none(name):
+    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 10, seed=3)
+    costs, few = set_costs(player, state, 40), set_costs(player, state, 40, limit=60)
+    after, _ = functional.successors(state)
+    moves, _ = worst_cases(player, after, GameSpec(max_num_points=6), 38, 50_000)
+    assert torch.equal(1 - worst_answers(-moves.view(10, -1), 3), costs)
+    assert ((few == costs) | (few == 0)).all()
+    assert 0 in few  # the search was given up before it proved these
 
 
 @pytest.mark.parametrize("kind", [remembers, draws])
-def test_hosts_that_remember_or_draw_have_no_longest_games(kind):
-    state = functional.starts(SPEC, 20, seed=3)
-    for measure in (longest_games, set_costs):
-        with pytest.raises(ValueError, match="host must be deterministic and without memory, got"):
-            measure(resolve_player(kind("host"), "host"), state, 40)
+def test_hosts_that_remember_or_draw_have_no_costs(kind):
+    player = resolve_player(kind("host"), "host")
+    with pytest.raises(ValueError, match="host must be deterministic and without memory, got"):
+        set_costs(player, functional.starts(SPEC, 20), 40)
 
 
 def test_costs_of_the_best_host_are_the_proved_ones():
@@ -138,8 +141,7 @@ def test_joined_networks_have_the_mean_of_their_values():
 def held_up(model):
     """From how many of 40 starts an agent can hold the host up for more than 50 moves."""
     starts = functional.starts(SPEC, 40, seed=99)
-    moves, given_up = worst_case_moves(player_of(model), starts, SPEC, 50, 5_000)
-    return int((given_up | (moves > 50)).sum())
+    return int((worst_cases(player_of(model), starts, SPEC, 50, 5_000)[1] > 50).sum())
 
 
 @pytest.mark.learning

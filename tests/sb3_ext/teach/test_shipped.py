@@ -8,8 +8,8 @@ from resgym import GameSpec
 from resgym.game.rng import RowRandom
 from resgym.game.state import state_from_points
 from resgym.measure.rho import rho_starts
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import make_agent, make_host
+from resgym.solver.responses import worst_cases
 from resgym.testing import check_player
 from sb3_ext.teach.shipped import AGENT, PLAYED, ROBUST, SHIPPED
 from tests.resgym.solver.positions import LEAST
@@ -25,7 +25,7 @@ def one_answer(host, points, **spec):
 
 def worst_case_depths(host, starts):
     spec = GameSpec(3)
-    return worst_case_moves(host, state_from_points(starts, spec), spec, 40, 100_000)[0].tolist()
+    return worst_cases(host, state_from_points(starts, spec), spec, 40, 100_000)[0].tolist()
 
 
 def test_taught_resolves_the_sixteen_singularities_in_the_least_depth():
@@ -40,13 +40,12 @@ def test_taught_in_four_axes():
     starts = rho_starts(spec, 10, seed=5)
 
     def moves(host):
-        found, given_up = worst_case_moves(make_host(host), starts, spec, 100, 20_000)
-        return found.sum(), given_up.any()
+        return [int(each.sum()) for each in worst_cases(make_host(host), starts, spec, 100, 20_000)]
 
-    own, not_proved = moves("taught")
-    assert not not_proved
-    # Of a walk that is given up a lower bound counts.
-    assert 2 * own < min(moves("zeillinger")[0], moves("spivakovsky")[0])
+    low, high = moves("taught")
+    assert low == high
+    # Of a search that is given up a lower bound counts.
+    assert 2 * high < min(moves("zeillinger")[0], moves("spivakovsky")[0])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from resgym.measure.games import play_lengths
 from resgym.measure.rho import rho, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
+from resgym.solver.responses import worst_cases
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import MODEL, model_state
 from sb3_ext.checkpoints.resume import save_run
@@ -207,4 +208,4 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
         found = [lengths(alone(model, seat, remembers), row)[0] for row in rows]
         assert (together == found) == remembers
     with pytest.raises(ValueError, match=r"must be deterministic and without memory, .* remembers"):
-        worst_case_moves(player, starts, spec, 5, 100)
+        worst_cases(player, starts, spec, 5, 100)

@@ -35,7 +35,7 @@ PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
 Loading takes about half a second in every process; compiling takes ten seconds, once.
 """
 
-PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
+PATIENCE_LOADING, PATIENCE_COMPILING = 1.0, 120.0
 """Seconds of the time limit that must remain to load and to compile them."""
 
 _plain_seconds = 0.0

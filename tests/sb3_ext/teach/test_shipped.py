@@ -42,10 +42,8 @@ def test_taught_in_four_axes():
     def moves(host):
         return [int(each.sum()) for each in worst_cases(make_host(host), starts, spec, 100, 20_000)]
 
-    low, high = moves("taught")
-    assert low == high
-    # Of a search that is given up a lower bound counts.
-    assert 2 * high < min(moves("zeillinger")[0], moves("spivakovsky")[0])
+    # Of the others lower bounds count.
+    assert 2 * moves("taught")[1] < min(moves("zeillinger")[0], moves("spivakovsky")[0])
 
 
 @pytest.mark.parametrize(

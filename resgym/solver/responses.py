@@ -33,8 +33,9 @@ NONE, OVER, LOST = 0, 1, 2
 ROWS = 4096
 """Positions, at most, that a player is asked about together."""
 
-QUICK, LINES = (200, 8), 32
-"""Budget and lines of a first walk against a host, see `Graph.walk`, and the lines of others."""
+QUICK, LINES, MANY = (200, 8), 32, 100
+"""Budget and lines of a first walk against a host, see `Graph.walk`; the lines of the next walk,
+against a host and against an agent."""
 
 FOLLOWED = 200
 """Moves, at most, of the first walk."""
@@ -71,10 +72,10 @@ class Graph:
         columns = ("after", np.int32, width), ("size", float), ("asked", np.int8)
         self.rows = np.zeros(1024, [*columns])
 
-    def add(self, state: GameState, dropped: np.ndarray) -> np.ndarray:
+    def add(self, state: GameState, dropped: np.ndarray | bool = False) -> np.ndarray:
         """Return the numbers of positions, new ones or not; `NONE` for those dropped, bool [N]."""
         numbers, known = np.where(state.finished().numpy(), OVER, NONE), self._numbers
-        chosen = (numbers == NONE) & ~dropped
+        chosen = (numbers == NONE) & np.logical_not(dropped)
         points = state.points.numpy()[chosen]
         if self._scales:
             divisor = np.gcd.reduce(points.clip(0), axis=(1, 2)).clip(1)
@@ -95,8 +96,8 @@ class Graph:
     def begin(self, state: GameState) -> np.ndarray:
         """Return the numbers of any positions."""
         spec = replace(self.spec, max_num_points=state.points.shape[1])
-        state = canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
-        return self.add(state, np.zeros(state.num_games, bool))
+        columns = state.points.permute(2, 1, 0).contiguous()
+        return self.add(canonical_state(columns, state.count, spec))
 
     def positions(self, numbers: np.ndarray) -> GameState:
         """Return unfinished positions by their numbers."""
@@ -124,9 +125,8 @@ class Graph:
         kernels = resolve_backend("auto", state.device, spec)
         state, overflow = kernels.move(state, coords, axis, spec)
         before, lost = numbers[row.numpy()], overflow.numpy()
-        over = state.finished().numpy()
         # No other move matters where a host can end a game at once.
-        ended = np.zeros_like(lost) if self.is_host else np.isin(before, before[over])
+        ended = not self.is_host and np.isin(before, before[state.finished().numpy()])
         self.rows["after"][before, column.numpy()] = self.add(state, lost | ended)
         self.rows["asked"][numbers] = 1
         self.rows["asked"][before[lost]] = LOST
@@ -239,7 +239,7 @@ class Graph:
             return (low < high) & (low <= cut)
 
         quick = [(min(cut, FOLLOWED), *QUICK)] if self.is_host else []
-        for walk in [*quick, (cut, budget, LINES)]:
+        for walk in [*quick, (cut, budget, LINES if self.is_host else MANY)]:
             for _ in self.walk(begins, *walk, going=going):
                 if self.is_host and len(self.keys) >= look:
                     look = 1.5 * len(self.keys) + 1000

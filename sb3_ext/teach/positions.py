@@ -36,7 +36,6 @@ from resgym.game.rng import derive_seed
 from resgym.game.spec import host_action_table
 from resgym.game.state import canonical_state
 from resgym.kernels.dispatch import resolve_backend
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players.asking import ask_players
 from resgym.solver.labels import MAX_LABEL_DIMENSION, digests
 from resgym.solver.responses import Graph

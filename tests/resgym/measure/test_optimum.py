@@ -9,7 +9,6 @@ from resgym.game.state import state_from_points
 from resgym.measure import optimum as module
 from resgym.measure.optimum import optimum, shortest_games
 from resgym.measure.rho import cross_play, rho, rho_starts
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import CallablePlayer, make_agent
 from resgym.solver.responses import worst_cases
 from tests.reference import players

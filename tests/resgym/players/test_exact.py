@@ -11,7 +11,6 @@ from resgym.game.spec import GameSpec
 from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho, rho_starts
 from resgym.measure.strength import strength
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import RecurrentPlayer, ask_exactly, make_host, resolve_player
 
 SPEC = GameSpec(max_num_points=5, max_value=5)

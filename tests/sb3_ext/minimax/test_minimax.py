@@ -7,7 +7,6 @@ import torch
 from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
 from resgym.solver.responses import worst_cases
 from sb3_ext.adapter import TensorVecEnv

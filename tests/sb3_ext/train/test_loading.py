@@ -14,7 +14,6 @@ from resgym.game.rules import observe_points
 from resgym.game.spec import GameSpec
 from resgym.measure.games import play_lengths
 from resgym.measure.rho import rho, rho_starts
-from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
 from resgym.solver.responses import worst_cases
 from sb3_ext.callbacks.evaluation import player_of

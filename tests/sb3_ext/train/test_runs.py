@@ -24,7 +24,7 @@ def test_the_road_to_learn_is_short_and_makes_everything_once(tmp_path, monkeypa
 
     def note(frame, event, _):
         if event == "call":
-            calls.append((frame.f_globals.get("__name__", ""), frame.f_code.co_name))
+            calls.append((frame.f_globals.get("__name__", ""), frame.f_code.co_qualname))
 
     monkeypatch.setattr(DDQN, "learn", lambda *_, **__: sys.setprofile(None))
     sys.setprofile(note)
@@ -36,7 +36,7 @@ def test_the_road_to_learn_is_short_and_makes_everything_once(tmp_path, monkeypa
     assert len({module for module, _ in calls if module.startswith(road)}) <= 11
     assert calls.count(("sb3_ext.config.sections", "read_mapping")) == 1
     # One for training and one for evaluation, each after one game that tells its arguments.
-    assert calls.count(("resgym.envs.environments", "__init__")) == 4
+    assert calls.count(("resgym.envs.environments", "HironakaVectorEnv.__init__")) == 4
 
 
 def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):

@@ -294,4 +294,5 @@ print(network.bias.grad.item())
 
 def test_processes_average_their_gradients(tmp_path):
     (tmp_path / "mean.py").write_text(MEAN)
-    assert torchrun(tmp_path, "mean.py", EXAMPLES / "torchrun_ddqn.py") == "1.0\n1.0\n"
+    printed = torchrun(tmp_path, "mean.py", EXAMPLES / "torchrun_ddqn.py")
+    assert "".join(printed.split()) == "1.01.0"  # line ends may come after both

@@ -99,7 +99,7 @@ class Backend:
     Faster backends replace its functions.
 
     Attributes:
-        name: the name for `resgym.kernels.resolve_backend`, never ``auto``.
+        name: the name for `resgym.kernels.dispatch.resolve_backend`, never ``auto``.
     """
 
     name = "torch"

@@ -18,7 +18,8 @@ class LastLogged(NumberWriter):
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
 
-    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
+    def take(self, numbers: dict[str, float], step: int) -> None:
+        """See `NumberWriter`."""
         self.values |= numbers
 
 
@@ -38,7 +39,8 @@ class ByConditions(BaseCallback, NumberWriter):
         for condition in self.conditions:
             condition.observe(values)
 
-    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
+    def take(self, numbers: dict[str, float], step: int) -> None:
+        """See `NumberWriter`."""
         self.observe({k: v for k, v in numbers.items() if not k.startswith("rho/")})
 
     def _on_training_start(self) -> None:

@@ -81,7 +81,8 @@ class RunLines(BaseCallback, NumberWriter):
     def _on_step(self) -> bool:
         return True
 
-    def take(self, numbers: dict[str, float], step: int) -> None:  # noqa: D102
+    def take(self, numbers: dict[str, float], step: int) -> None:
+        """See `NumberWriter`."""
         self._folder.append("metrics.jsonl", {"step": step, **numbers})
 
 

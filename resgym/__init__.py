@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from resgym.game.spec import GameSpec
     from resgym.game.state import GameState, state_from_points
     from resgym.game.stepping import Transition, register_reward
+    from resgym.measure.exploitability import Exploitability, exploitability
     from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
     from resgym.players.registry import Player, make_agent, make_host, register_agent, register_host
     from resgym.polynomials.monomials import Exponents
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AlternatingPlayers",
     "CrossPlay",
+    "Exploitability",
     "Exponents",
     "GameSpec",
     "GameState",
@@ -46,6 +48,7 @@ __all__ = [
     "Transition",
     "cross_play",
     "examine",
+    "exploitability",
     "make_agent",
     "make_host",
     "parse",

@@ -96,10 +96,12 @@ def plot_curves(
     path: str | os.PathLike[str] | None = None,
     *,
     levels: Mapping[str, float] | None = None,
+    xlabel: str = "gradient updates",
     ylabel: str = "rho",
     title: str = "",
+    bands: str = "95 % interval of an evaluation",
 ) -> Figure:
-    """Draw learning curves, with level lines by name, such as the rho of scripted players.
+    """Draw curves, with level lines by name, such as the rho of scripted players.
 
     Returns:
         The figure; a notebook shows it.
@@ -130,12 +132,12 @@ def plot_curves(
             axes.fill_between(curve.x, low, high, color=colour, alpha=0.18, linewidth=0)
     for (name, value), style in zip((levels or {}).items(), cycle(LEVEL_STYLES), strict=False):
         axes.axhline(value, linestyle=style, color="#66727f", label=_plain(f"{name} {value:.3f}"))
-    axes.set(xlabel="gradient updates", ylabel=ylabel, title=title)
+    axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    bands = "bands: 95 % interval of an evaluation" if any(each.band for each in curves) else None
+    legend = f"bands: {bands}" if any(each.band for each in curves) else None
     # Beside the axes, where it covers no curve.
-    figure.legend(loc="outside right upper", fontsize="small", title=bands, title_fontsize="small")
+    figure.legend(loc="outside right upper", fontsize="small", title=legend, title_fontsize="small")
     _save(figure, target)
     return figure
 

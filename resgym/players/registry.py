@@ -25,7 +25,6 @@ from typing import (
     runtime_checkable,
 )
 
-from resgym.files import StrPath
 from resgym.game.spec import GameSpec, Role, check_choice, check_function, check_keywords, nearest
 from resgym.trust import named_object, packaged, parse_expression
 
@@ -283,10 +282,12 @@ def make_agent(name: str, **arguments: Any) -> Player:
     return _make("agent", name, arguments, "agent")
 
 
-def _load_model(given: StrPath, role: Role, field: str) -> Player:
-    # stable-baselines3 appends .zip when it saves; the name given to save() works here too.
-    path = Path(given)
-    found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
+def _load_model(given: Any, role: Role, field: str) -> Player:
+    found = given
+    if not hasattr(given, "predict"):
+        # stable-baselines3 appends .zip when it saves; the name given to save() works here too.
+        path = Path(given)
+        found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
     if found is None:
         raise ValueError(f"{field}: there is no saved model at {os.fspath(given)!r}")
     loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP), key=lambda e: e.name)
@@ -315,7 +316,7 @@ def _checked_player(player: Any, role: Role, source: str) -> Player:
 
 
 def resolve_player(
-    opponent: StrPath | Player | PlayerFunction,
+    opponent: Any,
     role: Role,
     spec: GameSpec | None = None,
     field: str = "opponent",
@@ -325,10 +326,11 @@ def resolve_player(
     Args:
         opponent: a registered name, perhaps with arguments (see `make_host`); ``module:name`` of a
             player or of a factory, which is imported; a `Player`; a function
-            ``(state, coords, rng) -> int64 [N]``; or the path of a saved model, which an installed
-            loader reads (group `LOADER_GROUP`). A string is a path if it contains a separator
-            (``./best``, ``runs/host``) or ends in ``.zip``. Any other string is a name, whether or
-            not such a file exists.
+            ``(state, coords, rng) -> int64 [N]``; the path of a saved model, or a model or policy
+            with a method ``predict``, which an installed loader reads (group `LOADER_GROUP`); or,
+            with ``spec``, a torch module from observations to scores, as `ScoringPlayer`. A string
+            is a path if it contains a separator (``./best``, ``runs/host``) or ends in ``.zip``.
+            Any other string is a name, whether or not such a file exists.
         role: the seat that the player must take.
         spec: the game; named players with an argument ``spec`` receive it.
         field: name of the argument in error messages.
@@ -350,11 +352,20 @@ def resolve_player(
             if hasattr(opponent, "rules"):
                 _check_rule(spec, opponent.rules, f"{seat}: {opponent!r}")
             return _checked_player(opponent, role, field)
+        if hasattr(opponent, "predict"):
+            return _load_model(opponent, role, field)
+        if hasattr(opponent, "state_dict") and spec is not None:
+            if not all(each.isfinite().all() for each in opponent.parameters()):
+                raise ValueError(f"{field}: its network holds NaN or infinite weights")
+            device = next((each.device for each in opponent.parameters()), "cpu")
+            shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
+            scoring = packaged("resgym.players.networks:ScoringPlayer")
+            return cast(Player, scoring(role, opponent.eval(), shape, device=device, name=name))
         if callable(opponent):
             check_function(seat, opponent, "state", "coords", "rng")
             return CallablePlayer(opponent, role)
     hint = f" (did you mean {opponent.__name__}()?)" if isinstance(opponent, type) else ""
     raise TypeError(
-        f"{field} must be a name, a Player, a function (state, coords, rng) or the path of a saved "
-        f"model, got {opponent!r}{hint}"
+        f"{field} must be a name, a Player, a function (state, coords, rng), a model or the path "
+        f"of a saved model, got {opponent!r}{hint}"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -219,6 +219,7 @@ class Graph:
         begins: np.ndarray,
         cut: float,
         budget: int,
+        note: Callable[[np.ndarray], object] = lambda bounds: None,
     ) -> tuple[np.ndarray, str | None]:
         """Explore until the games from N starts are known.
 
@@ -228,12 +229,14 @@ class Graph:
             begins: int64 [N], from `begin`.
             cut: games of more moves are not followed.
             budget: positions of a start before its search is given up.
+            note: called with the bounds now and then.
         """
         look, going, found = 0.0, np.ones(len(begins), bool), np.zeros((len(begins), 2))
 
         def is_open() -> np.ndarray:
             found[:] = np.stack(self.bounds(begins), 1)[begins]
             low, high = found.T
+            note(found)
             if low.min() < math.inf:
                 self.limits.report(int(low.min()), len(self.keys))
             return (low < high) & (low <= cut)

@@ -21,13 +21,13 @@ from resgym import GameSpec, Player, RowRandom, rho
 from resgym.game.spec import Role, host_action_table
 from resgym.measure.games import Ahead
 from resgym.measure.rho import rho_starts
-from resgym.measure.strength import strength
 from resgym.players import ask_exactly, ask_player, player_name, resolve_player
 from resgym.players.asking import InexactPlayerError
 from resgym.texts import text_table
 from sb3_ext.adapter.seam import num_updates
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact
+from sb3_ext.attack.exact import exact, exact_line
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.models import save_player
@@ -148,9 +148,8 @@ examples:
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
-        limits = (game.max_moves, section.positions)
-        search = partial(strength, self._player, starts, self._spec, *limits, spread)
-        found = search().summary()
+        limits = game.max_moves, section.positions
+        found = exact(self._player, starts, self._spec, *limits, spread)
         self.run_of.say(exact_line(found))
         return found
 
@@ -230,20 +229,6 @@ examples:
         if self.run_of.folder:
             write_json(self.run_of.folder / "result.json", result)
         return "\n".join(lines)
-
-
-def exact_line(found: Mapping[str, Any]) -> str:
-    """The exact figures as a line of text; a range where searches were given up."""
-    ends = [found["lowest"], found["highest"]]
-    rhos = " to ".join(dict.fromkeys(f"{each['rho']:.4f}" for each in ends))
-    moves = " to ".join(dict.fromkeys(f"{each['mean_length']:.2f}" for each in ends[::-1]))
-    least = "at least " if found["unproved"] else ""
-    return (
-        f"exact {rhos} on {found['starts']} starts, {moves} moves each, {found['cut']} cut, "
-        f"{found['given_up']} searches given up; optimum {least}"
-        f"{found['optimum']['mean_length']:.2f} moves, reached on {found['optimal']}, missed by at "
-        f"most {found['largest_gap']}"
-    )
 
 
 def _seated(player: Any, spec: GameSpec, role: Role | None) -> Player:

@@ -14,12 +14,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 from torch.nn.functional import huber_loss, pad
 
-from resgym import GameSpec, singularity_names
+from resgym import singularity_names
 from resgym.benchmark import Solved
 from resgym.benchmark.solved import Asked
 from resgym.functional import observe
 from resgym.game.state import GameState
-from resgym.measure.strength import strength
+from resgym.measure.exploitability import exploitability
 from sb3_ext.adapter.seam import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
@@ -182,12 +182,9 @@ class Margins(RhoEvaluation):
 
 def _deeper(host: Any) -> dict[str, int | None]:
     """Moves above the least depth in the worst case, by singularity."""
-    found = strength(host, singularities(), GameSpec(3), MAX_DEPTH, 100_000)
-    more = zip(singularity_names(), (found.moves - found.least).tolist(), strict=True)
-    return {
-        name: each if known else None
-        for (name, each), known in zip(more, found.per_start > 0, strict=True)
-    }
+    found = exploitability(host, singularities(), cut=MAX_DEPTH)
+    known = zip(singularity_names(), found.regret[:, 1], found.strength[:, 0] > 0, strict=True)
+    return {name: int(moves) if is_known else None for name, moves, is_known in known}
 
 
 class Losses(NamedTuple):

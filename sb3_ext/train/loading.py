@@ -60,12 +60,13 @@ from sb3_ext.train.train import (
 )
 
 
-def load_player(path: Path, role: str) -> ScoringPlayer:
+def load_player(path: Any, role: str) -> ScoringPlayer:
     """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.
 
     Args:
         path: a checkpoint, the folder of a run or of a model card, a ``.safetensors`` as `ship`
-            writes it, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO or RecurrentPPO.
+            writes it, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO or RecurrentPPO;
+            or such a model or its policy, as an object.
         role: the seat that it has to play, ``host`` or ``agent``.
 
     Returns:
@@ -75,7 +76,11 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
         ValueError: there is no such file here, it is damaged or of another kind, its network holds
             NaN or infinite weights, or it plays the other seat.
     """
-    player = player_of(load_policy(path, role), str(path))
+    if hasattr(path, "predict"):
+        policy, path = path, type(path).__name__
+    else:
+        policy = load_policy(path, role)
+    player = player_of(policy, str(path))
     if player.role != role:
         raise ValueError(f"{path}: was trained as the {player.role}, need a player for the {role}")
     return player

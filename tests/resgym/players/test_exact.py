@@ -10,7 +10,6 @@ from resgym.benchmark import evaluate
 from resgym.game.spec import GameSpec
 from resgym.measure.optimum import optimum
 from resgym.measure.rho import rho, rho_starts
-from resgym.measure.strength import strength
 from resgym.players import RecurrentPlayer, ask_exactly, make_host, resolve_player
 from resgym.solver.responses import worst_cases
 
@@ -74,7 +73,7 @@ def made(role, player):
 DOORS = {
     "solve": lambda role, player: resgym.solve("A5", **{role: player}, time_limit=20),
     "worst case": lambda role, player: worst_cases(made(role, player), STARTS, SPEC, 30, 1000),
-    "strength": lambda role, player: strength(made(role, player), STARTS, SPEC, 30, 1000),
+    "exploitability": lambda role, player: resgym.exploitability(player, 4, role=role, spec=SPEC),
 }
 KINDS = [remembers, counts, draws, draws_late, named]
 

@@ -132,7 +132,7 @@ def test_a_player_that_draws_has_no_exact_worst_case():
         ("zeillinger", [], {"role": "agent"}, "player must be one of"),
         ("runs/nobody.zip", [], {}, "there is no saved model at"),
         (trap, [], {}, "role: got none"),
-        ("zeillinger", ["game.polytope=newton"], {}, "polytope, reposition: got newton"),
+        ("zeillinger", ["game.polytope=newton"], {}, "polytope: got newton; expected dominance"),
         ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
         ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
     ],

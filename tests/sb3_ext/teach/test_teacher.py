@@ -100,7 +100,7 @@ def test_deep_singularities_cost_more_than_any_margin(monkeypatch):
 
 
 def test_the_average_is_measured_and_training_does_not_notice(tmp_path, monkeypatch):
-    monkeypatch.setattr(teacher, "MAX_DEPTH", 0)
+    monkeypatch.setattr(teacher, "MAX_DEPTH", 1)
     seen = []
 
     class Noted(Margins):

@@ -1,0 +1,79 @@
+"""The exact worst case of a player from many starts, in parts that processes may share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from resgym import GameSpec, Player, exploitability
+from resgym.game.state import GameState
+from resgym.measure.rho import rho_of_games
+from sb3_ext.cluster.connection import Spread
+
+TOGETHER = 100
+"""Starts of a part, which share what is found."""
+
+
+def exact(
+    player: Player, starts: GameState, spec: GameSpec, cut: int, positions: int, spread: Spread
+) -> dict[str, Any]:
+    """Plain data: rho of a perfect opponent, and how far it is from the optimum.
+
+    ``lowest`` and ``highest`` are the rho if open games are as long or as short as their bounds
+    allow, ``optimum`` is that of best play. ``cut`` games exceed the cut; a cycle proves that
+    the ``endless`` ones never end; ``given_up`` ones are open. ``optimal`` games are proved to
+    be as long as the optimum. ``largest_gap`` is how far the others are from it. ``unproved``
+    optima count with their lower bounds.
+    """
+    parts = map(starts.select, torch.arange(starts.num_games).split(TOGETHER))
+    found = zip(*spread(partial(_bounds, player, spec, cut, positions), parts), strict=True)
+    (least, most), (low, high) = (np.concatenate(each).T for each in found)
+
+    def rho(moves: np.ndarray) -> dict[str, Any]:
+        length, over = torch.from_numpy(moves.clip(max=cut)).long(), torch.from_numpy(moves <= cut)
+        return rho_of_games(length, over, torch.zeros_like(over)).to_dict()
+
+    beyond, open_ = low > cut, (low < high) & (low <= cut)
+    gaps = abs(low.clip(max=cut) - least)[(least == most) & ~open_]
+    return {
+        "starts": len(low),
+        "lowest": rho(high),
+        "highest": rho(low),
+        "optimum": rho(least),
+        "optimal": int((gaps == 0).sum()),
+        "largest_gap": int(gaps.max(initial=0)),
+        "cut": int(beyond.sum()),
+        "endless": int((low == math.inf).sum()),
+        "given_up": int(open_.sum()),
+        "unproved": int((least < most).sum()),
+    }
+
+
+def _bounds(
+    player: Player, spec: GameSpec, cut: int, positions: int, starts: GameState
+) -> tuple[np.ndarray, np.ndarray]:
+    """The moves of best play and of the worst case, float [N, 2] each."""
+    positions *= starts.num_games
+    found = exploitability(player, starts, cut=cut, spec=spec, positions=positions)
+    if found.stopped == "interrupt":
+        raise KeyboardInterrupt
+    return found.optimal, found.worst
+
+
+def exact_line(found: Mapping[str, Any]) -> str:
+    """The exact figures as a line of text; a range where searches were given up."""
+    ends = [found["lowest"], found["highest"]]
+    rhos = " to ".join(dict.fromkeys(f"{each['rho']:.4f}" for each in ends))
+    moves = " to ".join(dict.fromkeys(f"{each['mean_length']:.2f}" for each in ends[::-1]))
+    least = "at least " if found["unproved"] else ""
+    return (
+        f"exact {rhos} on {found['starts']} starts, {moves} moves each, {found['cut']} cut, "
+        f"{found['given_up']} searches given up; optimum {least}"
+        f"{found['optimum']['mean_length']:.2f} moves, reached on {found['optimal']}, missed by at "
+        f"most {found['largest_gap']}"
+    )

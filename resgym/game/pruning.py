@@ -86,20 +86,15 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     The result is exact for all coordinates. On an accelerator this waits for the device.
 
     The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, and
-    none is >= another one on all axes. The vertices keep their order, absent rows are -1. If no
-    game has three points, the arguments themselves are returned.
+    none is >= another one on all axes. The vertices keep their order, absent rows are -1.
     """
-    # One point is a vertex, and so are two that do not cover each other.
-    several = (count >= 3).nonzero()[:, 0]
-    if not len(several):
-        return points, count
-    after = points[several].cpu()
-    kept = torch.zeros(after.shape[:2], dtype=torch.bool)
-    for row, size in enumerate(count[several].tolist()):
-        game = after[row, :size].tolist()
-        kept[row, :size] = torch.tensor([is_vertex(point, game) for point in game])
-    left = kept.sum(1)
-    packed = torch.full_like(after, -1)
-    packed[torch.arange(kept.shape[1]) < left[:, None]] = after[kept]
-    after = points.index_copy(0, several, packed.to(points.device))
-    return after, count.index_copy(0, several, left.to(count.device))
+    games, sizes = points.tolist(), count.tolist()
+    points, count = points.clone(), count.clone()
+    for row, (game, size) in enumerate(zip(games, sizes, strict=True)):
+        alive = game[:size]
+        kept = [point for point in alive if is_vertex(point, alive)]
+        if len(kept) < size:
+            points[row, : len(kept)] = points.new_tensor(kept)
+            points[row, len(kept) :] = -1
+            count[row] = len(kept)
+    return points, count

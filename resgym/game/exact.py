@@ -174,7 +174,7 @@ class OrderedRule:
 
     def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
-        return self._shifted(self._kept(points))[0]
+        return self._shifted(self._kept(points))
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
@@ -213,12 +213,9 @@ class OrderedRule:
         least = set(prune(given))
         return [point for point in given if point in least]
 
-    def _shifted(self, kept: list[Point], marked: Point = ()) -> tuple[Position, Point]:
-        """Return the points and one more, repositioned together."""
-        if not self.spec.reposition:
-            return tuple(kept), marked
-        *moved, last = shifted((*kept, marked), corner(kept))
-        return tuple(moved), last
+    def _shifted(self, kept: list[Point]) -> Position:
+        """Return the points, repositioned if the game asks for it."""
+        return tuple(shifted(kept, corner(kept)) if self.spec.reposition else kept)
 
 
 class OrderedPolyhedra(OrderedRule):
@@ -290,10 +287,9 @@ class OrderedThom(OrderedRule):
 
     def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
         kept = self._kept(points)
-        shifted, last = self._shifted(kept, marked)
-        position = WeightedPosition(shifted)
+        position = WeightedPosition(self._shifted(kept))
         position.weights = weights
-        position.marked = last if marked in kept else None
+        position.marked = position[kept.index(marked)] if marked in kept else None
         return position
 
 

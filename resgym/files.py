@@ -55,24 +55,20 @@ def read_text(path: StrPath, field: str, most: int = MAX_BYTES) -> str:
 
 def parse_json(text: str) -> Any:
     """Return the data of a text; a ValueError if it is not JSON, or too deep."""
-    try:
+    with suppress(RecursionError):
         data = json.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    inside = _nested([data])
-    for _ in range(MAX_DEPTH):
-        inside = [part for each in inside for part in _nested(each)]
-        if not inside:
+        if _depth(data) <= MAX_DEPTH:
             return data
-    raise ValueError(_TOO_DEEP)
+    raise ValueError(f"more than {MAX_DEPTH} lists and mappings inside each other")
 
 
-_TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"
-
-
-def _nested(data: dict[str, Any] | list[Any]) -> list[Any]:
-    parts = data.values() if isinstance(data, dict) else data
-    return [part for part in parts if isinstance(part, (dict, list))]
+def _depth(data: Any) -> int:
+    """Return how many lists and mappings are inside each other."""
+    if isinstance(data, dict):
+        data = data.values()
+    elif not isinstance(data, list):
+        return 0
+    return 1 + max(map(_depth, data), default=0)
 
 
 def read_json(path: StrPath, field: str) -> Any:

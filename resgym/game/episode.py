@@ -6,8 +6,6 @@ asked through a function `Ask`; a backend may play a scripted player itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -32,18 +30,17 @@ from resgym.game.stepping import (
 
 def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
     """Return the legal actions, bool [N, A]."""
-    coords = state.coords
-    action = torch.arange(plan.num_actions, device=coords.device)
-    host_legal = (action < plan.spec.num_host_actions).expand(len(coords), -1)
-    sets = None if plan.seat == "agent" else state.position.legal_sets()
-    if sets is not None:
-        host_legal = pad(sets, (0, plan.num_actions - plan.spec.num_host_actions))
-    if plan.seat == "host":
-        return host_legal
-    agent_legal = pad(state.position.answers(coords), (0, plan.num_actions - plan.spec.dimension))
+    coords, position = state.coords, state.position
     if plan.seat == "agent":
-        return agent_legal
-    return torch.where(coords.any(1, keepdim=True), agent_legal, host_legal)
+        return position.answers(coords)
+    sets = position.legal_sets()
+    if sets is None:
+        sets = coords.new_ones(len(coords), plan.spec.num_host_actions)
+    if plan.seat == "host":
+        return sets
+    both = sets, position.answers(coords)
+    sets, answers = (pad(legal, (0, plan.num_actions - legal.shape[1])) for legal in both)
+    return torch.where(coords.any(1, keepdim=True), answers, sets)
 
 
 def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
@@ -130,15 +127,15 @@ class Backend:
         episode = state.episode + mask
         key = RowRandom.for_episode(state.seed, episode).key
         position = state.position
-        rng = RowRandom(key).at(0, Stream.START)
+        rng, sources = RowRandom(key).at(0, Stream.START), (plan.starts, plan.start_spec)
         # Where the started rows can be counted for free, only they are drawn.
         rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
         if given:
             position = where_state(mask, given, position)
         elif rows is None:
-            position = where_state(mask, self._start_positions(plan, rng), position)
+            position = where_state(mask, start_positions(plan.spec, rng, *sources), position)
         elif len(rows):
-            fresh = self._start_positions(plan, rng.select(rows))
+            fresh = start_positions(plan.spec, rng.select(rows), *sources)
             position = GameState(
                 position.points.index_copy(0, rows, fresh.points),
                 position.count.index_copy(0, rows, fresh.count),
@@ -157,17 +154,6 @@ class Backend:
         if plan.seat != "agent":
             return state
         return name_sets(plan, state, mask, ask)
-
-    def _start_positions(self, plan: StepPlan, rng: RowRandom) -> GameState:
-        fresh = start_positions(plan.start_spec, rng, plan.starts)
-        rows = plan.spec.max_num_points + fresh.rule.extra_rows
-        missing = rows - fresh.points.shape[1]
-        if not missing:
-            return fresh
-        shown = plan.start_spec.max_num_points
-        points = pad(fresh.points[:, :shown], (0, 0, 0, missing), value=-1)
-        # Behind the points come the extra rows of the rule.
-        return replace(fresh, points=torch.cat([points, fresh.points[:, shown:]], 1))
 
     def _observed(
         self, plan: StepPlan, state: EpisodeState, rows: Tensor | None = None

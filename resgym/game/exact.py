@@ -7,10 +7,11 @@ chart reads like the polynomial that it comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import cache, partial
 from itertools import chain, combinations, groupby, islice, permutations, product
-from math import gcd
-from operator import le, sub
+from math import gcd, prod
+from operator import le, mul, sub
 from typing import Any, Literal
 
 from resgym.game.spec import MAX_COORDINATE, Axes, GameSpec, Point, action_axes, check_coordinates
@@ -43,6 +44,65 @@ def prune(points: Iterable[Point]) -> list[Point]:
         else:
             kept.append(point)
     return kept
+
+
+def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
+    """Return whether no mean of the others is <= a point, among distinct points of D integers.
+
+    With g_kj the gaps from the point to the others and c > -min(g), the linear programme "maximise
+    sum_k y_k with sum_k y_k (g_kj + c) <= 1 for every axis j and y >= 0" has the optimum
+    1 / (c + V), where V is the least max_j sum_k weight_k g_kj over all weights with sum 1. The
+    point is not a vertex exactly when V <= 0, that is c * optimum >= 1.
+
+    The simplex method runs on the inverse of the basis, scaled by its determinant, which keeps
+    every number an integer and every division exact (Edmonds 1967, Bareiss 1968). It takes the
+    first of the columns that improve and of the rows that tie (Bland 1977), so it ends.
+    """
+    others = (other for other in points if other != point)
+    gaps = [[x - y for x, y in zip(other, point, strict=True)] for other in others]
+    if not gaps:
+        return True
+    dimension = len(gaps[0])
+    # Most vertices are the least point in the direction in which their own distances to the least
+    # coordinates weigh the same, and the axes on which they are least weigh more than all others.
+    lowest = [min(column) for column in zip(*gaps, strict=True)]
+    unit = prod(-low for low in lowest if low < 0)
+    weights = [unit // -low if low < 0 else dimension * unit for low in lowest]
+    if all(sum(map(mul, weights, gap)) > 0 for gap in gaps):
+        return True
+    shift = 1 - min(lowest)
+    columns = [[int(i == j) for i in range(dimension)] for j in range(dimension)]
+    # Row i of the table: row i of determinant * inverse basis, then of its right-hand side. The
+    # prices of the axes and the objective have the same form.
+    table = [[*column, 1] for column in columns]
+    prices = [0] * (dimension + 1)
+    # The first columns are the slack of the axes, which is worth nothing.
+    basis = list(range(dimension))
+    columns += [[gap + shift for gap in row] for row in gaps]
+    determinant = 1
+    while prices[-1] * shift < determinant:
+        for entering, column in enumerate(columns):
+            cost = sum(map(mul, prices, column)) - (determinant if entering >= dimension else 0)
+            if cost < 0:
+                break
+        else:
+            return True
+        change = [sum(map(mul, row, column)) for row in table]
+        # All columns are positive, so the programme is bounded and some row always leaves.
+        ratios = [
+            (Fraction(row[-1], rate), variable, index)
+            for index, (row, rate, variable) in enumerate(zip(table, change, basis, strict=True))
+            if rate > 0
+        ]
+        leaving = min(ratios)[2]
+        pivot_row, pivot = table[leaving], change[leaving]
+        *table, prices = [
+            [(pivot * x - factor * y) // determinant for x, y in zip(row, pivot_row, strict=True)]
+            for row, factor in zip((*table, prices), (*change, cost), strict=True)
+        ]
+        table[leaving] = pivot_row
+        basis[leaving], determinant = entering, pivot
+    return False
 
 
 def corner(points: Iterable[Point]) -> Point:
@@ -114,7 +174,7 @@ class OrderedRule:
 
     def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
-        return self._shifted(self._kept(points))[0]
+        return self._shifted(self._kept(points))
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
@@ -153,12 +213,9 @@ class OrderedRule:
         least = set(prune(given))
         return [point for point in given if point in least]
 
-    def _shifted(self, kept: list[Point], marked: Point = ()) -> tuple[Position, Point]:
-        """Return the points and one more, repositioned together."""
-        if not self.spec.reposition:
-            return tuple(kept), marked
-        *moved, last = shifted((*kept, marked), corner(kept))
-        return tuple(moved), last
+    def _shifted(self, kept: list[Point]) -> Position:
+        """Return the points, repositioned if the game asks for it."""
+        return tuple(shifted(kept, corner(kept)) if self.spec.reposition else kept)
 
 
 class OrderedPolyhedra(OrderedRule):
@@ -230,10 +287,9 @@ class OrderedThom(OrderedRule):
 
     def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
         kept = self._kept(points)
-        shifted, last = self._shifted(kept, marked)
-        position = WeightedPosition(shifted)
+        position = WeightedPosition(self._shifted(kept))
         position.weights = weights
-        position.marked = last if marked in kept else None
+        position.marked = position[kept.index(marked)] if marked in kept else None
         return position
 
 

@@ -48,7 +48,7 @@ def move(
         total = total - state.rule.unit
     alive = torch.arange(width, device=axis.device)[:, None] < state.count
     legal = state.answers(coords).gather(1, axis[:, None])[:, 0]
-    legal = legal & state.rule.permits(state.points, state.count, coords)
+    legal = legal & state.rule.permits(state, coords)
     playable = legal & ~state.finished()
     overflow = playable & ((total > MAX_COORDINATE) & alive).any(0)
     moved = playable & ~overflow
@@ -75,56 +75,61 @@ def check_startable(spec: GameSpec) -> None:
         raise ValueError("max_num_points must be at least 2 for random starts, got 1")
 
 
-def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
-    values = rng.integers(spec.max_value + 1, n=spec.max_num_points * spec.dimension)
-    columns = values.view(-1, spec.max_num_points, spec.dimension).permute(2, 1, 0).contiguous()
-    count = torch.full_like(rng.key, spec.max_num_points)
+def _draw(spec: GameSpec, rng: RowRandom, sizes: GameSpec) -> GameState:
+    number = sizes.max_num_points
+    values = rng.integers(sizes.max_value + 1, n=number * spec.dimension)
+    columns = values.view(-1, number, spec.dimension).permute(2, 1, 0).contiguous()
+    count = torch.full_like(rng.key, number)
     return canonical_state(columns, count, spec)
 
 
-def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
+def random_starts(spec: GameSpec, rng: RowRandom, sizes: GameSpec | None = None) -> GameState:
     """Draw positions uniformly on 0..max_value inclusive; finished ones are drawn again.
 
-    After ``spec.start_attempts`` draws (only in tiny games, where almost every start is finished) a
-    row gets {(1, 0, ..), (0, 1, ..)}, in units. The random numbers are those of `Stream.START`.
+    After ``start_attempts`` draws (only in tiny games, where almost every start is finished) a row
+    gets {(1, 0, ..), (0, 1, ..)}, in units. The random numbers are those of `Stream.START`. The
+    numbers of points and values are those of ``sizes`` if they are smaller than the game's.
 
     Raises:
         ValueError: ``max_num_points`` is 1.
     """
-    check_startable(spec)
+    sizes = sizes or spec
+    check_startable(sizes)
     if spec.rule == "thom":
         # Weights are 1..D, and the distinguished point is drawn, too.
-        state = random_starts(replace(spec, rule="basic"), rng)
+        state = random_starts(replace(spec, rule="basic"), rng, sizes)
         weights = rng.split(WEIGHTS_SPLIT).integers(spec.dimension, n=spec.dimension) + 1
         index = rng.split(MARKED_SPLIT).integers(state.count)[:, None, None]
         marked = state.points.gather(1, index.expand(-1, 1, spec.dimension))[:, 0]
         return with_weights(state, weights, marked)
-    state = _draw(spec, rng.split(0))
+    state = _draw(spec, rng.split(0), sizes)
     looking = devices.is_host_memory(state.device)
-    for attempt in range(1, spec.start_attempts):
+    for attempt in range(1, sizes.start_attempts):
         pending = state.finished()
         if looking:
             rows = pending.nonzero()[:, 0]
             if not len(rows):
                 return state
-            fresh = _draw(spec, rng.select(rows).split(attempt))
+            fresh = _draw(spec, rng.select(rows).split(attempt), sizes)
             state.points[rows] = fresh.points
             state.count[rows] = fresh.count
         else:
             # On an accelerator no data are read: every row is drawn, and the pending ones are used.
-            state = where_state(pending, _draw(spec, rng.split(attempt)), state)
+            state = where_state(pending, _draw(spec, rng.split(attempt), sizes), state)
     fixed = torch.full_like(state.points, -1)
     corners = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device) * spec.unit
-    number = min(2, spec.max_num_points)
+    number = min(2, sizes.max_num_points)
     fixed[:, :number] = corners[:number]
     fixed_start = GameState(fixed, torch.full_like(state.count, number), state.rule)
     return where_state(state.finished(), fixed_start, state)
 
 
-def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:
+def start_positions(
+    spec: GameSpec, rng: RowRandom, starts: GameState | None = None, sizes: GameSpec | None = None
+) -> GameState:
     """Return `random_starts`, or one of M ``starts`` for each row, drawn uniformly."""
     if starts is None:
-        return random_starts(spec, rng)
+        return random_starts(spec, rng, sizes)
     return starts.select(rng.integers(starts.num_games))
 
 

@@ -163,10 +163,9 @@ def host_action_table(dimension: int, device: torch.device | str = "cpu", least:
 def _ranks(dimension: int, device: torch.device) -> Tensor:
     import torch
 
-    ranks = torch.full((2**dimension,), -1)
-    for action, axes in enumerate(action_axes(dimension)):
-        ranks[sum(1 << axis for axis in axes)] = action
-    return ranks.to(device)
+    number = torch.arange(2**dimension, device=device)
+    several = number & (number - 1) != 0
+    return torch.where(several, several.cumsum(0) - 1, -1)
 
 
 def coords_to_action(coords: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
 class Rule:
     """The default rule, and the questions that every rule answers.
 
-    Positions are points int64 [N, P, D] with their numbers int64 [N]; sets are bool [N, D].
+    Sets are bool [N, D].
 
     Attributes:
         name: name of the rule.
@@ -53,22 +53,22 @@ class Rule:
     extra_rows = 0
     unit: int = 0
 
-    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+    def finished(self, state: GameState) -> Tensor:
         """Return bool [N]: the game is over."""
-        return count <= 1
+        return state.count <= 1
 
-    def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
+    def permits(self, state: GameState, coords: Tensor) -> Tensor:
         """Return bool [N]: the host may choose this set."""
         return coords.sum(1) >= self.least_axes
 
-    def legal_sets(self, points: Tensor, count: Tensor) -> Tensor | None:
+    def legal_sets(self, state: GameState) -> Tensor | None:
         """Return bool [N, A]: the actions that a host may take; all of them in a finished game.
 
         None if all are legal in every position.
         """
         return None
 
-    def answers(self, points: Tensor, coords: Tensor) -> Tensor:
+    def answers(self, state: GameState, coords: Tensor) -> Tensor:
         """Return bool [N, D]: the axes of a set that the agent may choose."""
         return coords
 
@@ -84,19 +84,19 @@ class Polyhedra(Rule):
     name = "polyhedra"
     least_axes = 1
 
-    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+    def finished(self, state: GameState) -> Tensor:
         """See `Rule`."""
-        return (alive_rows(points, count) & (points.sum(2) < self.unit)).any(1)
+        return (state.alive() & (state.points.sum(2) < self.unit)).any(1)
 
-    def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
+    def permits(self, state: GameState, coords: Tensor) -> Tensor:
         """See `Rule`."""
-        enough = (points * coords[:, None]).sum(2) >= self.unit
-        return (enough | ~alive_rows(points, count)).all(1)
+        enough = (state.points * coords[:, None]).sum(2) >= self.unit
+        return (enough | ~state.alive()).all(1)
 
-    def legal_sets(self, points: Tensor, count: Tensor) -> Tensor:
+    def legal_sets(self, state: GameState) -> Tensor:
         """See `Rule`."""
-        sets = host_action_table(points.shape[2], points.device, self.least_axes)
-        legal = torch.stack([self.permits(points, count, each[None]) for each in sets], 1)
+        sets = host_action_table(state.points.shape[2], state.device, self.least_axes)
+        legal = torch.stack([self.permits(state, each[None]) for each in sets], 1)
         # If the set of all axes is not permissible, no set is.
         return legal | ~legal[:, -1:]
 
@@ -114,13 +114,13 @@ class Thom(Rule):
     name = "thom"
     extra_rows = 2
 
-    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+    def finished(self, state: GameState) -> Tensor:
         """See `Rule`."""
-        return (count <= 1) | (points[:, -1, 0] < 0)
+        return (state.count <= 1) | (state.points[:, -1, 0] < 0)
 
-    def answers(self, points: Tensor, coords: Tensor) -> Tensor:
+    def answers(self, state: GameState, coords: Tensor) -> Tensor:
         """See `Rule`."""
-        weights = torch.where(coords, points[:, -2], _ABSENT)
+        weights = torch.where(coords, state.points[:, -2], _ABSENT)
         return coords & (weights == weights.amin(1, keepdim=True))
 
 
@@ -139,8 +139,9 @@ def alive_rows(points: Tensor, count: Tensor) -> Tensor:
     return torch.arange(points.shape[1], device=points.device) < count[:, None]
 
 
-_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
-_INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+_INTEGERS = {
+    getattr(torch, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)
+}
 
 
 def holds_integers(tensor: Tensor) -> bool:
@@ -208,15 +209,15 @@ class GameState(Table):
 
     def finished(self) -> Tensor:
         """Bool [N]: the game is over (with the default rule: one point is left)."""
-        return self.rule.finished(self.points, self.count)
+        return self.rule.finished(self)
 
     def legal_sets(self) -> Tensor | None:
         """Return the host's legal actions, bool [N, A]; None if all are legal in every position."""
-        return self.rule.legal_sets(self.points, self.count)
+        return self.rule.legal_sets(self)
 
     def answers(self, coords: Tensor) -> Tensor:
         """Return bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
-        return self.rule.answers(self.points, coords)
+        return self.rule.answers(self, coords)
 
     def select(self, index: Tensor | slice) -> GameState:
         """Return the games of ``index`` (int64 or bool [N]) as copies, or of a slice as views."""

@@ -275,11 +275,8 @@ def _from_terms(
     rows = (compress(point, kept) for point in points)
     found = Exponents(check_points(rows), names, generators if known else ())
     found.exponents_only = values != {1}
-    noticed = (
-        (CoefficientWarning, found.exponents_only),
-        (ConstantWarning, (0,) * len(names) in found),
-    )
-    found.notices = tuple(kind for kind, holds in noticed if holds)
+    holds = found.exponents_only, (0,) * len(names) in found
+    found.notices = tuple(compress((CoefficientWarning, ConstantWarning), holds))
     return found
 
 

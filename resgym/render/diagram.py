@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resgym.game.exact import prune
+from resgym.game.exact import is_vertex, prune
 from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
 
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
@@ -159,13 +159,8 @@ class Scale(NamedTuple):
 
 def polyhedron_vertices(points: Points) -> list[Vector]:
     """Return the vertices of conv(S) + the positive orthant; in the plane from left to right."""
-    import torch  # loading it takes longer than solving a small position
-
-    from resgym.game.pruning import newton_vertices
-
     kept = prune(points)
-    vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))
-    return [*map(tuple, vertices[0, : int(count)].tolist())]
+    return [point for point in kept if is_vertex(point, kept)]
 
 
 def plane_diagram(

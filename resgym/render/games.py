@@ -109,9 +109,8 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
 
 def render_modes(dimension: int) -> list[str]:
     """Return the modes that can draw games with this many axes."""
-    if dimension in PICTURE_DIMENSIONS:
-        return [*RENDER_MODES]
-    return [mode for mode in RENDER_MODES if mode not in PICTURE_MODES]
+    drawn = dimension in PICTURE_DIMENSIONS
+    return [mode for mode in RENDER_MODES if drawn or mode not in PICTURE_MODES]
 
 
 def render_game(

@@ -353,35 +353,33 @@ def grow_tree(
 
     charts = [chart_of(1, None, None, 0, rule.start(points))]
     first = 0
-    while first < len(charts):
-        going = [chart for chart in charts[first:] if chart.ending is None]
-        first = len(charts)
-        for begin in range(0, len(going), BATCH_ROWS):
-            batch = going[begin : begin + BATCH_ROWS]
-            # When the room is spent the host is no longer asked, and the charts are closed.
-            room = len(charts) < max_nodes
-            wanted = list(choose(batch)) if room else [()] * len(batch)
-            sets = [rule.centre(c.points, axes) for c, axes in zip(batch, wanted, strict=True)]
-            axes: Sequence[Sequence[int]] = sets
-            if respond is not None and room:
-                axes = [(axis,) for axis in respond(batch, sets)]
-            for chart, chosen, followed in zip(batch, sets, axes, strict=True):
-                number, new = chart.number, list[Chart]()
-                if len(charts) >= max_nodes:
-                    charts[number - 1] = chart._replace(ending="size")
-                    continue
-                answers = rule.answers(chart.points, tuple(followed))
-                for child, axis in enumerate(answers, len(charts) + 1):
-                    position = rule.after(chart.points, chosen, axis)
-                    if position is None:
-                        # If one answer cannot be played exactly, all are cut.
-                        charts[number - 1] = chart._replace(ending="overflow")
-                        break
-                    new.append(chart_of(child, number, axis, chart.depth + 1, position))
-                else:
-                    children = tuple(child.number for child in new)
-                    charts[number - 1] = chart._replace(axes=chosen, children=children)
-                    charts += new
+    while batch := charts[first : first + BATCH_ROWS]:
+        first += len(batch)
+        batch = [chart for chart in batch if chart.ending is None]
+        # When the room is spent the host is no longer asked, and the charts are closed.
+        room = batch and len(charts) < max_nodes
+        wanted = list(choose(batch)) if room else [()] * len(batch)
+        sets = [rule.centre(c.points, axes) for c, axes in zip(batch, wanted, strict=True)]
+        axes: Sequence[Axes] = sets
+        if respond is not None and room:
+            axes = [(axis,) for axis in respond(batch, sets)]
+        for chart, chosen, followed in zip(batch, sets, axes, strict=True):
+            number, new = chart.number, list[Chart]()
+            if len(charts) >= max_nodes:
+                charts[number - 1] = chart._replace(ending="size")
+                continue
+            answers = rule.answers(chart.points, followed)
+            for child, axis in enumerate(answers, len(charts) + 1):
+                position = rule.after(chart.points, chosen, axis)
+                if position is None:
+                    # If one answer cannot be played exactly, all are cut.
+                    charts[number - 1] = chart._replace(ending="overflow")
+                    break
+                new.append(chart_of(child, number, axis, chart.depth + 1, position))
+            else:
+                children = tuple(child.number for child in new)
+                charts[number - 1] = chart._replace(axes=chosen, children=children)
+                charts += new
     tree = ResolutionTree(charts, points.variables, title)
     tree.spec, tree.start = rule.spec, points
     return tree

@@ -79,12 +79,11 @@ class SurfaceGraph(Table):
 
     def matrix(self) -> list[list[int]]:
         """Return the intersection matrix, which is negative definite."""
-        found = []
-        for place, curve in enumerate(self.curves):
-            ends = _ends(self.edges, place)
-            found.append([ends.count(other) for other in range(len(self.curves))])
-            found[-1][place] = curve.self_intersection
-        return found
+        found = np.diag([curve.self_intersection for curve in self.curves])
+        for one, other in self.edges:
+            found[one, other] += 1
+            found[other, one] += 1
+        return [*found.tolist()]
 
     def seifert(self) -> Seifert:
         """Return the Seifert invariants.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.pruning import is_vertex
+from resgym.game.exact import is_vertex
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule

@@ -7,7 +7,7 @@ export function board(game, named = [...game.named].map(Number)) {
   return [...picture(game, named), table(game, named)];
 }
 
-function picture(game, named) {
+export function picture(game, named) {
   if (game.scene) {
     const points = game.scene.points.map((point, index) => ({ ...point, label: `(${game.exponents[index].join(", ")})` }));
     const turned = make("p", { class: "muted" }, "Drag or use the arrow keys to turn it.");

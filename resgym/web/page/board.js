@@ -16,7 +16,7 @@ export function picture(game, named) {
   if (!game.picture) return [];
   // The diagram alone: the text around it stands beside it here.
   const svg = svgOf(game.picture);
-  for (const [name, value] of [["viewBox", "8 52 486 424"], ["width", 486], ["height", 424]]) svg.setAttribute(name, value);
+  for (const [name, value] of [["viewBox", "8 52 430 424"], ["width", 430], ["height", 424]]) svg.setAttribute(name, value);
   return [make("div", { class: "figure" }, svg)];
 }
 

@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 from pathlib import Path
 
+import gymnasium
+import numpy as np
 import pytest
 
 import resgym
@@ -171,10 +173,27 @@ def test_pictures_are_those_of_the_commands():
 
 
 def test_linked_files_exist():
-    for page in DOCS.glob("*.md"):
+    for page in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+HEADINGS = """Action Space, Observation Space, Rewards, Starting State, Episode End, Arguments,
+Version History"""
+
+
+@pytest.mark.parametrize("dimension", [3, 4])
+@pytest.mark.parametrize("page", sorted((DOCS / "environments").glob("*.md")), ids=lambda p: p.stem)
+def test_a_page_of_an_environment_is_one_of_gymnasium_s(page, dimension):
+    """The headings of Gymnasium's own pages, and the spaces of the environment that is named."""
+    text = page.read_text(encoding="utf-8")
+    assert re.findall("^## (.*)", text, re.M) == re.split(r",\s", HEADINGS)
+    cells = dict(re.findall(r"^\| ([\w ]+) \| `(.*)` \|$", text, re.M))
+    env = eval(cells["Import"].replace('0")', f'0", dimension={dimension})'))
+    names = {**vars(gymnasium.spaces), "D": dimension, "P": 20, "float32": np.float32}
+    for name, space in (("Action", env.action_space), ("Observation", env.observation_space)):
+        assert eval(cells[f"{name} space"].replace("^", "**"), names) == space
 
 
 def test_no_line_of_a_page_is_taken_for_a_comment_or_a_break():

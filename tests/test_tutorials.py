@@ -1,4 +1,4 @@
-"""The tutorials, the how-tos and the page of the environments run as they are written."""
+"""The tutorials, the how-tos and the pages of the environments run as they are written."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,10 @@ import torch
 from resgym.benchmark import load, tasks
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = sorted((*DOCS.glob("tutorials/*.md"), *DOCS.glob("howto/*.md"), DOCS / "environments.md"))
+FOLDERS = ("tutorials", "howto", "environments")
+PAGES = sorted(
+    (*(page for name in FOLDERS for page in (DOCS / name).glob("*.md")), DOCS / "environments.md")
+)
 # What only takes long; every line runs.
 LESS = {".learn(60_000)": ".learn(3_000)", "games=2_000": "games=100", '=20"': '=2"'}
 

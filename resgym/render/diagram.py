@@ -157,6 +157,20 @@ class Scale(NamedTuple):
         return f"{name} − {self.base}" if self.base else name
 
 
+UNEQUAL = 4
+"""Axes have one scale unless the largest span is more than this many times the smallest."""
+
+
+def scales_of(points: Points) -> list[Scale]:
+    """Return a scale for each axis: all of one span, unless that would squeeze the points."""
+    scales = [*map(Scale.of, zip(*points, strict=True))]
+    most = max(scale.span for scale in scales)
+    # On an axis of span 1 all values are 0.
+    if most > UNEQUAL * min(scale.span for scale in scales if scale.span > 1 or most == 1):
+        return scales
+    return [scale._replace(span=most) for scale in scales]
+
+
 def polyhedron_vertices(points: Points) -> list[Vector]:
     """Return the vertices of conv(S) + the positive orthant; in the plane from left to right."""
     kept = prune(points)
@@ -170,7 +184,7 @@ def plane_diagram(
 
     The chosen axes are thick; tick labels lie outside the area.
     """
-    scales = [*map(Scale.of, zip(*points, strict=True))]
+    scales = scales_of(points)
 
     def place(x: float, y: float) -> Point:
         return (
@@ -204,7 +218,7 @@ def space_diagram(
     The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
     Bounded faces are darker, with thick edges. The rest is as in `plane_diagram`.
     """
-    scales = [*map(Scale.of, zip(*points, strict=True))]
+    scales = scales_of(points)
     unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
 
@@ -312,7 +326,7 @@ def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
         whether it is bounded without the box. ``axes``: ``name`` and ``ticks``, pairs of a place
         from 0 to 1 and a label.
     """
-    scales = [*map(Scale.of, zip(*points, strict=True))]
+    scales = scales_of(points)
     vertices = polyhedron_vertices(points)
     return {
         "points": [

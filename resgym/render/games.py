@@ -40,7 +40,7 @@ PICTURE_MODES = ("rgb_array", "svg")
 WIDTH, HEIGHT = 720, 480
 PICTURE_DIMENSIONS = (2, 3)
 
-_PLANE = Box(66, 74, 476, 428)
+_PLANE = Box(66, 74, 420, 428)  # a square, so that equal spans are equal lengths
 _SPACE = Box(56, 84, 440, 446)
 _LIST = Box(496, 56, 712, 474)
 _LINE = 19.0

@@ -33,6 +33,7 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
+from resgym.texts import markup
 from resgym.trees.data import Chart, ChartTree
 from resgym.trees.fan import (
     Cone,
@@ -211,7 +212,7 @@ class ResolutionTree(ChartTree):
     to_script = tree_to_script
 
     def _repr_html_(self) -> str:
-        return tree_part(self, mark=f"{id(self)}-")
+        return f"<b>{markup(self.title)}</b>{tree_part(self, mark=f'{id(self)}-')}"
 
     def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
         """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
@@ -315,8 +316,10 @@ def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[
 
     from resgym.game.rng import RowRandom, Stream
     from resgym.players.asking import Seat
+    from resgym.players.registry import own_attribute
 
     seat = Seat(host, "host", position, spec)
+    sample = f" (one sample, seed {seed})" if own_attribute(seat.player, "draws") else ""
 
     def choose(charts: Charts) -> Sets:
         numbers = torch.tensor([chart.number for chart in charts])
@@ -324,7 +327,7 @@ def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[
         rng = RowRandom.for_episode(torch.full_like(numbers, seed), numbers)
         return seat.host_sets([chart.points for chart in charts], rng.at(depths, Stream.HOST))
 
-    return seat.name, choose
+    return seat.name + sample, choose
 
 
 def grow_tree(

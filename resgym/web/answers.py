@@ -27,7 +27,6 @@ from resgym.web.questions import (
     MAX_MOVES,
     MAX_POINTS,
     MAX_TERMS,
-    MAX_TEXT,
     MODELS,
     Question,
     axes_code,
@@ -75,15 +74,13 @@ def answer(name: str, question: Question, models: Path | None) -> str:
 
 
 def options(models: Path | None) -> str:
-    """Return the choices and limits as JSON text."""
+    """Return the choices as JSON text."""
     files = [MODELS + name for name in list_models(models)]
-    limits = {"text": MAX_TEXT, "moves": MAX_MOVES, "points": MAX_POINTS, "charts": MAX_CHARTS}
     return json.dumps(
         {
             "hosts": [*host_names(), *files],
             "agents": [*agent_names(), *files],
             "examples": EXAMPLES,
-            "limits": limits,
             "hint_seconds": HINT_SECONDS,
         }
     )

@@ -7,7 +7,7 @@ export function board(game, named = [...game.named].map(Number)) {
   return [...picture(game, named), table(game, named)];
 }
 
-function picture(game, named) {
+export function picture(game, named) {
   if (game.scene) {
     const points = game.scene.points.map((point, index) => ({ ...point, label: `(${game.exponents[index].join(", ")})` }));
     const turned = make("p", { class: "muted" }, "Drag or use the arrow keys to turn it.");
@@ -16,7 +16,7 @@ function picture(game, named) {
   if (!game.picture) return [];
   // The diagram alone: the text around it stands beside it here.
   const svg = svgOf(game.picture);
-  for (const [name, value] of [["viewBox", "8 52 486 424"], ["width", 486], ["height", 424]]) svg.setAttribute(name, value);
+  for (const [name, value] of [["viewBox", "8 52 430 424"], ["width", 430], ["height", 424]]) svg.setAttribute(name, value);
   return [make("div", { class: "figure" }, svg)];
 }
 

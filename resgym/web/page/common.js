@@ -28,16 +28,26 @@ export function svgOf(text) {
 export const linkTo = (fields) =>
   `#${new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ""))}`;
 
+// Go to a link, also to the one that is shown: after a lost connection that asks again.
+export function visit(link) {
+  if (link === location.hash) dispatchEvent(new Event("hashchange"));
+  else location.hash = link;
+}
+
 const LONGEST = 8000;
 const TRIES = 10; // of a server that is busy, or has just been started and not yet all in memory
 
 export async function ask(path, fields = {}) {
   const query = linkTo(fields).slice(1);
   if (query.length > LONGEST) throw new Error(`the request must have at most ${LONGEST} characters`);
+  return load(`api/${path}?${query}`);
+}
+
+export async function load(address) {
   let response;
   for (let tries = 1; ; tries += 1) {
     try {
-      response = await fetch(`api/${path}?${query}`);
+      response = await fetch(address);
     } catch {
       throw new Error("the server does not answer; is resgym serve still running?");
     }
@@ -61,16 +71,30 @@ export function options(select, names, first) {
   select.value = chosen;
 }
 
-export const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+export const counted = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
-// Replace buttons; a keyboard that was on one of them continues on the first new one.
-export function replaceButtons(box, buttons) {
+// Replace what is in a box; the focus stays at its place in there.
+export function replace(box, ...children) {
+  const stops = () => [...box.querySelectorAll("button:enabled, a, summary, [tabindex]")];
+  const place = stops().indexOf(document.activeElement);
+  box.replaceChildren(...children);
+  if (place >= 0) stops().at(Math.min(place, stops().length - 1))?.focus();
+}
+
+// Replace choices; a keyboard that was on one of them continues on the first new one.
+export function replaceChoices(box, choices) {
   const focused = box.contains(document.activeElement);
-  box.replaceChildren(...buttons);
+  box.replaceChildren(...choices);
   if (focused) box.querySelector("button:enabled, a")?.focus();
 }
 
-export const numberKey = (index) => (index < 10 ? make("kbd", {}, String((index + 1) % 10)) : "");
+// A choice that the keyboard takes by its number. An axis has the same number wherever it stands.
+export function choice(tag, index, properties, ...children) {
+  const key = index < 10 ? String((index + 1) % 10) : "";
+  return make(tag, { ...properties, class: `${properties.class ?? ""} choice`, "data-key": key }, key && make("kbd", {}, key), ...children);
+}
+
+export const setOf = (axes, names) => `{${[...axes].map((axis) => names[axis]).join(", ")}}`;
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const LOWERED = "₀₁₂₃₄₅₆₇₈₉";

@@ -1,6 +1,6 @@
 // A resolution tree: one walks from chart to chart, the whole tree stands beside it.
 import { board } from "./board.js";
-import { ask, byId, chartFacts, counted, equation, formula, linkTo, make, numberKey, options, problem, replaceButtons } from "./common.js";
+import { ask, byId, chartFacts, choice, counted, equation, linkTo, make, options, replace, replaceChoices, setOf, visit } from "./common.js";
 
 const ENDS = { resolved: "resolved", depth: "cut: too deep", size: "cut: too many charts", overflow: "cut: exponents too large" };
 let tree = null;
@@ -32,13 +32,14 @@ export async function openTree(fields) {
 }
 
 function showTree() {
-  const cut = tree.complete ? "" : `, ${tree.num_cut} ${tree.num_cut === 1 ? "branch" : "branches"} cut`;
-  const from = question.moves ? `After ${question.moves}: ` : "";
-  byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leave").replace(/leave$/, "leaf")}${cut}.`;
+  const cut = tree.complete ? "" : `, ${counted(tree.num_cut, "branch", "branches")} cut`;
+  const moves = [...question.moves.matchAll(/(\d+)\.(\d)/g)].map(([, axes, axis]) => `${setOf(axes, tree.names)} → ${tree.names[axis]}`);
+  const from = moves.length ? `After ${moves.join(", ")}: ` : "";
+  byId("tree-totals").textContent = `${from}${counted(tree.depth, "move")} deep, ${counted(tree.num_nodes, "chart")}, ${counted(tree.num_leaves, "leaf", "leaves")}${cut}.`;
   for (const [id, form] of [["tree-svg", "svg"], ["tree-json", "json"]]) {
     byId(id).href = `api/tree?${linkTo({ ...question, form }).slice(1)}`;
   }
-  byId("tree").replaceChildren(branch(chartOf(1)));
+  replace(byId("tree"), branch(chartOf(1)));
   byId("forest").hidden = false;
 }
 
@@ -49,7 +50,7 @@ async function showInvariants(wanted) {
   const [[, about], ...rows] = await ask("tree", { ...wanted, form: "invariants" }).catch((error) => [["", `none: ${error.message}`]]);
   if (wanted !== question) return;
   const cells = rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)));
-  byId("invariants").replaceChildren(make("h2", {}, "Invariants at the origin, ", about), make("table", {}, make("tbody", {}, ...cells)));
+  byId("invariants").replaceChildren(make("h2", {}, "Invariants at the origin", about === "given" ? "" : `, ${about}`), make("table", {}, make("tbody", {}, ...cells)));
 }
 
 // A chart and all below it, folded: a link to each.
@@ -69,20 +70,19 @@ async function showChart(chart, number) {
   const moves = [...(question.moves ? [question.moves] : []),
     ...path.slice(1).map((each) => `${chartOf(each.parent).axes.join("")}.${each.axis}`)].join(",");
   byId("node-title").replaceChildren(`Chart ${chart.chart} of ${tree.num_nodes} `, chart.children.length ? "" : ending(chart));
-  byId("path").replaceChildren(...path.flatMap((each) => [each.parent ? " › " : "",
+  replace(byId("path"), ...path.flatMap((each) => [each.parent ? " › " : "",
     make("a", { href: linkOf(each.chart), ...(each === chart && { "aria-current": "true" }) }, each.parent ? tree.names[each.axis] : "start")]));
   byId("node-equation").replaceChildren(...equation(chart));
-  const axes = (chart.axes ?? []).map((axis) => tree.names[axis]).join(", ");
-  byId("node-move").textContent = chart.children.length ? `The host blows up {${axes}}. Choose a chart:` : "";
-  replaceButtons(byId("children"), chart.children.map((each, index) =>
-    make("a", { class: "button choice", href: linkOf(each) }, numberKey(index), `${tree.names[chartOf(each).axis]}:`, make("span", {}, ...equation(chartOf(each))))));
+  byId("node-move").textContent = chart.children.length ? `The host blows up ${setOf(chart.axes, tree.names)}. Choose a chart:` : "";
+  replaceChoices(byId("children"), chart.children.map(chartOf).map((each) =>
+    choice("a", each.axis, { class: "button", href: linkOf(each.chart) }, `${tree.names[each.axis]}:`, make("span", {}, ...equation(each)))));
   byId("parent").disabled = !chart.parent;
-  byId("parent").onclick = () => { location.hash = linkOf(chart.parent); };
+  byId("parent").onclick = () => visit(linkOf(chart.parent));
   byId("play-here").href = linkTo({ start: question.start, seat: "host", opponent: "optimal", moves });
   byId("node-facts").replaceChildren(...chartFacts(chart));
   mark(chart);
   const game = await ask("game", { start: question.start, seat: "both", moves });
-  if (number === asked) byId("node-board").replaceChildren(...board(game, chart.axes ?? []));
+  if (number === asked) replace(byId("node-board"), ...board(game, chart.axes ?? []));
 }
 
 // Show a chart in the whole tree.
@@ -99,8 +99,6 @@ export function setUpTree(known) {
   options(byId("tree-host"), known.hosts, "optimal");
   byId("plant").addEventListener("submit", (event) => {
     event.preventDefault();
-    const link = linkTo({ page: "explore", ...Object.fromEntries(new FormData(event.target)) });
-    if (link === location.hash) openTree(Object.fromEntries(new FormData(event.target))).catch((error) => problem(error.message));
-    else location.hash = link;
+    visit(linkTo({ page: "explore", ...Object.fromEntries(new FormData(event.target)) }));
   });
 }

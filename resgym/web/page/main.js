@@ -1,12 +1,14 @@
 // Which page is shown: the link says it. A link with a start and no page is a game.
-import { ask, byId, make, problem } from "./common.js";
+import { ask, byId, make, problem, visit } from "./common.js";
 import { openTree, setUpTree } from "./explore.js";
-import { openLesson } from "./learn.js";
+import { openHome, openLesson } from "./learn.js";
 import { openGame, setUpGame } from "./play.js";
 import { listPuzzles } from "./puzzles.js";
 
-const PAGES = { home: listPuzzles, learn: openLesson, play: openGame, puzzles: listPuzzles, explore: openTree };
+const PAGES = { home: openHome, learn: openLesson, play: openGame, puzzles: listPuzzles, explore: openTree };
+const BUSY_AFTER = 300; // milliseconds
 let shown = null;
+let waiting = 0;
 
 async function show() {
   const fields = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
@@ -22,17 +24,37 @@ async function show() {
     byId(page).querySelector("h1").focus({ preventScroll: true });
   }
   shown = page;
+  const before = document.activeElement;
+  waiting += 1;
+  const timer = setTimeout(() => busy(true), BUSY_AFTER);
   await PAGES[page](fields).catch((error) => problem(error.message));
+  clearTimeout(timer);
+  waiting -= 1;
+  if (!waiting) busy(false);
+  keepFocus(before);
+}
+
+function busy(is) {
+  byId("busy").hidden = !is;
+  for (const page of document.querySelectorAll("main")) page.setAttribute("aria-busy", is);
+}
+
+// What had the focus may be gone, hidden or disabled now.
+function keepFocus(before) {
+  const at = document.activeElement;
+  const lost = at === document.body ? before !== document.body : at.matches(":disabled") || !at.checkVisibility();
+  if (lost) (byId(shown).querySelector(".choice:enabled, a.choice") ?? byId(shown).querySelector("h1")).focus();
 }
 
 function pressed(event) {
-  if (event.target.closest("input, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const held = event.repeat && !event.key.startsWith("Arrow");
+  if (held && event.key === "Enter") event.preventDefault(); // a button would take it again
+  if (held || event.target.closest("input, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
   const page = byId(shown);
   const one = (selector) => page.querySelector(selector);
   const onButton = event.target.closest("button, a, summary");
-  const keys = { u: one("#undo, #parent, #step-back"), h: one("#hint"), t: one("#tree-link"), "?": byId("keys-button") };
-  let button = keys[event.key];
-  if (/^[0-9]$/.test(event.key)) button = page.querySelectorAll(".choices .choice")[(Number(event.key) + 9) % 10];
+  let button = event.key === "?" ? byId("keys-button") : one(`[data-key="${CSS.escape(event.key)}"]:not([hidden])`);
+  if (waiting && button?.matches(".choice")) button = null; // it belongs to the last position
   if (event.key === "Enter" && !onButton) button = one("#name");
   if (event.key === " " && event.target.matches("a")) button = event.target;
   const input = event.key === "/" && one("form:not([hidden]) input");
@@ -59,6 +81,10 @@ try {
   byId("keys-button").addEventListener("click", () => byId("keys").showModal());
   addEventListener("keydown", pressed);
   addEventListener("hashchange", show);
+  addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link && link.hash === location.hash && !event.defaultPrevented && !event.ctrlKey && !event.metaKey) visit(link.hash);
+  });
   await show();
   document.documentElement.dataset.ready = "yes";
 } catch (error) {

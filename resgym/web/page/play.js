@@ -1,6 +1,6 @@
 // A game: what the link says, the server's answer to it, and the person's next choice.
 import { board } from "./board.js";
-import { ask, byId, chartFacts, counted, formula, linkTo, make, numberKey, options, problem, replaceButtons } from "./common.js";
+import { ask, byId, chartFacts, choice, counted, formula, linkTo, make, options, replace, replaceChoices, setOf, visit } from "./common.js";
 import { markSolved, puzzleAt } from "./puzzles.js";
 
 const FIELDS = ["start", "seat", "opponent", "seed", "moves", "named"];
@@ -20,7 +20,7 @@ let marked = new Set();
 export const fieldsOf = (state) => Object.fromEntries(FIELDS.filter((name) => state[name]).map((name) => [name, state[name]]));
 const here = (change = {}) => fieldsOf({ ...game, ...change });
 const linkOf = (fields) => linkTo({ ...fields, puzzle: puzzle?.number });
-const goTo = (change) => { location.hash = linkOf(here(change)); };
+const goTo = (change) => visit(linkOf(here(change)));
 export const withMove = (moves, axes, axis) => [...(moves ? [moves] : []), `${axes}.${axis}`].join(",");
 const movesUpTo = (count) => game.moves.split(",").slice(0, count).join(",");
 const mine = () => (game.seat === "agent" ? 1 : 0);
@@ -37,8 +37,8 @@ export async function openGame(fields) {
   // The opponent's answer is part of the link from now on.
   history.replaceState(null, "", linkOf(here()));
   render();
-  const score = await ask("score", here({ named: game.seat === "host" ? "" : game.named })).catch((error) => ({ error: error.message }));
-  if (number === asked) judge(score);
+  const score = ask("score", here({ named: game.seat === "host" ? "" : game.named })).catch((error) => ({ error: error.message }));
+  score.then((found) => number === asked && judge(found)); // one may go on meanwhile
 }
 
 function render() {
@@ -52,7 +52,7 @@ function render() {
   byId("opponent").value = game.opponent;
   byId("notices").hidden = !game.notices.length;
   byId("notices").textContent = game.notices.join("; ");
-  byId("board").replaceChildren(...board(game));
+  replace(byId("board"), ...board(game));
   byId("save-picture").hidden = !(game.scene || game.picture);
   byId("save-game").href = `api/game?${linkTo(here()).slice(1)}`;
   byId("tree-link").href = linkTo({ page: "explore", start: game.start, moves: game.moves });
@@ -68,9 +68,8 @@ function render() {
 
 function statusText() {
   if (game.ending) return [make("b", {}, ENDS[game.ending])];
-  const named = [...game.named].map((axis) => game.variables[axis]).join(", ");
   if (game.to_play === "host") return [make("b", {}, "Choose two or more axes to blow up.")];
-  return [make("b", {}, "The host chose ", make("span", { class: "named" }, `{${named}}`), ". Choose one of these axes.")];
+  return [make("b", {}, "The host chose ", make("span", { class: "named" }, setOf(game.named, game.variables)), ". Choose one of these axes.")];
 }
 
 // What the server has proved about the moves so far.
@@ -130,7 +129,7 @@ function showHistory(costs) {
     const text = cost === null ? "?" : cost === 0 ? "optimal" : `${seat ? "−" : "+"}${counted(cost, "move")}`;
     return make("span", { class: `badge ${cost === 0 ? "good" : cost ? "bad" : ""}`, title: words(cost, seat) }, name + text);
   });
-  byId("history").replaceChildren(
+  replace(byId("history"),
     make("li", {}, back(0)),
     ...game.history.map(({ move }, index) => make("li", {}, make("span", { class: "move" }, move, " ", ...badges(index)), back(index + 1))));
   byId("history").scrollTop = byId("history").scrollHeight;
@@ -144,8 +143,8 @@ function choose(code) {
 function showChoices(mistake = -1) {
   const toMark = game.to_play === "host" && !game.choices.length;
   const buttons = toMark
-    ? game.variables.map((name, axis) => make("button", { class: "choice", "aria-pressed": "false", onclick: () => mark(axis) }, numberKey(axis), name))
-    : game.choices.map(({ code, text }, index) => make("button", { class: "choice", onclick: () => choose(code) }, numberKey(index), text));
+    ? game.variables.map((name, axis) => choice("button", axis, { "aria-pressed": "false", onclick: () => mark(axis) }, name))
+    : game.choices.map(({ code, text }, index) => choice("button", game.named ? Number(code) : index, { onclick: () => choose(code) }, text));
   if (toMark) buttons.push(make("button", { id: "name", class: "primary", disabled: true, onclick: nameMarked }, "Blow up"));
   if (game.ending) {
     if (puzzle) {
@@ -155,7 +154,7 @@ function showChoices(mistake = -1) {
     if (mistake >= 0) buttons.push(make("button", { onclick: () => goTo({ moves: movesUpTo(mistake), named: "" }) }, `Try again from move ${mistake + 1}`));
     buttons.push(make("button", { onclick: () => goTo({ moves: "", named: "" }) }, "Play it again"));
   }
-  replaceButtons(byId("choices"), buttons);
+  replaceChoices(byId("choices"), buttons);
 }
 
 function mark(axis) {
@@ -171,12 +170,17 @@ function undo() {
   return goTo({ moves: movesUpTo(-1), named: "" });
 }
 
-async function hint() {
+// Show the solver's advice on a position in a box, unless another one is shown by then.
+export async function adviceOn(box, position, isShown) {
+  box.hidden = false;
+  box.textContent = `The solver has ${known.hint_seconds} s …`;
+  const text = await ask("hint", position).then((answer) => answer.hint, (error) => error.message);
+  if (isShown()) box.textContent = `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
+function hint() {
   const number = asked;
-  byId("advice").hidden = false;
-  byId("advice").textContent = `The solver has ${known.hint_seconds} s …`;
-  const text = await ask("hint", here()).then((answer) => answer.hint, (error) => error.message);
-  if (number === asked) byId("advice").textContent = `${text[0].toUpperCase()}${text.slice(1)}.`;
+  return adviceOn(byId("advice"), here(), () => number === asked);
 }
 
 async function copyLink() {
@@ -203,9 +207,7 @@ export function setUpGame(options_) {
     event.preventDefault();
     const fields = Object.fromEntries(new FormData(event.target));
     if (fields.seat === "both") delete fields.opponent;
-    const link = linkTo(fields);
-    if (link === location.hash) openGame(fields).catch((error) => problem(error.message));
-    else location.hash = link;
+    visit(linkTo(fields));
   });
   byId("seat").addEventListener("change", showOpponents);
   byId("undo").addEventListener("click", undo);

@@ -1,10 +1,10 @@
 // Positions of rising proved depth. The browser remembers which ones are solved.
-import { byId, counted, formula, linkTo, make } from "./common.js";
+import { byId, formula, linkTo, load, make } from "./common.js";
 
 const KEY = "resgym.solved";
 let puzzles = null;
 
-const load = async () => (puzzles ??= await fetch("page/puzzles.json").then((answer) => answer.json()));
+const read = async () => (puzzles ??= await load("page/puzzles.json"));
 
 // Without storage, as in some private windows, nothing is remembered.
 function solved() {
@@ -23,14 +23,14 @@ export function markSolved({ start }) {
 
 // The puzzle of a game's link; null if the start is another one.
 export async function puzzleAt(number, start) {
-  const all = await load();
+  const all = await read();
   const index = Number(number) - 1;
   if (all[index]?.start !== start) return null;
   return { start, number: index + 1, count: all.length, next: all[index + 1]?.start };
 }
 
 export async function listPuzzles() {
-  const all = await load();
+  const all = await read();
   const known = solved();
   const done = all.filter(({ start }) => known.has(start)).length;
   byId("solved-count").textContent = done ? `${done} solved.` : "";

@@ -56,6 +56,7 @@ function shapes(scene, named) {
     points: corners.map((corner) => `${corner.x.toFixed(1)},${corner.y.toFixed(1)}`).join(" "), ...attributes,
   });
   const above = [];
+  const taken = []; // by texts and points
   const drawn = [makeSvg("rect", { width: WIDTH, height: HEIGHT, fill: "#ffffff" })];
   drawn.push(polygon([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]].map(project), { fill: "#f4f6f8" }));
   scene.axes.forEach((axis, index) => {
@@ -67,6 +68,7 @@ function shapes(scene, named) {
       drawn.push(line(at(share), at(share, 0.025), COLOURS.muted, 1));
       const place = at(share, 0.075);
       above.push(words({ x: place.x, y: place.y + 4 }, label, COLOURS.muted, 10));
+      taken.push({ x: place.x, y: place.y, half: 4 * label.length });
     }
     const end = at(1.09);
     above.push(words({ x: end.x, y: end.y + 5 }, axis.name, chosen ? COLOURS.chosen : COLOURS.ink, 15, chosen ? "bold" : "normal"));
@@ -86,7 +88,6 @@ function shapes(scene, named) {
   for (const { at, top, floor } of places) {
     if (at[2] > 0.01) drawn.push(line(top, floor, COLOURS.border, 1.2, "4 3"));
   }
-  const taken = [];
   places.sort((one, other) => one.top.depth - other.top.depth);
   for (const { top, vertex } of places) {
     drawn.push(makeSvg("circle", {

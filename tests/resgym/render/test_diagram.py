@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resgym.render import diagram as module
-from resgym.render.diagram import facets_in_box
+from resgym.render.diagram import facets_in_box, scales_of
 from tests.reference.polyhedron import newton_vertices
 
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -84,3 +84,17 @@ def assert_goes_around(corners):
     lengths = np.linalg.norm(edges, axis=1)
     cosines = (edges * np.roll(edges, -1, 0)).sum(1) / (lengths * np.roll(lengths, -1))
     assert np.arccos(cosines.clip(-1, 1)).sum() == pytest.approx(2 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("points", "spans"),
+    [
+        ([(6, 2, 2), (6, 3, 0)], (7, 7, 7)),
+        ([(2, 0, 0), (0, 3, 0)], (4, 4, 4)),  # an axis without a value follows the others
+        ([(40, 0, 1), (0, 3, 0), (0, 0, 2)], (45, 4, 3)),  # equal ones would hide z
+        ([(1, 1, 1)], (2, 2, 2)),
+        ([(0, 0, 0)], (1, 1, 1)),
+    ],
+)
+def test_axes_have_one_scale_unless_that_would_squeeze_the_points(points, spans):
+    assert tuple(scale.span for scale in scales_of(points)) == spans

@@ -127,6 +127,7 @@ def test_notebooks_show_a_tree_with_links_of_its_own():
     tree, other = TREES["E8"], resolution_tree("E8")
     # Chart 9 is reached by x of {x, y}, then z of {x, z} twice: its x^2z^4 is (xz^2)^2.
     assert 'title="x = xz², y = xyz², z = z">z: [9] x²z⁴ + z⁵ ' in tree._repr_html_()
+    assert tree._repr_html_().startswith("<b>host zeillinger: x² + y³ + z⁵</b>")
     page, second = Page(tree._repr_html_()), Page(other._repr_html_())
     assert {link[1:] for link in page.links} <= set(page.names)
     assert page.links

@@ -68,6 +68,17 @@ def test_hosts_as_objects_and_functions():
     assert "all_axes" in others[-1].title
 
 
+def test_a_host_that_draws_is_called_one_sample():
+    titles = [
+        resolution_tree("A1", host, seed=3, max_depth=2).title
+        for host in ("random", make_host("random_pair"), "spivakovsky")
+    ]
+    position = "x² + y² + z²"
+    assert titles[0] == f"host random (one sample, seed 3): {position}"
+    assert "one sample, seed 3" in titles[1]
+    assert titles[2] == f"host spivakovsky: {position}"
+
+
 def test_json_tells_everything():
     tree = resolution_tree("D4", max_depth=3)
     data = json.loads(tree.to_json())

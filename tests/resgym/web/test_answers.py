@@ -127,7 +127,7 @@ def test_a_perfect_game_costs_nothing():
 
 
 def test_the_puzzles_rise_in_proved_depth():
-    """Thirty different starts, in each of which a wrong first set costs something."""
+    """Thirty different singular starts, in each of which a wrong first set costs something."""
     path = Path(answers.__file__).with_name("page") / "puzzles.json"
     puzzles = json.loads(path.read_text(encoding="utf-8"))
     starts = [parse(puzzle["start"]) for puzzle in puzzles]
@@ -137,6 +137,7 @@ def test_the_puzzles_rise_in_proved_depth():
     for puzzle, start in zip(puzzles, starts, strict=True):
         assert solve(start).value == puzzle["depth"]
         assert puzzle["text"] == start.pretty()
+        assert all(sum(point) > 1 for point in start), "smooth at the origin"
         after = (moved(start, axes, i) for axes in search_actions(start.dimension) for i in axes)
         assert any(solve(points).value >= puzzle["depth"] for points in after)
 

@@ -59,6 +59,14 @@ def take(page, selector):
     raise AssertionError(f"the Tab key does not reach {selector}")
 
 
+def finish_step(page):
+    """Take the set that the hint of the last lesson names."""
+    page.keyboard.press("h")
+    page.locator("#learn-note", has_text="is best").wait_for()
+    best = page.inner_text("#learn-note").partition(" is best")[0]
+    page.locator("#learn-choices .choice", has_text=best).first.click()
+
+
 def play_by_hints(page):
     """Take the hinted set until the game is over; return the number of moves."""
     for number in range(20):
@@ -74,17 +82,20 @@ def play_by_hints(page):
 
 def test_six_steps_by_keyboard_alone(page):
     take(page, "#home .door[href*=learn]")
-    for number, taken in enumerate(
-        ["#step-next", ".choice", ".choice", "#step-next", "#step-next"]
-    ):
+    for number, taken in enumerate(["#step-next", None, None, "#step-next", "#step-next"]):
         page.locator("#step-title", has_text=f"{number + 1}. ").wait_for()
-        take(page, taken)
-    page.locator("#lesson", has_text="Be the host again").wait_for()
-    for answer in ("1 more move", "The game is over"):
-        # {y, z} is the best set of both moves.
-        page.locator("#learn-choices .choice", has_text="{y, z}").wait_for()
-        page.keyboard.press("3")
+        if number == 3:
+            page.locator("#lesson", has_text="(0, 3, 0): 0 + 3 = 3, so it").wait_for()
+        take(page, taken) if taken else page.keyboard.press("1")
+    # The game is the one of the steps before: {x, y} and x, after which two moves are left.
+    page.locator("#lesson", has_text="In your game 2 points are left").wait_for()
+    for answer in ("1 more move", "It took 3 moves, par is 6"):
+        finish_step(page)
         page.locator("#lesson", has_text=answer).wait_for()
+    page.keyboard.press("u")
+    page.locator("#lesson", has_text="1 more move").wait_for()
+    finish_step(page)
+    page.locator("#lesson", has_text="The host's choices cost 1 move").wait_for()
     take(page, "#step-next")
     page.locator("#par", has_text="Par 6").wait_for()
 
@@ -174,3 +185,114 @@ def test_a_refusal_is_shown(page):
     page.locator("#problem", has_text="ends too early").wait_for()
     # The text is still there to be mended.
     assert page.input_value("#start") == "x^2+"
+
+
+def test_the_start_page_shows_one_move(page):
+    page.locator("#one-move figure svg >> nth=1").wait_for()
+    assert "The agent chooses z: x2z2 + y3z3 + z4" in page.inner_text("#one-move").replace("\n", "")
+
+
+def test_after_a_lost_connection_the_same_set_can_be_chosen_again(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6").wait_for()
+    page.route("**/api/game?*", lambda route: route.abort())
+    page.keyboard.press("4")
+    page.locator("#problem", has_text="the server does not answer").wait_for()
+    page.unroute("**/api/game?*")
+    page.keyboard.press("4")
+    page.locator("#history .move").wait_for()
+    assert page.locator("#problem").is_hidden()
+    # The same for links.
+    page.click("header nav a[href*=explore]")
+    page.locator("#children .choice").first.wait_for()
+    page.route("**/api/game?*", lambda route: route.abort())
+    page.keyboard.press("2")
+    page.locator("#problem", has_text="the server does not answer").wait_for()
+    page.unroute("**/api/game?*")
+    page.click("#path a >> nth=1")
+    page.locator("#problem").wait_for(state="hidden")
+
+
+def test_waiting_shows_after_a_while_and_takes_no_second_choice(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6").wait_for()
+    held = []
+    page.route("**/api/game?*", lambda route: held.append(route))
+    page.keyboard.press("4")
+    page.locator("#play[aria-busy=true]").wait_for()
+    assert page.locator("#busy").is_visible()
+    page.keyboard.press("1")
+    held[0].continue_()
+    page.locator("#history .move").wait_for()
+    assert len(held) == 1
+    assert page.locator("#busy").is_hidden()
+    assert "{x, y, z}" in page.inner_text("#history .move")
+
+
+@pytest.mark.parametrize("key", ["1", "Enter"])
+def test_a_key_that_is_held_is_one_move(page, key):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6").wait_for()
+    page.focus("#choices .choice")
+    for _ in range(4):
+        page.keyboard.down(key)  # all but the first are repeats
+        page.wait_for_timeout(300)
+    page.keyboard.up(key)
+    page.locator("#par", has_text="1 move so far").wait_for()
+    assert page.locator("#history .move").count() == 1
+
+
+def test_keys_in_a_field_are_text(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("1uht?/")
+    assert page.input_value("#start") == "1uht?/"
+    page.focus("#seed")
+    page.keyboard.type("3")
+    page.focus("#seat")
+    page.keyboard.press("1")
+    assert page.locator("#history .move").count() == 0
+    assert page.locator("#keys").is_hidden()
+
+
+def test_the_focus_is_never_lost(page):
+    def kept(selector):
+        page.wait_for_function("s => document.activeElement.matches(s)", arg=selector)
+
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6").wait_for()
+    page.keyboard.press("4")
+    page.locator("#par", has_text="1 move so far").wait_for()
+    take(page, "#undo")  # is disabled at the start
+    kept("#choices .choice")
+    page.keyboard.press("4")
+    page.locator("#par", has_text="1 move so far").wait_for()
+    take(page, "#history .plain")  # the list is made anew, twice
+    page.locator("#par", has_text="0 moves so far").wait_for()
+    kept("#history .plain")
+    page.click("header nav a[href*=explore]")
+    page.locator("#children .choice").first.wait_for()
+    page.keyboard.press("3")
+    page.locator("#parent:enabled").wait_for()
+    take(page, "#parent")  # is disabled at the root
+    kept("#children .choice")
+    page.click("header nav a[href*=learn]")
+    page.locator("#step-title", has_text="1.").wait_for()
+    take(page, "#step-next")  # is hidden in the second step
+    kept("#learn-choices .choice")
+
+
+def test_an_axis_has_the_same_number_everywhere(page, served):
+    page.goto(f"{served.address}#start=E6&seat=both&named=12")
+    page.locator("#status", has_text="The host chose {y, z}").wait_for()
+    numbers = page.locator("#choices .choice").all_inner_texts()
+    assert [text.split() for text in numbers] == [["2", "y"], ["3", "z"]]
+    page.keyboard.press("1")
+    page.keyboard.press("3")
+    page.locator("#history .move", has_text="agent z").wait_for()
+    page.goto(f"{served.address}#page=explore&start=E6&moves=12.2")
+    page.locator("#tree-totals", has_text="After {y, z} → z: ").wait_for()
+    for choice in page.locator("#children .choice").all_inner_texts():
+        number, name, *_ = choice.replace(":", " ").split()
+        assert "xyz".index(name) + 1 == int(number)

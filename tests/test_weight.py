@@ -27,6 +27,7 @@ WITH_REASON = {
     "resgym/kernels/cuda/kernels.py: step_games": KERNELS,
     "resgym/kernels/cuda/rules.py: draw_starts": KERNELS,
     "resgym/kernels/cuda/rules.py: store_points": KERNELS,
+    "resgym/measure/exploitability.py: exploitability": "policy, starts, game and limits by name",
     "resgym/measure/rho.py: rho": GAME,
     "resgym/solver/kernels.py: 623 lines": SOURCE,
     "resgym/solver/kernels.py: next_question": KERNELS,

@@ -57,7 +57,10 @@ class ScoringPlayer:
             legal = given_sets(coords)
             seen = {"coords": legal.to(self._device, torch.int8), "points": seen}
         with torch.no_grad():
-            scores = self.scores(seen).to(state.device)
+            scores = self.scores(seen)
+            if not isinstance(scores, Tensor) or scores.ndim != 2:
+                raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")
+            scores = scores.to(state.device)
             return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
 
     def scores(self, observation: Any) -> Tensor:

@@ -328,8 +328,8 @@ def resolve_player(
             player or of a factory, which is imported; a `Player`; a function
             ``(state, coords, rng) -> int64 [N]``; the path of a saved model, or a model or policy
             with a method ``predict``, which an installed loader reads (group `LOADER_GROUP`); or,
-            with ``spec``, a torch module from observations to scores, as `ScoringPlayer`. A string
-            is a path if it contains a separator (``./best``, ``runs/host``) or ends in ``.zip``.
+            with ``spec``, a torch module from observations to scores, as `ScoringPlayer`, which is
+            put into evaluation mode. A string is a path if it contains a separator (``./best``, ``runs/host``) or ends in ``.zip``.
             Any other string is a name, whether or not such a file exists.
         role: the seat that the player must take.
         spec: the game; named players with an argument ``spec`` receive it.
@@ -352,7 +352,7 @@ def resolve_player(
             if hasattr(opponent, "rules"):
                 _check_rule(spec, opponent.rules, f"{seat}: {opponent!r}")
             return _checked_player(opponent, role, field)
-        if hasattr(opponent, "predict"):
+        if hasattr(opponent, "predict") and hasattr(opponent, "observation_space"):
             return _load_model(opponent, role, field)
         if hasattr(opponent, "state_dict") and spec is not None:
             if not all(each.isfinite().all() for each in opponent.parameters()):

@@ -24,7 +24,6 @@ from resgym.game.episode import legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_choice, check_flag, check_integer
 from resgym.game.state import (
-    alive_rows,
     canonical_state,
     check_tensor,
     holds_integers,
@@ -189,9 +188,8 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
     """Raise ValueError if a field holds values that no game can have: kernels trust them."""
     spec, most = plan.spec, plan.spec.max_num_points
     count, points = games.counts.clamp(1, most), games.points[:, :most]
-    alive = alive_rows(points, count)[..., None]
-    columns = torch.where(alive, points.clamp(0, MAX_COORDINATE), -1).permute(2, 1, 0)
-    canonical = canonical_state(columns.contiguous(), count, spec)
+    columns = points.clamp(0, MAX_COORDINATE).permute(2, 1, 0)
+    canonical = canonical_state(columns, count, spec)
     possible = (canonical.points == points).flatten(1).all(1) & (canonical.count == games.counts)
     # Rows in which no episode was started have no points yet.
     fresh = (games.episode == -1) & (points == -1).flatten(1).all(1) & (games.counts == 1)

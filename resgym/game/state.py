@@ -134,11 +134,6 @@ def rule_of(spec: GameSpec) -> Rule:
     return Thom() if spec.rule == "thom" else BASIC
 
 
-def alive_rows(points: Tensor, count: Tensor) -> Tensor:
-    """Return bool [N, P]: which of the rows int64 [N, P, D] hold a point."""
-    return torch.arange(points.shape[1], device=points.device) < count[:, None]
-
-
 _INTEGERS = {
     getattr(torch, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)
 }
@@ -205,7 +200,7 @@ class GameState(Table):
 
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""
-        return alive_rows(self.points, self.count)
+        return torch.arange(self.points.shape[1], device=self.device) < self.count[:, None]
 
     def finished(self) -> Tensor:
         """Bool [N]: the game is over (with the default rule: one point is left)."""
@@ -264,9 +259,9 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
     if spec.polytope == "newton":
         points, count = newton_vertices(points, count)
     if spec.reposition:
-        alive = alive_rows(points, count)[..., None]
-        lowest = torch.where(alive, points, MAX_COORDINATE).amin(1, keepdim=True)
-        points = torch.where(alive, points - lowest, points)
+        absent = points < 0
+        lowest = torch.where(absent, MAX_COORDINATE, points).amin(1, keepdim=True)
+        points = torch.where(absent, points, points - lowest)
     return GameState(points, count, rule_of(spec))
 
 

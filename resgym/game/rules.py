@@ -116,12 +116,10 @@ def random_starts(spec: GameSpec, rng: RowRandom, sizes: GameSpec | None = None)
         else:
             # On an accelerator no data are read: every row is drawn, and the pending ones are used.
             state = where_state(pending, _draw(spec, rng.split(attempt), sizes), state)
-    fixed = torch.full_like(state.points, -1)
-    corners = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device) * spec.unit
     number = min(2, sizes.max_num_points)
-    fixed[:, :number] = corners[:number]
-    fixed_start = GameState(fixed, torch.full_like(state.count, number), state.rule)
-    return where_state(state.finished(), fixed_start, state)
+    corners = torch.eye(spec.dimension, number, dtype=torch.int64, device=state.device) * spec.unit
+    fixed = canonical_state(corners[..., None], state.count.new_full((1,), number), spec)
+    return where_state(state.finished(), fixed, state)
 
 
 def start_positions(
@@ -146,8 +144,7 @@ def given_starts(
         raise ValueError(
             f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
         )
-    points, count = given.points.expand(num_games, -1, -1), given.count.expand(num_games)
-    return GameState(points, count, given.rule)
+    return given.select(torch.arange(num_games, device=device) % given.num_games)
 
 
 def unfinished_positions(

@@ -99,46 +99,34 @@ def singularity(name: str) -> Exponents:
     Args:
         name: ``A1``, ``A_1``, ``d4``, ``E8``, ... A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for n >= 4
             is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5. Or
-            ``P8``, ``T3,4,5``, or one of `EXCEPTIONAL` or `BIMODAL`, such as ``E12``.
+            ``P8``, ``X9``, ``J10``, ``T3,4,5`` for x^3+y^4+z^5+x*y*z, or one of `EXCEPTIONAL` or
+            `BIMODAL`, such as ``E12``.
 
     Raises:
         TypeError: the name is not text.
-        ValueError: there is no such singularity.
+        ValueError: there is no such singularity; 1/p + 1/q + 1/r of T_p,q,r is above 1; or a number
+            is out of range.
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {shown(name)}")
     plain = re.sub(r"[\s_{}()[\];]", "", name).upper()
-    form = _normal_form(plain)
+    form = (_OTHERS | EXCEPTIONAL | BIMODAL).get(plain)
+    if found := _SERIES.fullmatch(plain):
+        letter, n = found[1], int(found[2])
+        if {"A": 1, "D": 4}[letter] <= n < MAX_COORDINATE:
+            form = f"x^2 + y^2 + z^{n + 1}" if letter == "A" else f"x^2 + y^2*z + z^{n - 1}"
+    elif found := _TRIPLE.fullmatch(plain):
+        p, q, r = map(int, found.groups())
+        if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
+            raise ValueError(
+                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(plain)}"
+            )
+        form = f"x^{p} + y^{q} + z^{r} + x*y*z"
     if form is None:
         allowed = "A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {shown(name)}")
     (terms,) = Reader(form, [(0, len(form))], "xyz").polynomials
     return Exponents(terms, generators=[terms])
-
-
-def _normal_form(name: str) -> str | None:
-    """Return the text of a normal form, or None for an unknown name.
-
-    Args:
-        name: ``A3``, ``D4``, ``E6`` to ``E8``, ``P8``, ``X9``, ``J10``, one of `EXCEPTIONAL` or
-            `BIMODAL`, or ``T3,4,5`` for x^3+y^4+z^5+x*y*z, in capitals and without spaces.
-
-    Raises:
-        ValueError: 1/p + 1/q + 1/r is above 1, or a number is out of range.
-    """
-    form = (_OTHERS | EXCEPTIONAL | BIMODAL).get(name)
-    if found := _SERIES.fullmatch(name):
-        letter, n = found[1], int(found[2])
-        if {"A": 1, "D": 4}[letter] <= n < MAX_COORDINATE:
-            form = f"x^2 + y^2 + z^{n + 1}" if letter == "A" else f"x^2 + y^2*z + z^{n - 1}"
-    elif found := _TRIPLE.fullmatch(name):
-        p, q, r = map(int, found.groups())
-        if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
-            raise ValueError(
-                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(name)}"
-            )
-        form = f"x^{p} + y^{q} + z^{r} + x*y*z"
-    return form
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def hint(points: Position, named: Axes, names: Sequence[str], seconds: float = H
             axis: solve(moved(points, named, axis), time_limit=share, max_positions=room)
             for axis in named
         }
-        best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
+        best = max(named, key=lambda axis: found[axis].lower_bound)  # the first of equal ones
         count = counted(found[best].lower_bound, "move")
         if all(solution.proved for solution in found.values()):
             return f"{names[best]} is best: the game can then last {count} more"

@@ -102,14 +102,11 @@ class ChartRule(OrderedRule):
 
     def sets(self, points: Position) -> Iterator[Axes]:
         """See `OrderedRule`."""
-        lowest = corner(points)
-        every = range(len(lowest))
-
-        def order(axes: Iterable[int]) -> int:
-            return min(sum(point[k] - lowest[k] for k in axes) for point in points)
-
+        places = shifted(points, corner(points))
+        order = min(map(sum, places))
         for axes in super().sets(points):
-            if self.centres == "all" or order(axes) == order(every):
+            along = min(sum(point[k] for k in axes) for point in places)
+            if self.centres == "all" or along == order:
                 yield axes
 
     def centre(self, points: Position, axes: Axes) -> Axes:

@@ -123,22 +123,10 @@ def short(value: int) -> str:
 
 
 class Scale(NamedTuple):
-    """An axis that shows the values from ``base`` to ``base + span``.
-
-    It starts at 0 unless the points would then lie on one another.
-    """
+    """An axis that shows the values from ``base`` to ``base + span``."""
 
     base: int
     span: int
-
-    @classmethod
-    def of(cls, values: Sequence[int]) -> Scale:
-        """Return the scale that shows these values."""
-        low, high = min(values), max(values)
-        if high > 100 and 0 < (high - low) * 8 < high:
-            margin = max(1, (high - low) // 3)
-            return cls(low - margin, high - low + 2 * margin)
-        return cls(0, high + max(1, high // 8))
 
     def at(self, value: int) -> float:
         """Return where on the axis a value is, from 0 to 1."""
@@ -162,8 +150,18 @@ UNEQUAL = 4
 
 
 def scales_of(points: Points) -> list[Scale]:
-    """Return a scale for each axis: all of one span, unless that would squeeze the points."""
-    scales = [*map(Scale.of, zip(*points, strict=True))]
+    """Return a scale for each axis: all of one span, unless that would squeeze the points.
+
+    An axis starts at 0 unless the points would then lie on one another.
+    """
+    scales = []
+    for values in zip(*points, strict=True):
+        low, high = min(values), max(values)
+        base, span = 0, high + max(1, high // 8)
+        if high > 100 and 0 < (high - low) * 8 < high:
+            margin = max(1, (high - low) // 3)
+            base, span = low - margin, high - low + 2 * margin
+        scales.append(Scale(base, span))
     most = max(scale.span for scale in scales)
     # On an axis of span 1 all values are 0.
     if most > UNEQUAL * min(scale.span for scale in scales if scale.span > 1 or most == 1):
@@ -338,10 +336,7 @@ def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
             {"at": shares_of(scales, point), "vertex": tuple(point) in vertices} for point in points
         ],
         "faces": [
-            {
-                "corners": [[round(value, 5) for value in corner] for corner in face.corners],
-                "compact": face.compact,
-            }
+            face._asdict()
             for face in facets_in_box([shares_of(scales, vertex) for vertex in vertices])
         ],
         "axes": [

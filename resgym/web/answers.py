@@ -40,8 +40,14 @@ LISTED_SETS = 11
 """Sets of axes that an answer lists, those of 4 axes; for more axes the page offers checkboxes."""
 
 EXAMPLES = (
-    *("E8", "D4", "A2", "x^13+x^6*y^4+y^9", "x^2+y^3+z^5", "x^4*y+y^5*z+x*z^6"),
-    *("random(dim=3,points=6,max=9)", "x^3+y^4+z^5+w^6"),
+    "E8",
+    "D4",
+    "A2",
+    "x^13+x^6*y^4+y^9",
+    "x^2+y^3+z^5",
+    "x^4*y+y^5*z+x*z^6",
+    "random(dim=3,points=6,max=9)",
+    "x^3+y^4+z^5+w^6",
 )
 
 
@@ -157,7 +163,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         choices = ()
     shown = [position_pretty(each, names) for each in match.positions]
     return {
-        **{field: getattr(question, field) for field in ("start", "seat", "opponent", "seed")},
+        **question._asdict(),
         "moves": moves_code(match.moves),
         "named": axes_code(named),
         "variables": names,

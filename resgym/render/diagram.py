@@ -15,7 +15,7 @@ from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
 
-CHUNK = 2**14  # triples at a time
+CHUNK = 16_384  # triples at a time
 
 Corner = tuple[float, ...]
 
@@ -63,7 +63,7 @@ def _spanned(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.nd
     spanning = np.concatenate([points, np.eye(3)])
     rays = (spanning[k] - np.where(k[:, None] < len(points), start, 0) for k in (one, other))
     normals = np.cross(*rays)
-    lengths = np.sqrt((normals**2).sum(1))
+    lengths = np.linalg.norm(normals, axis=1)
     normals *= np.where(normals.sum(1) < 0, -1, 1)[:, None]
     some = (lengths > TOLERANCE) & (normals.min(1) >= -TOLERANCE * lengths)
     normals, base = normals[some] / lengths[some, None], base[some]
@@ -102,7 +102,6 @@ CHOSEN = "#d1540a"
 
 TICK_SIZE = 10.0
 NAME_SIZE = 14.0
-LABEL_SIZE = 11.0
 LARGEST_EXACT = 10**6
 
 
@@ -117,9 +116,8 @@ class Box(NamedTuple):
 
 def short(value: int) -> str:
     """Format a number in full up to a million, then with three digits: ``1e9``."""
-    if value <= LARGEST_EXACT:
-        return str(value)
-    return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
+    rounded = f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
+    return str(value) if value <= LARGEST_EXACT else rounded
 
 
 class Scale(NamedTuple):
@@ -275,7 +273,7 @@ def _points(
     shapes: list[Shape] = []
     for number, (point, (x, y)) in enumerate(zip(points, places, strict=True), 1):
         shapes.append(Circle((x, y), 5, POINT if point in vertices else "#ffffff", POINT))
-        shapes.append(Text((x + 7, y - 5), f"#{number}", INK, LABEL_SIZE))
+        shapes.append(Text((x + 7, y - 5), f"#{number}", INK))
     return shapes
 
 
@@ -297,7 +295,7 @@ def _faces(
         areas.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
         for (start, one), (end, other) in pairwise([*outline, outline[0]]):
             edges[frozenset((start, end))] = Line(start, end, BORDER, 2.0 if one and other else 0.8)
-    return areas + list(edges.values())
+    return [*areas, *edges.values()]
 
 
 def _axes(
@@ -333,7 +331,7 @@ def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
     vertices = polyhedron_vertices(points)
     return {
         "points": [
-            {"at": shares_of(scales, point), "vertex": tuple(point) in vertices} for point in points
+            {"at": shares_of(scales, point), "vertex": point in vertices} for point in points
         ],
         "faces": [
             face._asdict()

@@ -150,7 +150,6 @@ def _draw(renderer: Any, shape: Shape) -> None:
     from matplotlib.transforms import Affine2D
 
     context = renderer.new_gc()
-    context.set_antialiased(True)
     context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
     if isinstance(shape, Text):
         font = _font(shape.size, shape.bold)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from resgym.game.exact import corner, shifted
 from resgym.game.spec import check_integer
-from resgym.render.diagram import FAINT, INK, MUTED
+from resgym.render.diagram import FAINT, INK, MUTED, TICK_SIZE
 from resgym.render.games import counted
 from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg, text_width
 from resgym.texts import Formula, format_axes, latex, markup, position_pretty, variable_pretty
@@ -187,7 +187,7 @@ def tree_to_latex(tree: ChartTree, max_charts: int = 50) -> str:
     return "\n".join(lines) + "]" * (depth + 1) + "\n\\end{forest}\n"
 
 
-MARGIN, HEADER, ROW, INDENT, SIZE, SMALL_SIZE = 16.0, 56.0, 24.0, 22.0, 12.0, 10.0
+MARGIN, HEADER, ROW, INDENT, SIZE = 16.0, 56.0, 24.0, 22.0, 12.0
 LONGEST_TITLE = 90
 """Characters of the title."""
 
@@ -225,8 +225,8 @@ def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
             note, corner = divisors[chart.parent], (left - INDENT + 8, middle)
             above = (corner[0], middles[chart.parent] + 10)
             shapes += [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
-            shapes.append(Text((end + 8, middle + 4), note, MUTED, SMALL_SIZE))
-            end += 8 + text_width(note, SMALL_SIZE)
+            shapes.append(Text((end + 8, middle + 4), note, MUTED, TICK_SIZE))
+            end += 8 + text_width(note, TICK_SIZE)
         right, bottom = max(right, end), bottom + ROW
     size = int(right + MARGIN), int(bottom + MARGIN)
     return picture_to_svg(Picture(*size, tuple(shapes), f"{title}: {totals}"))

@@ -44,7 +44,6 @@ EXAMPLES = (
     "D4",
     "A2",
     "x^13+x^6*y^4+y^9",
-    "x^2+y^3+z^5",
     "x^4*y+y^5*z+x*z^6",
     "random(dim=3,points=6,max=9)",
     "x^3+y^4+z^5+w^6",
@@ -115,8 +114,10 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, Axes]:
             raise ValueError(f"{where} must choose one of its axes, got {axis}")
         match.play(axes, axis)
     named = question.named
-    if match.ending or question.seat == "agent":
-        return match, () if match.ending else match.ask_host()
+    if match.ending:
+        return match, ()
+    if question.seat == "agent":
+        return match, match.ask_host()
     if named:
         _check_axes("named: the set", named, start)
         if question.seat == "host":

@@ -15,7 +15,7 @@ from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
 
-CHUNK = 2**14  # triples at a time
+CHUNK = 16_384  # triples at a time
 
 Corner = tuple[float, ...]
 
@@ -63,7 +63,7 @@ def _spanned(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.nd
     spanning = np.concatenate([points, np.eye(3)])
     rays = (spanning[k] - np.where(k[:, None] < len(points), start, 0) for k in (one, other))
     normals = np.cross(*rays)
-    lengths = np.sqrt((normals**2).sum(1))
+    lengths = np.linalg.norm(normals, axis=1)
     normals *= np.where(normals.sum(1) < 0, -1, 1)[:, None]
     some = (lengths > TOLERANCE) & (normals.min(1) >= -TOLERANCE * lengths)
     normals, base = normals[some] / lengths[some, None], base[some]
@@ -102,7 +102,6 @@ CHOSEN = "#d1540a"
 
 TICK_SIZE = 10.0
 NAME_SIZE = 14.0
-LABEL_SIZE = 11.0
 LARGEST_EXACT = 10**6
 
 
@@ -117,28 +116,15 @@ class Box(NamedTuple):
 
 def short(value: int) -> str:
     """Format a number in full up to a million, then with three digits: ``1e9``."""
-    if value <= LARGEST_EXACT:
-        return str(value)
-    return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
+    rounded = f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
+    return str(value) if value <= LARGEST_EXACT else rounded
 
 
 class Scale(NamedTuple):
-    """An axis that shows the values from ``base`` to ``base + span``.
-
-    It starts at 0 unless the points would then lie on one another.
-    """
+    """An axis that shows the values from ``base`` to ``base + span``."""
 
     base: int
     span: int
-
-    @classmethod
-    def of(cls, values: Sequence[int]) -> Scale:
-        """Return the scale that shows these values."""
-        low, high = min(values), max(values)
-        if high > 100 and 0 < (high - low) * 8 < high:
-            margin = max(1, (high - low) // 3)
-            return cls(low - margin, high - low + 2 * margin)
-        return cls(0, high + max(1, high // 8))
 
     def at(self, value: int) -> float:
         """Return where on the axis a value is, from 0 to 1."""
@@ -162,8 +148,18 @@ UNEQUAL = 4
 
 
 def scales_of(points: Points) -> list[Scale]:
-    """Return a scale for each axis: all of one span, unless that would squeeze the points."""
-    scales = [*map(Scale.of, zip(*points, strict=True))]
+    """Return a scale for each axis: all of one span, unless that would squeeze the points.
+
+    An axis starts at 0 unless the points would then lie on one another.
+    """
+    scales = []
+    for values in zip(*points, strict=True):
+        low, high = min(values), max(values)
+        base, span = 0, high + max(1, high // 8)
+        if high > 100 and 0 < (high - low) * 8 < high:
+            margin = max(1, (high - low) // 3)
+            base, span = low - margin, high - low + 2 * margin
+        scales.append(Scale(base, span))
     most = max(scale.span for scale in scales)
     # On an axis of span 1 all values are 0.
     if most > UNEQUAL * min(scale.span for scale in scales if scale.span > 1 or most == 1):
@@ -272,7 +268,7 @@ def _points(
     shapes: list[Shape] = []
     for number, (point, (x, y)) in enumerate(zip(points, places, strict=True), 1):
         shapes.append(Circle((x, y), 5, POINT if point in vertices else "#ffffff", POINT))
-        shapes.append(Text((x + 7, y - 5), f"#{number}", INK, LABEL_SIZE))
+        shapes.append(Text((x + 7, y - 5), f"#{number}", INK))
     return shapes
 
 
@@ -294,7 +290,7 @@ def _faces(
         areas.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
         for (start, one), (end, other) in pairwise([*outline, outline[0]]):
             edges[frozenset((start, end))] = Line(start, end, BORDER, 2.0 if one and other else 0.8)
-    return areas + list(edges.values())
+    return [*areas, *edges.values()]
 
 
 def _axes(
@@ -330,13 +326,10 @@ def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
     vertices = polyhedron_vertices(points)
     return {
         "points": [
-            {"at": shares_of(scales, point), "vertex": tuple(point) in vertices} for point in points
+            {"at": shares_of(scales, point), "vertex": point in vertices} for point in points
         ],
         "faces": [
-            {
-                "corners": [[round(value, 5) for value in corner] for corner in face.corners],
-                "compact": face.compact,
-            }
+            face._asdict()
             for face in facets_in_box([shares_of(scales, vertex) for vertex in vertices])
         ],
         "axes": [

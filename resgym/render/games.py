@@ -12,7 +12,6 @@ from resgym.game.spec import Axes, Point, check_choice
 from resgym.render.diagram import (
     CHOSEN,
     INK,
-    LABEL_SIZE,
     MUTED,
     Box,
     Points,
@@ -25,7 +24,6 @@ from resgym.render.shapes import (
     picture_to_rgb,
     picture_to_svg,
     require_matplotlib,
-    text_width,
 )
 from resgym.texts import AXIS_NAMES, format_axes, monomial_pretty, monomial_text, shown
 
@@ -42,7 +40,9 @@ PICTURE_DIMENSIONS = (2, 3)
 
 _PLANE = Box(66, 74, 420, 428)  # a square, so that equal spans are equal lengths
 _SPACE = Box(56, 84, 440, 446)
-_LIST = Box(496, 56, 712, 474)
+# The list beside the picture: where its first line begins, the most rows, and the most characters
+# of a monomial.
+_LEFT, _BASE, _ROWS, _MOST = 496, 70.0, 21, 34
 _LINE = 19.0
 _NUMBER = 32.0
 
@@ -174,21 +174,18 @@ def picture_of(
 
 
 def _list(points: Points, names: Sequence[str]) -> list[Text]:
-    room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
-    shown = points if len(points) <= room else points[: room - 1]
-    base = _LIST.top + 14
-    lines = [Text((_LIST.left, base), counted(len(points), "monomial"), MUTED, LABEL_SIZE)]
-    # Raised digits are about two thirds as wide.
-    most = int((_LIST.right - _LIST.left - _NUMBER) / text_width("x", 12) / 0.7)
+    shown = points if len(points) <= _ROWS else points[: _ROWS - 1]
+    base = _BASE
+    lines = [Text((_LEFT, base), counted(len(points), "monomial"), MUTED)]
     for number, point in enumerate(shown, 1):
         base += _LINE
-        lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))
+        lines.append(Text((_LEFT, base), f"#{number}", MUTED))
         text = monomial_pretty(tuple(point), names[: len(point)])
-        text = text if len(text) <= most else text[: most - 1] + "…"
-        lines.append(Text((_LIST.left + _NUMBER, base), text, INK, 12))
+        text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+        lines.append(Text((_LEFT + _NUMBER, base), text, INK, 12))
     if len(shown) < len(points):
         more = f"and {len(points) - len(shown)} more"
-        lines.append(Text((_LIST.left, base + _LINE), more, MUTED, LABEL_SIZE))
+        lines.append(Text((_LEFT, base + _LINE), more, MUTED))
     return lines
 
 

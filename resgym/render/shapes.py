@@ -12,9 +12,10 @@ from resgym.texts import markup
 
 Point = tuple[float, float]
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
-# Width of a character over the font size: digits of DejaVu Sans and Verdana, the widest of these
-# fonts. Both ways of drawing use it.
-CHARACTER = 0.64
+# Widths of a character over the font size, in DejaVu Sans and Verdana, the widest of these fonts:
+# digits, and what is narrow. Both ways of drawing use them.
+CHARACTER, NARROW = 0.64, 0.46
+_NARROW = " ,.:;()[]il⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 class Line(NamedTuple):
@@ -69,7 +70,7 @@ class Picture(NamedTuple):
 
 def text_width(text: str, size: float) -> float:
     """Return the pixels that a text takes, rather too many than too few."""
-    return CHARACTER * size * len(text)
+    return size * sum(NARROW if each in _NARROW else CHARACTER for each in text)
 
 
 def picture_to_svg(picture: Picture) -> str:
@@ -149,7 +150,6 @@ def _draw(renderer: Any, shape: Shape) -> None:
     from matplotlib.transforms import Affine2D
 
     context = renderer.new_gc()
-    context.set_antialiased(True)
     context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
     if isinstance(shape, Text):
         font = _font(shape.size, shape.bold)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from resgym.game.exact import corner, shifted
 from resgym.game.spec import check_integer
-from resgym.render.diagram import FAINT, INK, MUTED
+from resgym.render.diagram import FAINT, INK, MUTED, TICK_SIZE
 from resgym.render.games import counted
 from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg, text_width
 from resgym.texts import Formula, format_axes, latex, markup, position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.fan import chart_rays, old_coordinates
+from resgym.trees.fan import chart_rays, old_coordinates, tree_divisors
 
 ENDINGS = {
     "depth": "cut: depth limit",
@@ -134,6 +134,15 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Ent
             stack += [tree[child] for child in reversed(chart.children)]
 
 
+def _divisors(tree: ChartTree) -> dict[int, str]:
+    """For each chart with a move, what it makes: ray, multiplicity N and log discrepancy."""
+    return {
+        number: f"{each.ray} N {each.multiplicity} ν {each.log_discrepancy}"
+        for each in tree_divisors(tree)
+        for number in each.charts
+    }
+
+
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     """An outline: one line a chart; subtrees are folded so that this many are shown at most."""
     lines = [*filter(None, [tree.title]), totals_text(tree), ""]
@@ -184,9 +193,13 @@ LONGEST_TITLE = 90
 
 # Cut branches and folded ones say in words what they are, too.
 _FILLS = {
-    **dict.fromkeys(("resolved", "below_one"), "#e3f3e6"),
-    **dict.fromkeys(("depth", "size", "overflow"), "#fbe5e1"),
-    **dict.fromkeys(("smooth", "crossings"), "#ddf1f5"),
+    "resolved": "#e3f3e6",
+    "below_one": "#e3f3e6",
+    "depth": "#fbe5e1",
+    "size": "#fbe5e1",
+    "overflow": "#fbe5e1",
+    "smooth": "#ddf1f5",
+    "crossings": "#ddf1f5",
 }
 
 
@@ -198,20 +211,22 @@ def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
         Text((MARGIN, 44), totals, MUTED, SIZE),
     ]
     right = MARGIN + max(text_width(title, 14), text_width(totals, SIZE))
-    bottom, middles = HEADER, dict[int, float]()
+    bottom, middles, divisors = HEADER, dict[int, float](), _divisors(tree)
     for line in outline(tree, max_charts):
         chart, text = line.chart, str(line).replace("   ", "\u2003")  # SVG joins spaces
         left, middle = MARGIN + INDENT * chart.depth, bottom + ROW / 2
         middles[chart.number] = middle
-        if chart.parent:
-            corner = (left - INDENT + 8, middle)
-            above = (corner[0], middles[chart.parent] + 10)
-            shapes += [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
         end, low, high = left + text_width(text, SIZE) + 12, middle - 10, middle + 10
         plain = FAINT if line.hidden else "#fff0b3" if line.others else "#f4f6f8"
         fill = _FILLS.get(chart.ending or "", plain)
         box = Polygon(((left, low), (end, low), (end, high), (left, high)), fill)
         shapes += [box, Text((left + 6, middle + 4), text, INK, SIZE)]
+        if chart.parent:
+            note, corner = divisors[chart.parent], (left - INDENT + 8, middle)
+            above = (corner[0], middles[chart.parent] + 10)
+            shapes += [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
+            shapes.append(Text((end + 8, middle + 4), note, MUTED, TICK_SIZE))
+            end += 8 + text_width(note, TICK_SIZE)
         right, bottom = max(right, end), bottom + ROW
     size = int(right + MARGIN), int(bottom + MARGIN)
     return picture_to_svg(Picture(*size, tuple(shapes), f"{title}: {totals}"))
@@ -251,7 +266,8 @@ form:has(:checked) + .charts [title]::after { content: attr(title); display: blo
 """
 _LEGEND = """<p class="legend">Each line is a chart: the variable that the agent chose, the
 chart's number, its monomials that no other divides, the variables that the host blows up. Click a
-line to fold it. Hover over it to see the first chart's coordinates in its own. Colours:
+line to fold it. Hover over it to see the first chart's coordinates in its own, and its new
+divisor: ray, multiplicity N, log discrepancy ν. Colours:
 <span class="resolved">one monomial left</span> <span class="smooth">smooth</span>
 <span class="depth">cut</span> <mark>another host's choice</mark></p>"""
 # What is deeper than the slider allows is closed.
@@ -269,7 +285,7 @@ def _open_levels(tree: ChartTree) -> int:
 def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
     """HTML for a part of a page; ``mark`` begins the names of its links."""
     parts = [f'<div class="charts"><style>{_STYLE}</style>{markup(totals_text(tree))}{_LEGEND}']
-    levels, rays = _open_levels(tree), chart_rays(tree)
+    levels, rays, divisors = _open_levels(tree), chart_rays(tree), _divisors(tree)
     opened = 0  # charts above, whose part has not ended yet
     for line in outline(tree, max_charts):
         chart, note = line.chart, markup(" ".join(line.note))
@@ -281,6 +297,7 @@ def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
         if line.others:
             text += f" <mark>{markup(' '.join(line.others))}</mark>"
         title = ", ".join(old_coordinates(rays[chart.number - 1], tree.variables))
+        title += f"; {divisors[chart.parent]}" if chart.parent else ""
         if chart.children and not line.hidden:
             opened += 1
             parts += [
@@ -309,7 +326,7 @@ def tree_to_html(tree: ChartTree, max_charts: int = 20_000, note: str = "") -> s
 oninput="{_OPEN}"></label>
 <label>size <input type="range" min="0.4" max="2" step="0.05" value="0.95"
 oninput="{_ZOOM}"></label>
-<label><input type="checkbox">old coordinates in new ones</label>
+<label><input type="checkbox">coordinates and divisors</label>
 </form>
 {tree_part(tree, max_charts)}
 </body></html>

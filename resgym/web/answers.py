@@ -40,8 +40,13 @@ LISTED_SETS = 11
 """Sets of axes that an answer lists, those of 4 axes; for more axes the page offers checkboxes."""
 
 EXAMPLES = (
-    *("E8", "D4", "A2", "x^13+x^6*y^4+y^9", "x^2+y^3+z^5", "x^4*y+y^5*z+x*z^6"),
-    *("random(dim=3,points=6,max=9)", "x^3+y^4+z^5+w^6"),
+    "E8",
+    "D4",
+    "A2",
+    "x^13+x^6*y^4+y^9",
+    "x^4*y+y^5*z+x*z^6",
+    "random(dim=3,points=6,max=9)",
+    "x^3+y^4+z^5+w^6",
 )
 
 
@@ -109,8 +114,10 @@ def _replayed(question: Question, models: Path | None) -> tuple[Match, Axes]:
             raise ValueError(f"{where} must choose one of its axes, got {axis}")
         match.play(axes, axis)
     named = question.named
-    if match.ending or question.seat == "agent":
-        return match, () if match.ending else match.ask_host()
+    if match.ending:
+        return match, ()
+    if question.seat == "agent":
+        return match, match.ask_host()
     if named:
         _check_axes("named: the set", named, start)
         if question.seat == "host":
@@ -157,7 +164,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         choices = ()
     shown = [position_pretty(each, names) for each in match.positions]
     return {
-        **{field: getattr(question, field) for field in ("start", "seat", "opponent", "seed")},
+        **question._asdict(),
         "moves": moves_code(match.moves),
         "named": axes_code(named),
         "variables": names,

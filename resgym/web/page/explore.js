@@ -1,6 +1,6 @@
 // A resolution tree: one walks from chart to chart, the whole tree stands beside it.
 import { board } from "./board.js";
-import { ask, byId, chartFacts, choice, counted, equation, linkTo, make, options, replace, replaceChoices, setOf, visit } from "./common.js";
+import { ask, byId, chartFacts, choice, counted, equation, linkTo, make, options, problem, replace, replaceChoices, setOf, visit } from "./common.js";
 
 const ENDS = { resolved: "resolved", depth: "cut: too deep", size: "cut: too many charts", overflow: "cut: exponents too large" };
 let tree = null;
@@ -28,7 +28,7 @@ export async function openTree(fields) {
     showTree();
     showInvariants(wanted);
   }
-  await showChart(chartOf(Number(fields.chart)) ?? tree.charts[0], number);
+  showChart(chartOf(Number(fields.chart)) ?? tree.charts[0], number);
 }
 
 function showTree() {
@@ -64,7 +64,7 @@ function branch(chart) {
 
 const ending = (chart) => make("span", { class: `badge ${chart.ending === "resolved" ? "good" : "bad"}` }, ENDS[chart.ending] ?? chart.ending);
 
-async function showChart(chart, number) {
+function showChart(chart, number) {
   const path = [];
   for (let each = chart; each; each = chartOf(each.parent)) path.unshift(each);
   const moves = [...(question.moves ? [question.moves] : []),
@@ -81,8 +81,10 @@ async function showChart(chart, number) {
   byId("play-here").href = linkTo({ start: question.start, seat: "host", opponent: "optimal", moves });
   byId("node-facts").replaceChildren(...chartFacts(chart));
   mark(chart);
-  const game = await ask("game", { start: question.start, seat: "both", moves });
-  if (number === asked) replace(byId("node-board"), ...board(game, chart.axes ?? []));
+  // One may walk on meanwhile.
+  ask("game", { start: question.start, seat: "both", moves })
+    .then((game) => number === asked && replace(byId("node-board"), ...board(game, chart.axes ?? [])))
+    .catch((error) => number === asked && problem(error.message));
 }
 
 // Show a chart in the whole tree.

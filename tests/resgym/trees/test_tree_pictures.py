@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from resgym.polynomials.singularities import random_family
+from resgym.render.shapes import text_width
 from resgym.trees.growth import resolution_tree
 from resgym.trees.pictures import outline
 from tests.reference import players
@@ -52,6 +53,18 @@ def test_large_trees_fold(limit):
         shown = len(re.findall(r"\[\d+\] ", text))
         assert shown <= limit
         assert shown + folded == tree.num_nodes > 500
+
+
+def test_each_line_has_the_divisor_that_its_move_makes():
+    tree = TREES["E8"]
+    root = ElementTree.fromstring(tree.to_svg())
+    width = float(root.get("width"))
+    texts = [each for each in root.findall(f"{SVG}text") if " ν " in each.text]
+    assert len(texts) == len(re.findall(r"\[\d+\] ", tree.to_svg())) - 1
+    assert all(float(each.get("x")) + text_width(each.text, 10) <= width for each in texts)
+    found = {tuple(map(int, re.findall(r"\d+", each.text))) for each in texts}
+    assert found <= {(*each.ray, *each[1:3]) for each in tree.divisors()}
+    assert {(1, 1, 0, 0, 2), (2, 2, 1, 4, 5)} <= found
 
 
 def test_pictures_say_what_is_cut():
@@ -126,7 +139,9 @@ def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
 def test_notebooks_show_a_tree_with_links_of_its_own():
     tree, other = TREES["E8"], resolution_tree("E8")
     # Chart 9 is reached by x of {x, y}, then z of {x, z} twice: its x^2z^4 is (xz^2)^2.
-    assert 'title="x = xz², y = xyz², z = z">z: [9] x²z⁴ + z⁵ ' in tree._repr_html_()
+    note = "(2, 2, 1) N 4 ν 5"  # the sum of the rays (1, 1, 0) and (1, 1, 1)
+    line = f'title="x = xz², y = xyz², z = z; {note}">z: [9] x²z⁴ + z⁵ '
+    assert line in tree._repr_html_()
     assert tree._repr_html_().startswith("<b>host zeillinger: x² + y³ + z⁵</b>")
     page, second = Page(tree._repr_html_()), Page(other._repr_html_())
     assert {link[1:] for link in page.links} <= set(page.names)

@@ -16,26 +16,23 @@ from pathlib import Path
 
 from resgym.benchmark.tasks import TASKS, Result, evaluate
 from resgym.files import output_file, parse_json, read_text, write_file
-from resgym.texts import Rows, Table, markdown_table, printable, short, shown
+from resgym.texts import Rows, Table, printable, short, shown
 from resgym.trust import check_data
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
 
 
 class Scoreboard(Table, list[Result]):
-    """Results that show themselves as one table, with a column for each task."""
+    """Results that show themselves as one table, task by task, the best first."""
 
     def table_rows(self) -> Rows:
         """See `Table`. Of several results of a player in a task the last one counts."""
-        found: dict[str, dict[str, Result]] = {}
-        for row in self:
-            found.setdefault(row.name, {})[row.task] = row
-        tasks = [task for task in TASKS if any(task in own for own in found.values())]
+        last = {(row.task, row.name): row for row in self}
+        best = sorted(last.values(), key=lambda row: -row.value)
         cells = [
-            (name, *(str(own.get(task, "-")) for task in tasks)) for name, own in found.items()
+            (row.task, row.name, str(row)) for task in TASKS for row in best if row.task == task
         ]
-        best = sorted(cells, key=lambda row: [*row[1:]], reverse=True)
-        return [("player", *tasks), *best]
+        return [("task", "player", "result"), *cells]
 
 
 def read_rows(path: Path) -> Scoreboard:
@@ -92,11 +89,12 @@ def run(args: argparse.Namespace) -> None:
         new = evaluate(given[0], task, **about)
         own = [*(row for row in own if (row.name, row.task) != (new.name, task)), new]
         write_rows(file, own)
-    rows = Scoreboard([*shipped_rows(), *own])
+    tasks = args.task or TASKS
+    rows = Scoreboard(row for row in [*shipped_rows(), *own] if row.task in tasks)
     if args.json:
         print(json.dumps([*map(asdict, rows)], indent=1))
         return
-    print(markdown_table(rows.table_rows()))
+    print(rows)
     for row in own:
         heading = f"{printable(row.name)}, {row.task}"
         again = f", reproduced: {row.reproduced}" if action == "check" else ""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import resgym
 from resgym.benchmark.solved import GAMES, Solved, load
-from resgym.envs.environments import HironakaVectorEnv
+from resgym.envs.environments import HironakaEnv, HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_choice
 from resgym.measure.games import play_lengths
@@ -97,13 +97,13 @@ class Task(NamedTuple):
     Attributes:
         part: name of the part.
         measure: measures a player.
-        opponent: the agent that a host plays against, if it is always the same.
+        opponent: the player of the other seat, where there is one.
         seat: seat of the player.
     """
 
     part: str
     measure: Callable[[Player, Solved, Task], Figures]
-    opponent: str = ""
+    opponent: str = "optimal"
     seat: Role = "host"
 
 
@@ -205,3 +205,23 @@ def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:
     """
     part, _, _, seat = TASKS[check_choice("task", task, [*TASKS])]
     return HironakaVectorEnv(num_envs, seat=seat, **asdict(GAMES[part]) | arguments)
+
+
+def task_env(task: str, **arguments: Any) -> HironakaEnv:
+    """Make what an id such as ``resgym/Worst20-v0`` names: a game that starts from the positions.
+
+    The opponent is the task's own, or plays its best; a move costs a host 1 and pays an agent 1.
+
+    Args:
+        task: a name of `TASKS`.
+        arguments: of `HironakaEnv`, in place of these.
+    """
+    part, _, opponent, seat = TASKS[task]
+    given = {
+        **asdict(GAMES[part]),
+        "seat": seat,
+        "opponent": opponent,
+        "reward": "step",
+        "starts": load(part).state,
+    }
+    return HironakaEnv(**given | arguments)

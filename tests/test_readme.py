@@ -79,8 +79,6 @@ def test_commands_run(command, capsys, tmp_path, monkeypatch):
 # What makes each of them short; of a repeated option the last one counts.
 LESS = {
     "sb3_ext quickstart": "--updates 2 --games 10",
-    "sb3_ext win": "--updates 2 --games 10",
-    "sb3_ext.train win": "--updates 2 --games 10",
     "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
     "sb3_ext.enjoy": "-n 20",
     "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",

@@ -547,17 +547,14 @@ class DDQN(DDQNState):
 
 
 def complete_signature(algorithm: Any, base: Any, defaults: Mapping[str, Any]) -> None:
-    """Show the constructor's arguments of `base` in the place of `**arguments`.
-
-    Configurations are checked by it. It is not of the class, whose subclasses have constructors of
-    their own.
-    """
+    """Show `base`'s arguments in the place of `**arguments`; configurations are checked by them."""
     parameters = inspect.signature(algorithm.__init__).parameters
     own = {name: each for name, each in parameters.items() if each.kind != each.VAR_KEYWORD}
     for name, each in inspect.signature(base.__init__).parameters.items():
         if name not in own:
             default = defaults.get(name, each.default)
             own[name] = each.replace(default=default, kind=each.KEYWORD_ONLY)
+    # Not of the class, whose subclasses have constructors of their own.
     algorithm.__init__.__signature__ = inspect.Signature(list(own.values()))
 
 

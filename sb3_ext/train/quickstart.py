@@ -89,27 +89,19 @@ QUICKSTART = Preset("ddqn.yml", "ddqn", 2_000, "choose_first", 1_000, show_pairi
 WIN = Preset("play/win.yml", "minimax", 3_400, "taught", 200, show_worst_case)
 
 
-def make_model(
-    updates: int,
-    seed: int,
-    opponent: str | None = None,
-    preset: Preset = QUICKSTART,
-    **changes: Any,
-) -> DDQN:
+def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: Any) -> DDQN:
     """The learner of a preset, with schedules of another length.
 
     Args:
         updates: gradient updates that the schedules span.
         seed: seed of environment, network and exploration.
-        opponent: an agent by name, in place of the preset's.
         preset: configuration and algorithm.
-        changes: arguments of `DDQN`; ``n_steps=1`` learns more against an agent that draws.
+        changes: other settings; ``n_steps=1`` learns more against an agent that draws.
     """
     section = {**preset.section(), **changes}
-    games = section.pop("env_kwargs") | ({} if opponent is None else {"opponent": opponent})
-    env = gymnasium.make_vec(GAME, num_envs=section.pop("n_envs"), **games)
-    del section["n_timesteps"]
-    section.pop("callback", None)
+    env = gymnasium.make_vec(GAME, section.pop("n_envs"), **section.pop("env_kwargs"))
+    for name in section.keys() & {"callback", "n_timesteps"}:
+        del section[name]
     for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
         if name in section:
             section[name]["steps"] = spans
@@ -169,12 +161,12 @@ def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
         **provenance(args.seed),
     }
     write_json(out / "summary.json", summary)
-    known = [name for name in ("zeillinger", "random_pair") if name in table]
+    levels = [name for name in ("zeillinger", "random_pair") if name in table]
     try:
         plot_curves(
             history_curves(evaluation.history),
             out / "curve.png",
-            levels={name: table[name][preset.opponent]["rho"] for name in known},
+            levels={name: table[name][preset.opponent]["rho"] for name in levels},
             ylabel=f"rho against {preset.opponent}",
             title="Games finished per move while the host learns",
         )

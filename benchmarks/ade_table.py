@@ -57,7 +57,9 @@ def train(updates: int, seed: int, save: Path) -> Path:
     from sb3_ext.train.quickstart import make_model
 
     print(f"training a host against random: {updates} updates", file=sys.stderr)
-    model = make_model(updates, seed, "random", n_steps=1)
+    model = make_model(
+        updates, seed, n_steps=1, env_kwargs={"opponent": "random", "reward": "step"}
+    )
     model.learn(transitions_for(model, updates), progress_bar=sys.stderr.isatty())
     save_player(save, model, {})
     return save

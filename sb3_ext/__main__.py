@@ -8,6 +8,7 @@ COMMANDS = {
     "train": ("sb3_ext.train.train", "main", "train one player, with rl_zoo3's options"),
     "enjoy": ("sb3_ext.train.loading", "enjoy", "let a trained player play"),
     "quickstart": ("sb3_ext.train.quickstart", "main", "train a host and measure it"),
+    "win": ("sb3_ext.train.quickstart", "win", "train a host that wins against every agent"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
     "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),

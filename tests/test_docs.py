@@ -54,7 +54,7 @@ def assert_in_order(expected, printed):
 def folder(tmp_path_factory):
     """Where the page's commands run, with the host that its training command would save."""
     folder = tmp_path_factory.mktemp("page")
-    model = quickstart.make_model(updates=3, seed=0, opponent="random")
+    model = quickstart.make_model(updates=3, seed=0)
     save_player(folder / "runs" / "ade" / "host", model, {})
     return folder
 
@@ -63,8 +63,8 @@ def run_ade_table(arguments, monkeypatch):
     if "--model" not in arguments:
         make_model = quickstart.make_model
 
-        def small(updates, seed, opponent, **options):
-            model = make_model(updates, seed, opponent, **options)
+        def small(updates, seed, **options):
+            model = make_model(updates, seed, **options)
             model.learning_starts, model.batch_size = 256, 32
             return model
 

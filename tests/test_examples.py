@@ -175,9 +175,11 @@ def test_own_environment_is_learned():
 
 
 @pytest.mark.learning
-def test_win_by_play_teaches_an_agent():
-    # Recorded: rho of zeillinger 0.251; against the untrained values 0.598.
-    assert load("win_by_play").main() < 0.4
+def test_win_by_play_teaches_an_agent(monkeypatch):
+    known = benchmark.evaluate("zeillinger", "worst-20")  # an untrained host takes half a minute
+    monkeypatch.setattr(benchmark, "evaluate", lambda *_: known)
+    # Recorded: rho of zeillinger 0.038; against the untrained values 0.325.
+    assert load("win_by_play").main(timesteps=27_648) < 0.15
 
 
 def test_own_job_goes_on_where_it_was_stopped(tmp_path, capsys):

@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.base import Checkpoints, Signals
 from sb3_ext.callbacks.evaluation import RhoEvaluation, SampleGames, evaluate_policy
-from sb3_ext.callbacks.stopping import Curriculum, StopConditions
+from sb3_ext.callbacks.stopping import Curriculum, GrowingStarts, StopConditions
 from sb3_ext.callbacks.watching import ActionCounts, LayerStatistics, SystemStatistics, Timers
 from sb3_ext.config.checks import Registry
 from sb3_ext.runs.stopping import Bound, Converged
@@ -23,6 +23,7 @@ __all__ = [
     "Checkpoints",
     "Converged",
     "Curriculum",
+    "GrowingStarts",
     "LayerStatistics",
     "RhoEvaluation",
     "SampleGames",
@@ -39,6 +40,7 @@ CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)
 CALLBACKS.update(
     action_counts=ActionCounts,
     curriculum=Curriculum,
+    growing_starts=GrowingStarts,
     layer_statistics=LayerStatistics,
     rho_evaluation=RhoEvaluation,
     sample_games=SampleGames,

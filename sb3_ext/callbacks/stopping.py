@@ -7,8 +7,9 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.adapter.seam import num_updates
+from sb3_ext.adapter.seam import num_updates, progress_remaining
 from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
+from sb3_ext.config.checks import check_number
 from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
 
 
@@ -209,3 +210,31 @@ class Curriculum(ByConditions):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")
         load_states(self.until[stage], state["conditions"], f"stages[{stage}].until")
         self.stage = stage
+
+
+class GrowingStarts(BaseCallback):
+    """Begin with starts of a fifth of the environment's sizes, and let them grow in eight steps.
+
+    Calls `set_stage` of the environment, as `Curriculum` does, and logs ``curriculum/size``.
+
+    Args:
+        part: part of `learn` after which starts have the full sizes, above 0, at most 1.
+    """
+
+    def __init__(self, part: float = 0.4) -> None:
+        super().__init__()
+        self.part = check_number("part", part, low=0, high=1, above=True)
+
+    def _on_training_start(self) -> None:
+        self._on_step()
+
+    def _on_step(self) -> bool:
+        done = 1.0 - progress_remaining(self.model)
+        tenths = min(2 + int(8 * done / self.part), 10)
+        spec = self.training_env.get_attr("plan")[0].spec
+        points, value = (
+            round(tenths * most / 10) for most in (spec.max_num_points, spec.max_value)
+        )
+        self.training_env.env_method("set_stage", max(points, 2), max(value, 1))
+        self.logger.record("curriculum/size", tenths / 10)
+        return True

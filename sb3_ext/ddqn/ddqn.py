@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -45,7 +45,7 @@ from sb3_ext.ddqn.legality import (
     with_masks,
 )
 from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
-from sb3_ext.ddqn.state import DDQNState, Playable, Settings, games_of
+from sb3_ext.ddqn.state import DDQNState, Playable, Settings
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
 
@@ -157,7 +157,7 @@ class DDQN(DDQNState):
         sb3 = {**_DEFAULTS, **sb3}
         if dueling:
             sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": True}
-        super().__init__(policy, games_of(env), learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
+        super().__init__(policy, self.games_of(env), learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
         self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         self._check_arguments()
         highest = 1.0 if exploration_strategy == "epsilon_greedy" else torch.inf  # a probability
@@ -546,16 +546,16 @@ class DDQN(DDQNState):
         self.num_target_updates += 1
 
 
-def _signature() -> inspect.Signature:
-    """Of `DDQN`, with SB3's arguments in the place of `**sb3`: configurations are checked by it."""
-    own = dict(inspect.signature(DDQN.__init__).parameters)
-    del own["sb3"]
-    for name, each in inspect.signature(DQN.__init__).parameters.items():
+def complete_signature(algorithm: Any, base: Any, defaults: Mapping[str, Any]) -> None:
+    """Show `base`'s arguments in the place of `**arguments`; configurations are checked by them."""
+    parameters = inspect.signature(algorithm.__init__).parameters
+    own = {name: each for name, each in parameters.items() if each.kind != each.VAR_KEYWORD}
+    for name, each in inspect.signature(base.__init__).parameters.items():
         if name not in own:
-            default = _DEFAULTS.get(name, each.default)
+            default = defaults.get(name, each.default)
             own[name] = each.replace(default=default, kind=each.KEYWORD_ONLY)
-    return inspect.Signature(list(own.values()))
+    # Not of the class, whose subclasses have constructors of their own.
+    algorithm.__init__.__signature__ = inspect.Signature(list(own.values()))
 
 
-# Not of the class, whose subclasses have constructors of their own.
-DDQN.__init__.__signature__ = _signature()  # type: ignore[attr-defined]
+complete_signature(DDQN, DQN, _DEFAULTS)

@@ -7,9 +7,9 @@ import io
 import pathlib
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import gymnasium
 import numpy as np
@@ -94,17 +94,11 @@ NUM_GAMES = 256
 """Of an environment of resgym that is named by its id."""
 
 
-def games_of(env: Playable) -> Any:
-    """What a model plays: `NUM_GAMES` for an id of resgym, a batch of Gymnasium in an adapter."""
-    if isinstance(env, str) and env.startswith("resgym/"):
-        env = gymnasium.make_vec(env, num_envs=NUM_GAMES)
-    return TensorVecEnv(env) if isinstance(env, VectorEnv) else env
-
-
 class DDQNState(Settings, Logs):
     """What `DDQN` is without its loop.
 
     Attributes:
+        game: Arguments of the games that an id of resgym makes.
         last_legal: Legal actions at the last observation, if the environment was asked for them.
         remembered: Names of the attributes that a resumed run needs beside those of SB3.
     """
@@ -119,6 +113,7 @@ class DDQNState(Settings, Logs):
         *("ep_info_buffer", "ep_success_buffer", "num_target_updates"),
     )
 
+    game: ClassVar[Mapping[str, Any]] = {}
     last_legal: Tensor | None = None
     _collector_state: dict[str, Any] | None = None
 
@@ -148,9 +143,18 @@ class DDQNState(Settings, Logs):
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")
 
-    @staticmethod
-    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
-        return DQN._wrap_env(games_of(env), verbose, monitor_wrapper)
+    @classmethod
+    def games_of(cls, env: Playable) -> Any:
+        """What it plays: `NUM_GAMES` for an id of resgym, a batch of Gymnasium in an adapter."""
+        if isinstance(env, str) and env.startswith("resgym/"):
+            env = gymnasium.make_vec(env, num_envs=NUM_GAMES, **cls.game)
+        return TensorVecEnv(env) if isinstance(env, VectorEnv) else env
+
+    @classmethod
+    def _wrap_env(  # type: ignore[override]
+        cls, env: Any, verbose: int = 0, monitor_wrapper: bool = True
+    ) -> VecEnv:
+        return DQN._wrap_env(cls.games_of(env), verbose, monitor_wrapper)
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which has its own log and plays its environment itself."""

@@ -19,6 +19,7 @@ from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, set_costs, value_of_moves
 
+EVERY = {"updates": 200}
 TEMPERATURE = 0.3
 """Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
 CHOICE_WEIGHT = 3.0
@@ -43,7 +44,7 @@ class WorstCasePositions(PeriodicCallback):
     cross-entropy between the sets that both prefer, by the softmax of values / 0.3.
 
     Args:
-        every: how often to walk.
+        every: how often to walk, by default every 200 updates.
         share: part of each batch, above 0, below 1.
         starts: walked from at a time, of the sizes that the environment starts with now.
         max_moves: how long games are followed; all longer ones cost this much.
@@ -58,7 +59,7 @@ class WorstCasePositions(PeriodicCallback):
 
     def __init__(
         self,
-        every: Every | Mapping[str, Any],
+        every: Every | Mapping[str, Any] = EVERY,
         *,
         share: float = 0.5,
         starts: int = 40,

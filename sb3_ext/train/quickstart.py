@@ -1,108 +1,173 @@
-"""Train a host against ``choose_first`` and compare it with scripted hosts."""
+"""Train a host and measure it: ``quickstart`` against one agent, ``win`` against every agent."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 
+from resgym.benchmark import evaluate
 from resgym.cli import OneLineParser
 from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
+from resgym.players import Player
+from resgym.scoreboard import Scoreboard, shipped_rows
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.models import save_player
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
-from sb3_ext.train.config_files import section_of, transitions_for
+from sb3_ext.train.config_files import named_with_arguments, section_of, transitions_for
 from sb3_ext.train.curves import history_curves
 
-QUICKSTART_UPDATES = 2_000
 GAME = "resgym/HironakaHost-v0"
-OPPONENT = "choose_first"
 SCRIPTED_HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 AGENTS = ("choose_first", "choose_last", "random")
 
 
-def make_model(updates: int, seed: int, opponent: str = OPPONENT, **changes: Any) -> DDQN:
-    """The quickstart's learner: that of `configs/ddqn.yml`, with schedules of another length.
+class Preset(NamedTuple):
+    """What a command trains and shows.
+
+    Attributes:
+        config: name of its configuration.
+        algorithm: name of its algorithm.
+        updates: gradient updates by default.
+        opponent: the agent of the learning curve.
+        games: most games of a point of the curve.
+        show: measures the host in this many games, prints what came out, and returns it as data.
+    """
+
+    config: str
+    algorithm: str
+    updates: int
+    opponent: str
+    games: int
+    show: Callable[[Player, int], dict[str, Any]]
+
+    def section(self) -> dict[str, Any]:
+        """The settings of the configuration."""
+        return section_of(find_config(self.config, shipped=True), GAME)[1]
+
+
+def show_pairings(host: Player, games: int) -> dict[str, Any]:
+    """Print rho of the host and of scripted ones against three agents."""
+    print(
+        f"\nrho (games finished per move), {games} games each, cut at 200 moves; in brackets "
+        "its share of the\noptimum, which no host can surpass from these starts:\n"
+    )
+    hosts = {"trained": host, **{name: name for name in SCRIPTED_HOSTS}}
+    table = cross_play(hosts, list(AGENTS), games=games, seed=2, optimum=True)
+    print(table)
+    return table.to_dict()
+
+
+def show_worst_case(host: Player, _: int) -> dict[str, Any]:
+    """Print the exact worst case of the host, among shipped ones, on the task `worst-20`."""
+    print("\nmeasuring the longest game that any agent can force, from each of 481 starts\n")
+    found = evaluate(host, "worst-20", name="trained")
+    print(Scoreboard(row for row in (*shipped_rows(), found) if row.task == found.task))
+    print(
+        "\nStrength: moves of best play / moves in the worst case, 0 over 200 moves, on average.\n"
+        f"trained: {found.details['cut']:.0f} of {len(found.counts)} starts over 200 moves. Next, "
+        "for 0.93 in eight minutes:\n  python -m sb3_ext.train --algo minimax "
+        f"--env {GAME} --conf-file play/quick.yml --progress"
+    )
+    return {"strength": [found.value, found.highest], **found.details}
+
+
+QUICKSTART = Preset("ddqn.yml", "ddqn", 2_000, "choose_first", 1_000, show_pairings)
+WIN = Preset("play/win.yml", "minimax", 3_400, "taught", 200, show_worst_case)
+
+
+def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: Any) -> DDQN:
+    """The learner of a preset, with schedules of another length.
 
     Args:
-        updates: gradient updates that the learning-rate schedule spans.
+        updates: gradient updates that the schedules span.
         seed: seed of environment, network and exploration.
-        opponent: an agent by name.
-        changes: arguments of `DDQN`; ``n_steps=1`` learns more against an agent that draws.
+        preset: configuration and algorithm.
+        changes: other settings; ``n_steps=1`` learns more against an agent that draws.
     """
-    _, section = section_of(find_config("ddqn.yml", shipped=True), GAME)
-    games = {**section.pop("env_kwargs"), "opponent": opponent}
-    env = gymnasium.make_vec(GAME, num_envs=section.pop("n_envs"), **games)
-    del section["n_timesteps"]
-    section["learning_rate"]["steps"] = updates
-    section["exploration_rate"]["steps"] = max(1, updates // 3)
-    return DDQN(env=TensorVecEnv(env), seed=seed, **{**section, **changes})
+    section = {**preset.section(), **changes}
+    env = gymnasium.make_vec(GAME, section.pop("n_envs"), **section.pop("env_kwargs"))
+    for name in section.keys() & {"callback", "n_timesteps"}:
+        del section[name]
+    for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
+        if name in section:
+            section[name]["steps"] = spans
+    model: DDQN = ALGORITHMS[preset.algorithm](env=TensorVecEnv(env), seed=seed, **section)  # type: ignore[assignment]
+    return model
 
 
 @command("quickstart")
 def main(arguments: Sequence[str]) -> int:
-    """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = OneLineParser(
-        prog="python -m sb3_ext quickstart", description=(__doc__ or "").splitlines()[0]
-    )
+    """Trains against `choose_first` and compares; see `sb3_ext.runs.command.command`."""
+    return _main("quickstart", QUICKSTART, arguments)
+
+
+@command("win")
+def win(arguments: Sequence[str]) -> int:
+    """Trains a host that wins against every agent; see `sb3_ext.runs.command.command`."""
+    return _main("win", WIN, arguments)
+
+
+def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
+    parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=f"{preset.show.__doc__}")
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
-    add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
+    add("--updates", type=int, default=preset.updates, help=updates)
     add("--seed", type=int, default=0, help="seed of the run (default 0)")
     add("--games", type=int, default=10_000, help="games of each pairing in the table")
-    add("--out", type=Path, default=Path("runs/quickstart"), help="folder for the results")
+    add("--out", type=Path, default=Path("runs", name), help="folder for the results")
     add_options(parser, "--threads", "--no-progress")
     args = parser.parse_args(arguments)
-    for name in ("updates", "games"):
-        check_count(name, getattr(args, name))
+    for each in ("updates", "games"):
+        check_count(each, getattr(args, each))
     with torch_threads(args.threads), RunFolder(args.out):
-        _run(args, args.out)
+        _run(args, args.out, preset)
     return 0
 
 
-def _run(args: argparse.Namespace, out: Path) -> None:
-    model, every = make_model(args.updates, args.seed), Every(updates=max(1, args.updates // 10))
-    games = min(args.games, 1000)
-    evaluation = RhoEvaluation([OPPONENT], every, games=games, seed=1, at_start=True, save_path=out)
-    print(f"training a host against {OPPONENT}: 3 axes, 20 points, values 0..20")
-    transitions = transitions_for(model, args.updates)
-    model.learn(transitions, evaluation, progress_bar=not args.no_progress)
-    save_player(out / "host", model, {"updates": args.updates, "opponent": OPPONENT})
-
-    print(
-        f"\nrho (games finished per move), {args.games} games each, cut at 200 moves; in brackets "
-        "its share of the\noptimum, which no host can surpass from these starts:\n"
+def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
+    model = make_model(args.updates, args.seed, preset=preset)
+    every, games = Every(updates=max(1, args.updates // 10)), min(args.games, preset.games)
+    evaluation = RhoEvaluation(
+        [preset.opponent], every, games=games, seed=1, at_start=True, save_path=out
     )
-    hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
-    table = cross_play(hosts, list(AGENTS), games=args.games, seed=2, optimum=True)
+    given = named_with_arguments(preset.section().get("callback"))
+    callbacks = [CALLBACKS[name](**arguments) for name, arguments in given]
+    print("training a host: 3 axes, 20 points, values 0..20")
+    transitions = transitions_for(model, args.updates)
+    model.learn(transitions, [*callbacks, evaluation], progress_bar=not args.no_progress)
+    about = {"updates": model.num_updates, "transitions": model.num_timesteps}
+    save_player(out / "host", model, about)
+    table = preset.show(player_of(model), args.games)
     seconds = evaluation.history[-1]["training_seconds"]
-    print(f"{table}\n\ntrained for {seconds:.0f} s, without the evaluations")
+    print(f"\ntrained for {seconds:.0f} s, without the evaluations")
     summary = {
-        "opponent": OPPONENT,
-        "updates": model.num_updates,
-        "transitions": model.num_timesteps,
+        "opponent": preset.opponent,
+        **about,
         "training_seconds": round(seconds, 1),
-        "table": table.to_dict(),
+        "table": table,
         **provenance(args.seed),
     }
     write_json(out / "summary.json", summary)
-    levels = {name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")}
+    levels = [name for name in ("zeillinger", "random_pair") if name in table]
     try:
         plot_curves(
             history_curves(evaluation.history),
             out / "curve.png",
-            levels=levels,
-            ylabel=f"rho against {OPPONENT}",
+            levels={name: table[name][preset.opponent]["rho"] for name in levels},
+            ylabel=f"rho against {preset.opponent}",
             title="Games finished per move while the host learns",
         )
     except ValueError as error:  # without matplotlib

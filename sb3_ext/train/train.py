@@ -33,6 +33,7 @@ from sb3_ext.runs.command import SWITCHES, add_options, command, numerics
 from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.train.manager import Manager
+from sb3_ext.train.quickstart import win
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -41,6 +42,8 @@ REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 @command("train", REFUSED)
 def main(arguments: Sequence[str]) -> int:
     """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
+    if arguments[:1] == ["win"]:
+        return win(arguments[1:])
     train(arguments)
     return 0
 

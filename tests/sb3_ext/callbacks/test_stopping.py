@@ -7,7 +7,14 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks import Bound, Checkpoints, Curriculum, RhoEvaluation, StopConditions
+from sb3_ext.callbacks import (
+    Bound,
+    Checkpoints,
+    Curriculum,
+    GrowingStarts,
+    RhoEvaluation,
+    StopConditions,
+)
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
@@ -153,6 +160,26 @@ def test_stages_follow_each_other_and_rows_change_over():
         assert largest <= points
     assert max(largest for *_, largest in seen) > 3
     assert logs.values("curriculum/stage")[-1] == 2
+
+
+@pytest.mark.parametrize("algorithm", ["ddqn", "dqn"])
+def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
+    seen = []
+
+    def look(callback):
+        starts = callback.training_env.get_attr("plan")[0].start_spec
+        seen.append((starts.max_num_points, starts.max_value))
+
+    model = game_model()
+    if algorithm == "dqn":
+        model = DQN("MlpPolicy", model.env, buffer_size=400, device="cpu")
+    model.learn(8 * 100, [GrowingStarts(0.8), StepHook(look)])
+    # Of 5 points and values to 6; the progress is that before the step.
+    sizes = [(2, 1), (2, 2), (2, 2), (2, 3), (3, 4), (4, 4), (4, 5), (4, 5), (5, 6)]
+    assert seen[5::10] == [sizes[min(step, 8)] for step in range(10)]
+    for part in (0, 1.5):
+        with pytest.raises(ValueError, match="part"):
+            GrowingStarts(part)
 
 
 @pytest.mark.parametrize("field", ["rho/score", "rho/random"])

@@ -13,6 +13,7 @@ from sb3_ext.callbacks import (
     Bound,
     Checkpoints,
     Curriculum,
+    GrowingStarts,
     LayerStatistics,
     RhoEvaluation,
     SampleGames,
@@ -35,6 +36,7 @@ def everything(run_dir, keep_last=2):
     return [
         RhoEvaluation(["random"], Every(updates=10), at_start=True, **sizes),
         Curriculum(stages),
+        GrowingStarts(0.5),
         ActionCounts(Every(updates=6)),
         LayerStatistics(Every(updates=5)),
         SampleGames(run_dir, ["random"], Every(updates=20), games=1),

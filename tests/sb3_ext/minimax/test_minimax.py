@@ -17,11 +17,12 @@ from tests.reference import rule
 from tests.resgym.players.test_exact import draws, remembers
 
 SPEC = GameSpec(max_num_points=4, max_value=3)
+ID = "resgym/HironakaHost-v0"
 
 
 def host(**arguments):
     env = gymnasium.make_vec(
-        "resgym/HironakaHost-v0",
+        ID,
         num_envs=32,
         opponent="random",
         scale_observation=False,
@@ -68,9 +69,40 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
 
 
 def test_an_environment_that_scales_is_refused():
-    env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2, opponent="random")
+    env = gymnasium.make_vec(ID, num_envs=2, opponent="random")
     with pytest.raises(ValueError, match="scale_observation=False"):
         MinimaxDQN("HostPolicy", TensorVecEnv(env))
+
+
+@pytest.mark.parametrize("given", [(ID,), ("HostPolicy", ID), (None,), ("HostPolicy", None)])
+def test_an_id_or_an_environment_alone_is_enough(tmp_path, given):
+    games = gymnasium.make_vec(ID, num_envs=3, **MinimaxDQN.game)
+    model = MinimaxDQN(*[games if each is None else each for each in given], learning_starts=0)
+    assert model.n_envs == (256 if ID in given else 3)
+    assert model.env.get_attr("plan")[0].spec.reposition
+    assert (model.policy_kwargs["sort_axes"], model.learning_rate) == ([0, 1, 2], "lin_1.5e-3")
+    assert (model.gamma, model.tau, model.target_update_interval) == (0.98, 0.02, 1)
+    model.save(tmp_path / "model.zip")
+    again = MinimaxDQN.load(tmp_path / "model.zip", env=ID)
+    assert (again.n_envs, again.policy_kwargs) == (256, model.policy_kwargs)
+    seen = functional.observe(functional.starts(SPEC, 5, 1), scale=False)
+    seen = torch.nn.functional.pad(seen, (0, 0, 0, 16), value=-1.0)
+    assert torch.equal(again.q_net(seen), model.q_net(seen))
+
+
+@pytest.mark.parametrize(("callback", "size", "walks"), [(None, 2, 1), ([], 4, 0)])
+def test_starts_grow_and_walks_run_unless_callbacks_are_given(monkeypatch, callback, size, walks):
+    found = []
+    monkeypatch.setattr(WorstCasePositions, "_on_training_start", lambda _: found.append("walks"))
+    step = MinimaxDQN.collect_rollouts
+
+    def look(model, *arguments):
+        found.append(model.env.get_attr("plan")[0].start_spec.max_num_points)
+        return step(model, *arguments)
+
+    monkeypatch.setattr(MinimaxDQN, "collect_rollouts", look)
+    host().learn(32 * 20, callback)
+    assert (found.count("walks"), found[walks], found[-1]) == (walks, size, 4)
 
 
 @pytest.mark.parametrize("name", ["zeillinger", "spivakovsky", "all_coord"])

@@ -1,16 +1,20 @@
 """The main job at a small size."""
 
 import json
+import re
 
+from resgym.benchmark import evaluate
 from sb3_ext.train import quickstart
+from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.loading import load_player
+from sb3_ext.train.train import main as train
 
 
 def test_what_it_leaves(monkeypatch, tmp_path, capsys):
     make_model = quickstart.make_model
 
-    def small(updates, seed):
-        model = make_model(updates, seed)
+    def small(updates, seed, **preset):
+        model = make_model(updates, seed, **preset)
         model.batch_size, model.learning_starts = 16, 256
         return model
 
@@ -30,3 +34,23 @@ def test_what_it_leaves(monkeypatch, tmp_path, capsys):
     assert summary["versions"]["torch"]
     assert set(summary["table"]["trained"]) == {"choose_first", "choose_last", "random"}
     assert load_player(out / "host", "host").role == "host"
+
+
+def test_win_prints_the_exact_worst_case_of_its_preset(monkeypatch, tmp_path, capsys):
+    out = tmp_path / "run"
+    known = evaluate("zeillinger", "worst-20")  # an untrained host takes half a minute
+    monkeypatch.setattr(quickstart, "evaluate", lambda *_, **__: known)
+    arguments = ["--updates", "1", "--games", "2", "--out", str(out), "--no-progress"]
+    assert train(["win", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert f"{known.details['cut']:.0f} of 481 starts over 200 moves" in printed
+    assert re.search(r"^played +0\.98", printed, flags=re.MULTILINE)
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["updates"], summary["table"]["strength"][0]) == (1, known.value)
+    assert load_player(out / "host", "host").role == "host"
+
+
+def test_the_preset_says_how_many_updates_it_makes():
+    win = quickstart.WIN
+    model = quickstart.make_model(win.updates, 0, preset=win)
+    assert win.section()["n_timesteps"] == transitions_for(model, win.updates)

@@ -329,8 +329,9 @@ def resolve_player(
             ``(state, coords, rng) -> int64 [N]``; the path of a saved model, or a model or policy
             with a method ``predict``, which an installed loader reads (group `LOADER_GROUP`); or,
             with ``spec``, a torch module from observations to scores, as `ScoringPlayer`, which is
-            put into evaluation mode. A string is a path if it contains a separator (``./best``, ``runs/host``) or ends in ``.zip``.
-            Any other string is a name, whether or not such a file exists.
+            put into evaluation mode. A string is a path if it contains a separator (``./best``,
+            ``runs/host``) or ends in ``.zip``. Any other string is a name, whether or not such a
+            file exists.
         role: the seat that the player must take.
         spec: the game; named players with an argument ``spec`` receive it.
         field: name of the argument in error messages.

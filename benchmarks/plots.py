@@ -1,12 +1,15 @@
-"""Pictures of docs/scoreboard.md, made from docs/scoreboard.json.
+"""Pictures of README and docs, made from docs/scoreboard.json and docs/curves.json.
 
   python -m benchmarks.plots
 
 - ``profile.svg``: for each host the share of starts with V/T of at least x (Dolan and More 2002).
 - ``weak_agents.svg``: strength over rho against the agents `random` and `choose_first`.
 - ``regret.svg``: mean regret of a move by the length of the game under best play.
-- ``curves.svg``: strength of hosts of configs/play/full.yml while they learn. docs/curves.json has
-  rows of seed, updates, strength on the first 100 starts of `worst-20`, half of a 95 % interval.
+- ``curves.svg``: strength of hosts of configs/play/full.yml while they learn.
+- ``win.svg``: the same of configs/play/win.yml, and of stock algorithms by their shipped files.
+
+docs/curves.json has lists by name with rows of seed, place, strength on the first 100 starts of
+`worst-20` and half of a 95 % interval. The place counts updates (``full``) or moves played.
 """
 
 from __future__ import annotations
@@ -57,11 +60,33 @@ def regret(axes: Axes, rows: Rows) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
+def seeds_of(name: str) -> list[np.ndarray]:
+    """Place, strength and half an interval, [3, N], of each seed of a name in docs/curves.json."""
+    found = np.array(json.loads((ROOT / "docs" / "curves.json").read_text())[name])
+    return [found[found[:, 0] == seed, 1:].T for seed in np.unique(found[:, 0])]
+
+
+def win(axes: Axes, rows: Rows) -> None:
+    runs = seeds_of("win")
+    moves, strengths = runs[0][0] / 1000, np.stack([strength for _, strength, _ in runs])
+    axes.plot(moves, strengths.mean(0), label=f"win, mean of {len(runs)} seeds and their range")
+    axes.fill_between(moves, strengths.min(0), strengths.max(0), alpha=0.2)
+    for name in ("ddqn", "dqn", "ppo"):
+        for moves, strength, _ in seeds_of(name):
+            axes.plot(moves / 1000, strength, marker=".", label=name.upper())
+    axes.axhline(
+        rows["zeillinger", "worst-20"].value, color="grey", linestyle=":", label="zeillinger"
+    )
+    axes.set(
+        xlabel="thousand moves played in training",
+        ylabel="strength against every agent",
+        ylim=(-0.02, 1),
+    )
+
+
 def curves(axes: Axes, rows: Rows) -> None:
-    found = np.array(json.loads((ROOT / "docs" / "curves.json").read_text()))
-    for seed in np.unique(found[:, 0]):
-        _, updates, strength, half = found[found[:, 0] == seed].T
-        axes.plot(updates, strength, label=f"seed {seed:.0f}")
+    for seed, (updates, strength, half) in enumerate(seeds_of("full"), 1):
+        axes.plot(updates, strength, label=f"seed {seed}")
         axes.fill_between(updates, strength - half, strength + half, alpha=0.2)
     axes.axhline(rows["taught", "worst-20"].value, color="grey", linestyle=":", label="taught")
     axes.set(
@@ -75,7 +100,7 @@ if __name__ == "__main__":
     out = parser.parse_args().out
     rows = {(row.player, row.task): row for row in read_rows(ROOT / "docs" / "scoreboard.json")}
     plt.rcParams.update({"svg.hashsalt": "resgym", "svg.fonttype": "none"})
-    for draw in (profile, weak_agents, regret, curves):
+    for draw in (profile, weak_agents, regret, curves, win):
         figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
         draw(axes, rows)
         axes.legend(frameon=False)

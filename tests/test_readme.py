@@ -59,6 +59,17 @@ def test_the_example_prints_what_is_shown(seed, tmp_path, monkeypatch, capsys):
         assert shares[1] < last + 1
 
 
+def test_a_model_of_sb3_is_measured(capsys):
+    (source,) = re.findall(
+        r"^```python\n(import resgym\n.*?)^```", README, re.MULTILINE | re.DOTALL
+    )
+    assert source.count("10_000") == 1
+    exec(compile(source.replace("10_000", "100"), "README.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert re.search(r"^host PPO +best play +worst case", shown, re.MULTILINE)
+    assert re.search(r"^mean of 100 ", shown, re.MULTILINE)
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_commands_run(command, capsys, tmp_path, monkeypatch):
     # The same commands on less work: of a repeated option the last one counts.

@@ -117,6 +117,10 @@ class SurfaceGraph(Table):
         for _ in range(200):
             gaps = spots[:, None] - spots
             spots = (far * gaps / (abs(gaps) + np.eye(size))).sum(1) / size
+        if meets.sum() == 2 * (size - 1):  # a tree, whose arms are drawn straight
+            inner = meets.sum(1) == 2
+            means = np.where(inner[:, None], meets / 2, 0)
+            spots = np.linalg.solve(np.eye(size) - means, np.where(inner, 0, spots))
         x, y = (STEP * (each - each.min(initial=0)) + 40 for each in (spots.real, spots.imag))
         return [*zip(x, y, strict=True)]
 

@@ -145,6 +145,15 @@ def test_pictures_have_curves_apart_and_edges_without_crossings(start):
         assert side(a, b, c) * side(a, b, d) >= 0 or side(c, d, a) * side(c, d, b) >= -1e-6
 
 
+@pytest.mark.parametrize("start", ["E8", "x^3+y^5+z^7"])
+def test_arms_are_straight(start):
+    graph = grown(start).surface_graph()
+    spots = [complex(*map(float, at)) for at in re.findall('cx="(.+?)" cy="(.+?)"', graph.to_svg())]
+    for place, spot in enumerate(spots):
+        beside = [spots[sum(edge) - place] for edge in graph.edges if place in edge]
+        assert len(beside) != 2 or sum(beside) / 2 == pytest.approx(spot, abs=0.2)
+
+
 def test_graphs_are_written():
     graph = grown("T2,3,7").surface_graph()
     assert graph.matrix() == [[-5, 2], [2, -1]]

@@ -216,7 +216,7 @@ def task_env(task: str, **arguments: Any) -> HironakaEnv:
         task: a name of `TASKS`.
         arguments: of `HironakaEnv`, in place of these.
     """
-    part, _, opponent, seat = TASKS[task]
+    part, _, opponent, seat = TASKS[check_choice("task", task, [*TASKS])]
     given = {
         **asdict(GAMES[part]),
         "seat": seat,

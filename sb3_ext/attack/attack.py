@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from sb3_ext.config.checks import ConfigError, errors_named, errors_of, unknown_
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
-from sb3_ext.runs.files import digest_of, write_json
+from sb3_ext.runs.files import write_json
 from sb3_ext.train.config_files import transitions_for
 
 PARTS = ("exact", "scripted", "trained")
@@ -170,7 +171,8 @@ examples:
         folder, found = self.run_of.folder, self.found["trained"]
         left = [seed for seed in self.config.seeds if str(seed) not in found]
         # Of those in other processes only the ends are told.
-        tell = _untold if self.run_of.given.actors else partial(self._told, pulse)
+        alone = not self.run_of.given.actors
+        tell = partial(self._told, pulse) if alone else lambda *used: None
         results = spread(partial(_trained, self._player, self.config, tell), left)
         for seed, (result, policy) in zip(left, results, strict=True):
             if folder:  # the network first: its figures say that it is there
@@ -262,17 +264,15 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
         ask_exactly(player, starts, coords)
     except InexactPlayerError as error:
         fault = str(error)
-    return digest_of(player.role, answers.cpu().numpy()), fault
+    told = answers.cpu().numpy()
+    about = f'"{player.role}"{told.dtype.str}{told.shape}'
+    return hashlib.sha256(about.encode() + told.tobytes()).hexdigest(), fault
 
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
     pair = (player, other) if player.role == "host" else (other, player)
     game: dict[str, Any] = {**config.test.to_dict(), **config.game.to_dict()}
     return rho(*pair, **game).to_dict()
-
-
-def _untold(*used: Any) -> None:
-    """Ignore the pulse."""
 
 
 class _Best(RhoEvaluation):

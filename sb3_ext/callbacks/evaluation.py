@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import EvalCallback
@@ -25,9 +25,6 @@ from sb3_ext.config.checks import check_arguments, check_count
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
-
-if TYPE_CHECKING:
-    from resgym.measure.games import GameRecord
 
 _REMEMBERED = (
     *(f"evaluations_{name}" for name in ("timesteps", "results", "length", "successes")),
@@ -269,16 +266,6 @@ class RhoEvaluation(GamesAgainst):
         return {}
 
 
-def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecord]) -> None:
-    """Write games into a folder, which is made if needed: ``<name>.txt`` and ``<name>.json``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
-    data = json.dumps([record.to_dict() for record in records])
-    stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
-    write_text_durably(folder / f"{stem}.json", f"{data}\n")
-
-
 class SampleGames(GamesAgainst):
     """Play whole games without exploring and write them as text and JSON, also at the end.
 
@@ -307,7 +294,13 @@ class SampleGames(GamesAgainst):
     def act(self) -> None:
         """Plays and writes."""
         updates = num_updates(self.model)
+        folder = self.folder / f"{updates:09d}"
+        folder.mkdir(parents=True, exist_ok=True)
         for name, pair in self._pairs():
             records = sample_games(*pair, **self._game)
             title = f"trained {self._role} against {name}, after {updates} updates"
-            write_games(self.folder / f"{updates:09d}", name, title, records)
+            texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
+            data = json.dumps([record.to_dict() for record in records])
+            stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+            write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+            write_text_durably(folder / f"{stem}.json", f"{data}\n")

@@ -123,12 +123,6 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         forget_observation(model)  # learn() resets the environment
 
 
-def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
-    """Load weights into a policy; errors name ``field`` and the mismatch."""
-    with checkpoint_errors(field):
-        policy.load_state_dict(weights)
-
-
 def network_description(policy: Any) -> dict[str, Any]:
     """Describe how to build a policy (``policy``), or why one cannot (``not_described``)."""
     try:

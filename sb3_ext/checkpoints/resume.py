@@ -18,7 +18,6 @@ from sb3_ext.adapter.seam import walk_callbacks
 from sb3_ext.checkpoints.models import (
     global_random_state,
     load_global_random_state,
-    load_policy_weights,
     model_state,
     restore_model,
 )
@@ -102,7 +101,8 @@ def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | No
     """
     part = "policy" if role is None else f"{role}.policy"
     path, state = read_checkpoint(path, [part])
-    load_policy_weights(model.policy, state[part], f"{path}: {part}")
+    with checkpoint_errors(f"{path}: {part}"):
+        model.policy.load_state_dict(state[part])
     return path
 
 

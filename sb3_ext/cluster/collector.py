@@ -35,7 +35,7 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
     checked,
-    read_section,
+    read_as,
 )
 from sb3_ext.ddqn.collector import Collector, ParallelStep
 
@@ -150,7 +150,7 @@ class RayCollector:
             raise TypeError(f"env must be an id or a function, got {shown(env)}")
         self.env = vector_env_spec(env) if isinstance(env, str) else env
         given = settings if env_kwargs is None else {**settings, "env_kwargs": env_kwargs}
-        self.settings = read_section(CollectorSettings, given)
+        self.settings = read_as(CollectorSettings, given)
         self.actors = self.settings.actors
         self._begin()
 

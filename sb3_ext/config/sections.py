@@ -33,7 +33,6 @@ from sb3_ext.config.checks import (
 )
 from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
 
-S = TypeVar("S", bound="Section")
 T = TypeVar("T")
 
 
@@ -68,6 +67,7 @@ class Section(BaseModel):
                 if field.is_required() and name not in data:
                     about = f": {field.description}" if field.description else ""
                     raise ValueError(f".{name} is missing{about}")
+            return dict(data)
         return data
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,24 +129,17 @@ _ALLOWED = {
 }
 
 
-def read_section(model: type[S], data: Any, where: str = "") -> S:
-    """A section from plain data, which is not modified.
+def read_as(kind: type[T], data: Any, where: str = "") -> T:
+    """Plain data, which is not modified, as a section or as ``list[Version]`` of a dataclass.
 
     Args:
-        model: the section's class.
-        data: a mapping, or a section that was read already.
+        kind: the type.
+        data: a mapping for a section, or a section that was read already.
         where: dotted name of the section; empty for a whole configuration.
 
     Raises:
         ConfigError: something is missing, unknown, of another type or out of range.
     """
-    if not isinstance(data, (model, Mapping)):
-        raise ConfigError(f"{where or 'a configuration'} must be a mapping, got {shown(data)}")
-    return read_as(model, data if isinstance(data, model) else dict(data), where)
-
-
-def read_as(kind: type[T], data: Any, where: str = "") -> T:
-    """Plain data as a type, such as ``list[Version]`` of a dataclass; errors as `read_section`."""
     try:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
@@ -238,7 +231,7 @@ class ConfigFile(Section):
             left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
             changed = apply_settings({**left_out, **source}, settings)
             try:
-                return read_section(cls, changed)
+                return read_as(cls, changed)
             except ConfigError as error:
                 for name, value in map(split_setting, settings):
                     if isinstance(value, Mapping) and str(error).startswith(name):

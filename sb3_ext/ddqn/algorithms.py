@@ -43,18 +43,13 @@ class ObservedMaskPPO(MaskablePPO):
         return super().predict(observation, state, episode_start, deterministic, action_masks)
 
 
-ALGORITHMS.register("ddqn", DDQN)
-ALGORITHMS.register("ppo_mask", ObservedMaskPPO)
+ALGORITHMS.update(ddqn=DDQN, ppo_mask=ObservedMaskPPO)
 # These do not know which actions are legal: give the environment `invalid_action="noop"`.
-ALGORITHMS.register("a2c", A2C)
-ALGORITHMS.register("dqn", DQN)
-ALGORITHMS.register("ppo", PPO)
-ALGORITHMS.register("qrdqn", QRDQN)
+ALGORITHMS.update(a2c=A2C, dqn=DQN, ppo=PPO, qrdqn=QRDQN)
 
-_OWN = {name: ALGORITHMS[name] for name in ALGORITHMS}
+_NAMES = {kind: name for name, kind in ALGORITHMS.items()}
 
 
 def family(algorithm: type[BaseAlgorithm]) -> str | None:
     """Return the name of the algorithm here that a class is or derives from, or None."""
-    known = {kind: name for name, kind in _OWN.items()}
-    return next((known[base] for base in algorithm.__mro__ if base in known), None)
+    return next((_NAMES[base] for base in algorithm.__mro__ if base in _NAMES), None)

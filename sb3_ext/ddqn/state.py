@@ -37,7 +37,7 @@ from sb3_ext.config.sections import (
     Section,
     Whole,
     accepted_by,
-    read_section,
+    read_as,
 )
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.ddqn.logs import MEASURED, Logs
@@ -138,7 +138,7 @@ class DDQNState(Settings, Logs):
     def _check_arguments(self) -> None:
         """ConfigError for the first argument that is wrong, in one line."""
         values = {name: getattr(self, name) for name in _CHECKED.model_fields}
-        vars(self).update(read_section(_CHECKED, values))
+        vars(self).update(read_as(_CHECKED, values))
         if self.replay_ratio is not None and self.gradient_steps != 1:
             given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
             raise ValueError(f"replay_ratio: {given}; give only one of them")

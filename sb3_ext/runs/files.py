@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
 import yaml
 from filelock import FileLock, Timeout
 
@@ -67,18 +66,6 @@ def check_content(file: Path, digest: str) -> None:
         raise ValueError("the file is missing")
     if file_digest(file) != digest:
         raise ValueError(f"sha256: is not {digest:.12}...; the file is damaged")
-
-
-def digest_of(*values: Any) -> str:
-    """SHA-256 of arrays (content, type and shape) and plain data."""
-    digest = hashlib.sha256()
-    for value in values:
-        if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
-        else:
-            digest.update(json.dumps(value, sort_keys=True).encode())
-    return digest.hexdigest()
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -27,7 +27,7 @@ from sb3_ext.config.sections import (
     PositiveNumber,
     Section,
     checked,
-    read_section,
+    read_as,
     split_setting,
 )
 
@@ -186,7 +186,7 @@ class StopRules:
     """
 
     def __init__(self, **rules: Any) -> None:
-        self.budgets = dict(read_section(Rules, rules))
+        self.budgets = dict(read_as(Rules, rules))
         self.conditions: list[Condition] = self.budgets.pop("until")
         self.budgets = {k: budget for k, budget in self.budgets.items() if budget is not None}
         if not self.budgets and not self.conditions:

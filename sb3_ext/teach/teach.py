@@ -24,7 +24,6 @@ from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import (
     check_finite,
     load_optimizer_state,
-    load_policy_weights,
     network_description,
 )
 from sb3_ext.cluster.connection import spreading
@@ -90,7 +89,8 @@ examples:
 
     @state.setter
     def state(self, parts: Mapping[str, Any]) -> None:
-        load_policy_weights(self.model.policy, parts["policy"], "policy")
+        with checkpoint_errors("policy"):
+            self.model.policy.load_state_dict(parts["policy"])
         with checkpoint_errors("optimizer"):
             load_optimizer_state(self.optimizer, parts["optimizer"])
         own = parts["teach"]

@@ -31,8 +31,8 @@ from sb3_ext.config.sections import (
     Size,
     Transitions,
     accepted_by,
+    read_as,
     read_mapping,
-    read_section,
 )
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import extractor_class
@@ -106,7 +106,7 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         if given := values.keys() & OPTIONS.split():
             raise ConfigError(f"{min(given)} is an option of the command line, not a key of files")
         check_arguments(algorithm, values, ZOO_KEYS.split())
-        read_section(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
+        read_as(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}"):

@@ -19,7 +19,7 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     Whole,
-    read_section,
+    read_as,
 )
 from sb3_ext.two_player.hironaka import ROLES, GameSection
 from sb3_ext.two_player.learner import TrainedRole, learner_of
@@ -167,12 +167,12 @@ def _read_role(data: Any, info: ValidationInfo) -> TrainedRole | ScriptedRole:
     if not isinstance(data, Mapping):
         raise ConfigError(f"{where} must be a mapping, got {shown(data)}")
     if data.get("player", "trained") != "trained":
-        return read_section(ScriptedRole, data, where)
+        return read_as(ScriptedRole, data, where)
     if "algorithm" not in data:  # no other key can be judged
         raise ConfigError(f"{where}.algorithm is missing")
     with errors_of(f"{where}.algorithm"):
         kind = learner_of(data["algorithm"]).Section
-    return read_section(kind, data, where)
+    return read_as(kind, data, where)
 
 
 RoleSection = Annotated[Any, BeforeValidator(_read_role)]

@@ -43,8 +43,7 @@ from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, Traine
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
 
-BUFFERS.register("prioritized", PrioritizedReplayBuffer)
-BUFFERS.register("tensor", TensorReplayBuffer)
+BUFFERS.update(prioritized=PrioritizedReplayBuffer, tensor=TensorReplayBuffer)
 
 
 class ReplayBufferSection(Section):

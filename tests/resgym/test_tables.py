@@ -76,8 +76,8 @@ def test_one_writer_of_text():
     rows = [("host", "rho"), ("a", "0.5")]
     assert markdown_table(rows) == "| host | rho |\n|---|---:|\n| a | 0.5 |"
     board = shipped_rows()
-    assert str(board).splitlines()[0].split()[:2] == ["player", "worst-5"]
-    assert len(str(board).splitlines()) == 1 + len({row.name for row in board})
+    assert str(board).splitlines()[0].split()[:2] == ["task", "player"]
+    assert len(str(board).splitlines()) == 1 + len({(row.task, row.name) for row in board})
 
 
 def test_latex_compiles(tmp_path):

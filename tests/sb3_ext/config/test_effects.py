@@ -24,7 +24,6 @@ from sb3_ext.config.sections import Section, find_config, read_mapping, shipped_
 from tests.sb3_ext.config.test_damaged_files import reader_of
 
 PLAIN = set(
-    "task",
     """
 action_mask_fn activation algo algorithm approximate autoreset_mode backend best channels_order
 categorical_distance_func

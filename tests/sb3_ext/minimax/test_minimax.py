@@ -31,6 +31,7 @@ def host(**arguments):
     )
     settings = {"learning_starts": 64, "batch_size": 64, "buffer_size": 10_000, "seed": 0}
     settings.update(gamma=0.9, tau=0.05, target_update_interval=1, learning_rate=3e-3)
+    settings["exploration_rate"] = None  # SB3's, which falls
     settings["policy_kwargs"] = {"extractor": "point_set", "net_arch": [64]}
     return MinimaxDQN("HostPolicy", TensorVecEnv(env), **{**settings, **arguments})
 

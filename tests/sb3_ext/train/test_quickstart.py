@@ -44,7 +44,7 @@ def test_win_prints_the_exact_worst_case_of_its_preset(monkeypatch, tmp_path, ca
     assert train(["win", *arguments]) == 0
     printed = capsys.readouterr().out
     assert f"{known.details['cut']:.0f} of 481 starts over 200 moves" in printed
-    assert re.search(r"^played +0\.98", printed, flags=re.MULTILINE)
+    assert re.search(r"^worst-20 +played +0\.98", printed, flags=re.MULTILINE)
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["updates"], summary["table"]["strength"][0]) == (1, known.value)
     assert load_player(out / "host", "host").role == "host"

@@ -134,9 +134,8 @@ def rule_of(spec: GameSpec) -> Rule:
     return Thom() if spec.rule == "thom" else BASIC
 
 
-_INTEGERS = {
-    getattr(torch, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)
-}
+_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
+_INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
 
 
 def holds_integers(tensor: Tensor) -> bool:

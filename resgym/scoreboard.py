@@ -59,9 +59,10 @@ def write_rows(path: Path, rows: Iterable[Result]) -> None:
 
 
 def shipped_rows() -> Scoreboard:
-    """Return the results of the shipped players."""
+    """Return the results of the shipped players; those with a path are in the file alone."""
     files = [folder / "scoreboard.json" for folder in _FOLDERS]
-    return next((read_rows(file) for file in files if file.is_file()), Scoreboard())
+    rows = next((read_rows(file) for file in files if file.is_file()), Scoreboard())
+    return Scoreboard(row for row in rows if "/" not in row.player)
 
 
 def check(row: Result) -> Result:

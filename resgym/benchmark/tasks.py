@@ -217,11 +217,5 @@ def task_env(task: str, **arguments: Any) -> HironakaEnv:
         arguments: of `HironakaEnv`, in place of these.
     """
     part, _, opponent, seat = TASKS[check_choice("task", task, [*TASKS])]
-    given = {
-        **asdict(GAMES[part]),
-        "seat": seat,
-        "opponent": opponent,
-        "reward": "step",
-        "starts": load(part).state,
-    }
-    return HironakaEnv(**given | arguments)
+    own = {"seat": seat, "opponent": opponent, "reward": "step", "starts": load(part).state}
+    return HironakaEnv(**{**asdict(GAMES[part]), **own, **arguments})

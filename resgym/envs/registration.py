@@ -34,17 +34,24 @@ _SOLVED = {
 
 def register_envs() -> None:
     """Register the ids with Gymnasium; a second call changes nothing."""
-    tasks = {f"resgym/{task.title().replace('-', '')}-v0": {"task": task} for task in _SOLVED}
-    envs, task_env = "resgym.envs.environments:Hironaka", "resgym.benchmark.tasks:task_env"
-    for env_id, arguments in (_ARGUMENTS | tasks).items():
-        if env_id not in gymnasium.registry:
-            gymnasium.register(
-                env_id,
-                entry_point=task_env if env_id in tasks else f"{envs}Env",
-                vector_entry_point=None if env_id in tasks else f"{envs}VectorEnv",
-                reward_threshold=_SOLVED.get(arguments.get("task", "")),
-                max_episode_steps=DEFAULT_MAX_EPISODE_STEPS,
-                # Our own message names what was done before the reset.
-                order_enforce=False,
-                kwargs=arguments,
-            )
+    for env_id, arguments in _ARGUMENTS.items():
+        _register(
+            env_id,
+            entry_point="resgym.envs.environments:HironakaEnv",
+            vector_entry_point="resgym.envs.environments:HironakaVectorEnv",
+            kwargs=dict(arguments),
+        )
+    for task, threshold in _SOLVED.items():
+        _register(
+            f"resgym/{task.title().replace('-', '')}-v0",
+            entry_point="resgym.benchmark.tasks:task_env",
+            reward_threshold=threshold,
+            kwargs={"task": task},
+        )
+
+
+def _register(env_id: str, **about: Any) -> None:
+    if env_id not in gymnasium.registry:
+        # Our own message names what was done before the reset.
+        common = {"max_episode_steps": DEFAULT_MAX_EPISODE_STEPS, "order_enforce": False}
+        gymnasium.register(env_id, **common, **about)  # type: ignore[arg-type]

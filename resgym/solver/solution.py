@@ -13,7 +13,7 @@ from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
 from resgym.render.games import counted
-from resgym.texts import Table
+from resgym.texts import Table, shown
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 Objective = Literal["depth", "nodes", "leaves"]
@@ -129,6 +129,12 @@ class Progress(NamedTuple):
     lower_bound: int
     positions_searched: int
     seconds: float
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Raise ValueError unless a limit of time is None, or a number that is at least 0."""
+    if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+        raise ValueError(f"{name} must be at least 0 seconds, got {shown(value)}")
 
 
 @dataclass

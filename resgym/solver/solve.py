@@ -24,8 +24,14 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.certificate import certificate
 from resgym.solver.search import GOALS, Objective, Proof, best_set, prove
-from resgym.solver.solution import Limits, Progress, Solution, by_position, grown_tree
-from resgym.texts import shown
+from resgym.solver.solution import (
+    Limits,
+    Progress,
+    Solution,
+    by_position,
+    check_seconds,
+    grown_tree,
+)
 from resgym.trees.growth import Centres, Stop, chart_rule, check_nondegenerate
 
 FALLBACK_NODES = 2000
@@ -91,8 +97,7 @@ def solve(
     check_choice("objective", objective, [*GOALS])
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
-    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
-        raise ValueError(f"time_limit must be at least 0 seconds, got {shown(time_limit)}")
+    check_seconds("time_limit", time_limit)
     check_integer("max_positions", max_positions, 1)
     if progress is not None:
         check_function("progress", progress, "state")

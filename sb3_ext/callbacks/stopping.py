@@ -226,15 +226,16 @@ class GrowingStarts(BaseCallback):
         self.part = check_number("part", part, low=0, high=1, above=True)
 
     def _on_training_start(self) -> None:
+        self.tenths = 0
         self._on_step()
 
     def _on_step(self) -> bool:
         done = 1.0 - progress_remaining(self.model)
         tenths = min(2 + int(8 * done / self.part), 10)
-        spec = self.training_env.get_attr("plan")[0].spec
-        points, value = (
-            round(tenths * most / 10) for most in (spec.max_num_points, spec.max_value)
-        )
-        self.training_env.env_method("set_stage", max(points, 2), max(value, 1))
+        if tenths != self.tenths:
+            self.tenths = tenths
+            spec = self.training_env.get_attr("plan")[0].spec
+            sizes = (round(tenths * most / 10) for most in (spec.max_num_points, spec.max_value))
+            self.training_env.env_method("set_stage", *map(max, sizes, (2, 1)))
         self.logger.record("curriculum/size", tenths / 10)
         return True

@@ -28,6 +28,7 @@ from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
     Fraction,
+    NonNegative,
     Number,
     PositiveCount,
     PositiveNumber,
@@ -63,9 +64,7 @@ class CollectorSettings(Section):
     """updates between two versions of the weights"""
     max_staleness: Count = 400
     """largest age of a chunk's weights in updates, at least sync_updates; older ones are dropped"""
-    epsilons: Annotated[tuple[Fraction, Annotated[float, Number, Ge(0)]], checked(_pair)] | None = (
-        None
-    )
+    epsilons: Annotated[tuple[Fraction, NonNegative], checked(_pair)] | None = None
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.
     2018) once learning has begun; null: all at the model's rate"""
     opponents: list[str] = []  # noqa: RUF012

@@ -111,6 +111,7 @@ Transitions = Annotated[int, Whole, Ge(1), Le(2**36)]
 Fraction = Annotated[float, Number, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
 PositiveNumber = Annotated[float, Number, Gt(0)]
+NonNegative = Annotated[float, Number, Ge(0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """Of what has a folder of its own."""
 

@@ -31,7 +31,7 @@ from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
 from sb3_ext.config.sections import (
     Count,
     Fraction,
-    Number,
+    NonNegative,
     PositiveCount,
     PositiveNumber,
     Section,
@@ -60,7 +60,7 @@ class Settings:
     double_q: bool
     evaluation_rows: Count
     exploration_strategy: Annotated[str, accepted_by(STRATEGIES.resolve)]
-    log_interval_seconds: Annotated[float, Number, Ge(0)] | None
+    log_interval_seconds: NonNegative | None
     log_interval_updates: PositiveCount | None
     loss: Annotated[str, accepted_by(LOSSES.resolve)]
     mask_source: str

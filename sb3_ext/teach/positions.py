@@ -45,7 +45,7 @@ from sb3_ext.config.sections import (
     ConfigFile,
     Count,
     Fraction,
-    Number,
+    NonNegative,
     PositiveCount,
     PositiveNumber,
     Section,
@@ -139,7 +139,7 @@ class TeachConfig(ConfigFile):
     """learning rate of each round, a number or schedule"""
     temperature: PositiveNumber
     """divisor of the values in the choice loss"""
-    value_weight: Annotated[float, Number, Ge(0)]
+    value_weight: NonNegative
     """weight of the value loss; 0 for nodes or leaves"""
     max_grad_norm: PositiveNumber
     """the gradient is clipped to this norm"""

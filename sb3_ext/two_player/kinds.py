@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import torch
-from annotated_types import Ge
 from gymnasium.vector.utils import batch_space
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
@@ -25,7 +24,7 @@ from sb3_ext.adapter.seam import networks_were_replaced, to_device
 from sb3_ext.config.checks import Registry
 from sb3_ext.config.sections import (
     Fraction,
-    Number,
+    NonNegative,
     PositiveCount,
     PositiveFraction,
     PositiveNumber,
@@ -190,9 +189,6 @@ def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:
     return [(own[name], own[f"{name}_target"]) for name in own if f"{name}_target" in own]
 
 
-Weight = Annotated[float, Number, Ge(0)]
-
-
 class OnPolicyRole(TrainedRole):
     """A role that learns from what it has just played."""
 
@@ -200,9 +196,9 @@ class OnPolicyRole(TrainedRole):
     """layers after the features extractor, in the net_arch language"""
     gae_lambda: Fraction
     """lambda of the generalised advantage estimator: 0 looks one move ahead, 1 to the game's end"""
-    ent_coef: Weight
+    ent_coef: NonNegative
     """weight of the entropy in the loss"""
-    vf_coef: Weight
+    vf_coef: NonNegative
     """weight of the value loss in the loss"""
 
     def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102

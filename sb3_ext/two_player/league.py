@@ -30,7 +30,7 @@ from sb3_ext.config.sections import (
     Count,
     Fraction,
     Name,
-    Number,
+    NonNegative,
     PositiveCount,
     Size,
     Whole,
@@ -78,7 +78,7 @@ class LeagueConfig(ConfigFile):
     keep: PositiveCount
     """number of newest versions kept of each role, and number of highest rated ones; each member's
     newest and best version are kept too"""
-    power: Annotated[float, Number, Ge(0)]
+    power: NonNegative
     """preference for hard opponents: one beaten with probability p has weight (1 - p)^power; 0:
     all opponents have the same weight"""
     draws: PositiveCount

@@ -1,5 +1,6 @@
 """The README and the pages of commands and players run as shown; tables name what exists."""
 
+import collections
 import io
 import os
 import re
@@ -8,11 +9,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
 
 from resgym.cli import main
+from resgym.scoreboard import read_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -57,6 +60,29 @@ def test_the_example_prints_what_is_shown(seed, tmp_path, monkeypatch, capsys):
         )
         assert low - 1 < shares[0] < high + 1  # another processor rounds otherwise
         assert shares[1] < last + 1
+
+
+def test_the_first_table_is_that_of_the_scoreboard_and_of_the_page():
+    found = collections.defaultdict(list)
+    for row in read_rows(ROOT / "docs" / "scoreboard.json"):
+        if row.task == "worst-20":
+            found[row.name.partition(",")[0]].append((row.value, 481 - row.details["cut"]))
+    page = (ROOT / "docs" / "howto" / "win.md").read_text(encoding="utf-8")
+    strengths, over = (
+        [*map(float, line.split("|")[2:12])]
+        for line in re.findall(r"^\| (?:strength|of 481).*", page, re.MULTILINE)
+    )
+    found["win"] = [(value, 481 - cut) for value, cut in zip(strengths, over, strict=True)]
+    table = re.findall(
+        r"^\| `?(\w+)`?.* \| (0\.\d+)(?: \((.*) to (.*)\))? \| (\d+) of 481 \|", README, re.M
+    )
+    assert [row[0] for row in table] == ["win", "DDQN", "DQN", "PPO", "zeillinger"]
+    for name, mean, low, high, won in table:
+        values, starts = zip(*found[name], strict=True)
+        assert f"{fmean(values):.3f}" == mean
+        assert int(fmean(starts)) == int(won)
+        assert len(values) == {"win": 10, "zeillinger": 1}.get(name, 5)
+        assert not low or (float(low), float(high)) == (min(values), max(values))
 
 
 def test_a_model_of_sb3_is_measured(capsys):

@@ -100,8 +100,8 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
     """
     section = {**preset.section(), **changes}
     env = gymnasium.make_vec(GAME, section.pop("n_envs"), **section.pop("env_kwargs"))
-    for name in section.keys() & {"callback", "n_timesteps"}:
-        del section[name]
+    for name in ("callback", "n_timesteps"):
+        section.pop(name, None)
     for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
         if name in section:
             section[name]["steps"] = spans
@@ -126,7 +126,7 @@ def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
     add("--updates", type=int, default=preset.updates, help=updates)
     add("--seed", type=int, default=0, help="seed of the run (default 0)")
-    add("--games", type=int, default=10_000, help="games of each pairing in the table")
+    add("--games", type=int, default=10_000, help="most games against one agent at a time")
     add("--out", type=Path, default=Path("runs", name), help="folder for the results")
     add_options(parser, "--threads", "--no-progress")
     args = parser.parse_args(arguments)

@@ -6,7 +6,7 @@ from sb3_ext.runs.command import start
 
 COMMANDS = {
     "train": ("sb3_ext.train.train", "main", "train one player, with rl_zoo3's options"),
-    "enjoy": ("sb3_ext.train.loading", "enjoy", "let a trained player play"),
+    "enjoy": ("sb3_ext.train.play", "enjoy", "let a trained player play"),
     "quickstart": ("sb3_ext.train.quickstart", "main", "train a host and measure it"),
     "win": ("sb3_ext.train.quickstart", "win", "train a host that wins against every agent"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
@@ -14,7 +14,7 @@ COMMANDS = {
     "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "curves": ("sb3_ext.train.curves", "main", "draw the learning curves of runs"),
-    "record_video": ("sb3_ext.train.loading", "record_video", "record a trained player"),
+    "record_video": ("sb3_ext.train.play", "record_video", "record a trained player"),
     "card": ("sb3_ext.train.card", "main", "write a model card for the Hugging Face Hub"),
 }
 """Module, function and a line of help of each."""

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import resgym
-from sb3_ext.train.train import make_parser
+from sb3_ext.train.train import train
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,8 +23,11 @@ def test_the_version_is_printed(capsys):
 
 @pytest.mark.parametrize("name", ["ddqn/axes4", "ddqn/axes4.yml"])
 def test_conf_file_takes_a_name_of_the_package(name, capsys):
-    found = make_parser().parse_args(["-conf", name]).conf_file
-    assert Path(found).samefile(ROOT / "configs/ddqn/axes4.yml")
-    with pytest.raises(SystemExit):
-        make_parser().parse_args(["-conf", "nothing"])
+    given = ["--algo", "ddqn", "--env", "resgym/HironakaHost-v0", "--dry-run"]
+    given += ["--verbose", "0", "-conf"]
+    assert train([*given, name]) == 0
+    file = yaml.safe_load((ROOT / "configs/ddqn/axes4.yml").read_text())
+    found = yaml.safe_load(capsys.readouterr().out)["hyperparameters"]
+    assert found["env_kwargs"] == file["resgym/HironakaHost-v0"]["env_kwargs"]
+    assert train([*given, "nothing"]) == 2
     assert "conf-file: there is no file 'nothing'" in capsys.readouterr().err

@@ -47,6 +47,15 @@ def test_train_host_beats_an_untrained_one():
     assert load("train_host").main(timesteps=80_000) > 0.06
 
 
+def test_rl_zoo3_itself_searches_with_ddqn(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["rl_zoo3"])
+    few = ["--n-trials", "2", "--n-evaluations", "1", "-n", "512", "--eval-episodes", "1"]
+    load("rl_zoo3_search").main("-optimize", "--no-optim-plots", "-f", str(tmp_path), *few)
+    # A reward for each move, in evaluations too.
+    assert re.search(r"Best trial:\nValue:\s+-", capfd.readouterr().out)
+    assert list((tmp_path / "ddqn").glob("report_*.csv"))
+
+
 def test_train_host_runs():
     assert 0 <= load("train_host").main(timesteps=4_000) < 1
 

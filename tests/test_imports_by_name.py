@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PLACES = {
     "resgym/trust.py": "imports what a command line names, and unpacks what Ray's processes send",
     "sb3_ext/config/effects.py": "reads YAML with a loader that makes plain data alone",
+    "sb3_ext/train/config_files.py": "imports callbacks and policies of a file that was judged",
     "sb3_ext/train/loading.py": "reads weights with weights_only=True",
 }
 

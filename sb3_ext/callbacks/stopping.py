@@ -49,8 +49,7 @@ class ByConditions(BaseCallback, NumberWriter):
             self.logger.output_formats.append(self)
 
     def _on_training_end(self) -> None:
-        if self in self.logger.output_formats:  # rl_zoo3 ends its first callback twice
-            self.logger.output_formats.remove(self)
+        self.logger.output_formats.remove(self)
 
     def _on_step(self) -> bool:
         self.observe({"transitions": self.model.num_timesteps, "updates": num_updates(self.model)})
@@ -60,19 +59,19 @@ class ByConditions(BaseCallback, NumberWriter):
         return [condition.state_dict() for condition in self.conditions]
 
 
-class StopBy(ByConditions):
-    """End `learn` by the rules of a command line, which count from the command's start.
+class StopConditions(ByConditions):
+    """End `learn` by rules that count from the beginning of the run.
 
-    The model still learns from what was collected, so the numbers are lower bounds.
-
-    Args:
-        rules: the rules.
-        verbose: 1 prints the reason.
+    The arguments are those of `Rules`. Seconds count training time over all resumes. The model
+    still learns from what was collected, so the numbers are lower bounds.
     """
 
-    def __init__(self, rules: StopRules, verbose: int = 0) -> None:
-        super().__init__(verbose)
-        self.rules, self.conditions = rules, rules.conditions
+    __signature__ = Rules.__signature__
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__()
+        self.rules = StopRules(**rules)
+        self.conditions = self.rules.conditions
         self._episodes = 0
 
     @property
@@ -98,28 +97,12 @@ class StopBy(ByConditions):
 
     def _check(self) -> bool:
         """What `_on_step` has to return."""
-        ended_before = self.reason is not None
-        if not self.rules.ended(
+        ended = self.rules.ended(
             max_updates=num_updates(self.model),
             max_timesteps=self.model.num_timesteps,
             max_episodes=self._episodes,
-        ):
-            return True
-        if self.verbose and not ended_before:
-            print(f"training ends: {self.reason}")
-        return stop_training(self.model)
-
-
-class StopConditions(StopBy):
-    """End `learn` by rules that count from the beginning of the run.
-
-    The arguments are those of `Rules`. Seconds count training time over all resumes.
-    """
-
-    __signature__ = Rules.__signature__
-
-    def __init__(self, **rules: Any) -> None:
-        super().__init__(StopRules(**rules))
+        )
+        return not ended or stop_training(self.model)
 
     def _on_training_end(self) -> None:
         super()._on_training_end()

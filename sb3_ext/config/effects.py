@@ -41,8 +41,14 @@ KEYS: Mapping[str, Effect] = {
     **dict.fromkeys(
         (
             *("activation_fn", "callback", "callback_after_eval", "callback_on_new_best", "env"),
-            *("env_wrapper", "extractor", "features_extractor_class", "optimizer_class"),
-            *("policy", "replay_buffer_class", "rollout_buffer_class", "vec_env_wrapper"),
+            *("env_wrapper", "extractor", "features_extractor_class", "gym_packages"),
+            *(
+                "optimizer_class",
+                "policy",
+                "replay_buffer_class",
+                "rollout_buffer_class",
+                "vec_env_wrapper",
+            ),
         ),
         Effect.IMPORT,
     ),
@@ -56,8 +62,8 @@ KEYS: Mapping[str, Effect] = {
     **dict.fromkeys(
         (
             *("best_model_save_path", "csv_file", "dir", "directory", "filename"),
-            *("folder", "log_dir", "log_path", "monitor_dir", "out", "path"),
-            *("run_dir", "save_path", "tensorboard_log", "video_folder"),
+            *("folder", "log_dir", "log_path", "monitor_dir", "out", "output_folder", "path"),
+            *("reward_log", "run_dir", "save_path", "tensorboard_log", "video_folder"),
         ),
         Effect.WRITE,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -315,3 +316,57 @@ def _unshared(data: Any) -> Any:
     if isinstance(data, list):
         return [_unshared(value) for value in data]
     return copy.deepcopy(data)
+
+
+class StoreYaml(argparse.Action):
+    """Reads ``key:value`` arguments, each value as YAML; rl_zoo3 evaluates them as Python."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Stores a dict."""
+        stored = {}
+        for pair in values:
+            key, value = split_setting(pair, ":", str(option_string))
+            stored[key] = _number(value, pair.partition(":")[2])
+        setattr(namespace, self.dest, stored)
+
+
+def _number(value: Any, text: str) -> Any:
+    """YAML 1.1 takes 1e-3 for text, which is never meant on a command line."""
+    return float(text) if value == text and numeric_string_hint(text) else value
+
+
+def add_fields(
+    parser: argparse._ActionsContainer, section: type[Section], short: Mapping[str, str]
+) -> None:
+    """Adds an option for each field that has a description; one that is not given is left out.
+
+    Args:
+        parser: of the command line.
+        section: whose fields they are; `fields_of` reads and checks them.
+        short: further spellings, by field.
+    """
+    for name, field in section.model_fields.items():
+        kind, about = str(field.annotation), field.description
+        if about is None:
+            continue
+        if field.default not in (None, False, ""):
+            about += f" (default {field.default})"
+        more: dict[str, Any] = {}
+        if field.annotation is bool:
+            more["action"] = "store_true"
+        elif "dict" in kind or "list" in kind:
+            more |= {"nargs": "+", "action": StoreYaml if "dict" in kind else "store"}
+        elif "int" in kind:
+            more["type"] = lambda text: _number(parse_yaml(text), text)
+        parser.add_argument(
+            *short.get(name, "").split(),
+            f"--{name.replace('_', '-')}",
+            default=argparse.SUPPRESS,
+            help=about.replace("%", "%%"),
+            **more,
+        )
+
+
+def fields_of(given: argparse.Namespace, section: type[Section]) -> dict[str, Any]:
+    """Those fields of a section that a command line has."""
+    return {name: value for name, value in vars(given).items() if name in section.model_fields}

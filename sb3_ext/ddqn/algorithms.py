@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sb3_contrib import QRDQN, MaskablePPO
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 
@@ -45,7 +45,7 @@ class ObservedMaskPPO(MaskablePPO):
 
 ALGORITHMS.update(ddqn=DDQN, ppo_mask=ObservedMaskPPO)
 # These do not know which actions are legal: give the environment `invalid_action="noop"`.
-ALGORITHMS.update(a2c=A2C, dqn=DQN, ppo=PPO, qrdqn=QRDQN)
+ALGORITHMS.update(a2c=A2C, dqn=DQN, ppo=PPO, ppo_lstm=RecurrentPPO, qrdqn=QRDQN)
 
 _NAMES = {kind: name for name, kind in ALGORITHMS.items()}
 

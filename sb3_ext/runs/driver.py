@@ -32,7 +32,7 @@ from sb3_ext.runs.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.runs.command import Report, RunSignals, add_options, command, reporter, torch_threads
-from sb3_ext.runs.files import RunFolder, going_on_without, provenance
+from sb3_ext.runs.files import FolderInUseError, RunFolder, going_on_without, provenance
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
@@ -45,11 +45,13 @@ class Used(NamedTuple):
         updates: gradient updates.
         timesteps: transitions.
         steps: what its checkpoints count; None: updates.
+        episodes: episodes, if the job counts them.
     """
 
     updates: int = 0
     timesteps: int = 0
     steps: int | None = None
+    episodes: int = 0
 
     @property
     def place(self) -> int:
@@ -99,8 +101,8 @@ class Job(ABC, Generic[C]):
     rules: ClassVar[tuple[str, ...]] = ("max_updates", "max_timesteps", "max_seconds", "until")
     shared: ClassVar[tuple[str, ...]] = ("--set", "--stop", "--threads", "--no-progress")
     """Options that several commands have."""
-    metrics: Collection[str] = ()
-    """What conditions of `--stop` may be about; known once the job is made."""
+    metrics: Collection[str] | None = ()
+    """What conditions of `--stop` may be about, known once the job is made; None: anything."""
     may_change: ClassVar[frozenset[str]] = frozenset()
     """Dotted keys of `identity` that may be others when a run continues."""
     resumes: ClassVar[bool] = False
@@ -204,6 +206,7 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
         after a checkpoint.
     """
     said = "stopped; finished work is kept, and the same command continues"
+    said = "interrupted" if job.resumes else said
     return command(job.name, interrupted=said)(partial(_drive, job))(arguments)
 
 
@@ -218,7 +221,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
     flag, default = job.file
     known = f"a YAML file, or one of {', '.join(job.Config.shipped())}"
     dest: dict[str, Any] = {} if flag == "config" else {"dest": "config", "metavar": "FILE"}
-    parser.add_argument(flag, default=default, help=known, **dest)
+    parser.add_argument(*flag.split(), default=default, help=known, **dest)
     job.options(parser)
     add_options(parser, *job.shared)
     add_trust(parser)
@@ -251,16 +254,42 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
                     f"--resume: got {resume}, which is not a run; expected the folder of a run"
                 )
         config = job.read(given)
-        place = resume or given.out or job.place(given, config)
-        if not given.dry_run:
-            locked.enter_context(RunFolder(place))
-        made = job(config, Run(place.absolute(), reporter(not given.no_progress), given))
-        if rules is not None:
-            rules.check_fields(made.metrics)
+        place, folder = resume or given.out or job.place(given, config), None
+        while folder is None and not given.dry_run:
+            try:
+                folder = locked.enter_context(RunFolder(place))
+            except FolderInUseError:  # somebody may have been faster to take a new one
+                taken, place = place, resume or given.out or job.place(given, config)
+                if place == taken:
+                    raise
+        try:
+            if folder is not None:
+                _check_folder(job, place, resume is not None)
+            made = job(config, Run(place.absolute(), reporter(not given.no_progress), given))
+            if rules is not None and made.metrics is not None:
+                rules.check_fields(made.metrics)
+        except BaseException:
+            if folder is not None:
+                folder.discard()
+            raise
         if given.dry_run:
             print(yaml.safe_dump(made.identity(), sort_keys=False).rstrip())
             return 0
-        return _Driver(made, place, rules).go(resume is not None)
+        return _Driver(made, place, rules).go()
+
+
+def _check_folder(job: type[Job[Any]], place: Path, resumed: bool) -> None:
+    """Refuses a folder that is not empty, unless it may be that of the same run."""
+    if (place / "config.yml").exists():
+        if job.resumes and not resumed:
+            raise ConfigError(
+                f"out: {place} already contains a run; expected another folder, or --resume {place}"
+            )
+    elif any(
+        not each.name.startswith((".lock", "config.yml."))  # which a killed process left
+        for each in place.iterdir()
+    ):
+        raise ConfigError(f"out: got {place}, which contains other files; expected a new folder")
 
 
 class _Driver:
@@ -272,8 +301,8 @@ class _Driver:
         self.wanted = False
         self.used, self.saved = Used(), -1
 
-    def go(self, resumed: bool) -> int:
-        self._enter(resumed)
+    def go(self) -> int:
+        self._enter()
         try:
             with RunSignals(self._stop, partial(setattr, self, "wanted", True)), suppress(Ended):
                 self.job.run(self)
@@ -290,7 +319,11 @@ class _Driver:
         self.used = used
         if self.rules is not None:
             self.rules.observe(metrics)
-            if self.rules.ended(max_updates=used.updates, max_timesteps=used.timesteps):
+            if self.rules.ended(
+                max_updates=used.updates,
+                max_timesteps=used.timesteps,
+                max_episodes=used.episodes,
+            ):
                 self.reason = self.reason or str(self.rules.reason)
         if exact and (self.wanted or used.place - max(self.saved, 0) >= self.job.every):
             self.wanted = False
@@ -298,26 +331,14 @@ class _Driver:
                 self._save()
         return not self.reason
 
-    def _enter(self, resumed: bool) -> None:
+    def _enter(self) -> None:
         """Refuses the folder of another run; continues from the newest checkpoint."""
         job, folder = self.job, RunFolder(self.place)
         about = yaml.safe_load(yaml.safe_dump(job.identity(), sort_keys=False))
         path = self.place / "config.yml"
         if path.exists():
-            if job.resumes and not resumed:
-                raise ConfigError(
-                    f"out: {self.place} already contains a run; expected another folder, or "
-                    f"--resume {self.place}"
-                )
             refuse_another(
                 read_mapping(path), about, job.may_change, f"out: {self.place} holds a run with"
-            )
-        elif any(
-            not each.name.startswith((".lock", "config.yml."))  # which a killed process left
-            for each in self.place.iterdir()
-        ):
-            raise ConfigError(
-                f"out: got {self.place}, which contains other files; expected a new folder"
             )
         remove_unfinished(self.place)
         if list_checkpoints(self.place / "checkpoints"):

@@ -1,6 +1,7 @@
-"""Hyperparameter files in rl_zoo3's form, checked before anything is built.
+"""The configuration of a run: options, and a section of a file in rl_zoo3's form.
 
-See docs/configuration.md; nothing in them is ever evaluated as code.
+Both are checked before anything is built. See docs/configuration.md; nothing in them is ever
+evaluated as code.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ import copy
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+import gymnasium
+from annotated_types import Ge, Le
+from huggingface_sb3 import EnvironmentName
+from pydantic import AfterValidator, Field
+from rl_zoo3.utils import get_class_by_name
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common import buffers
+from stable_baselines3.common.callbacks import BaseCallback
 
+from resgym.game.devices import resolve_device
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.cluster.collector import CollectorSettings
 from sb3_ext.config.checks import (
@@ -23,28 +30,38 @@ from sb3_ext.config.checks import (
     check_arguments,
     check_policy,
     errors_named,
+    unknown_word,
 )
 from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import (
+    ConfigFile,
+    Count,
     PositiveCount,
     Section,
     Size,
     Transitions,
+    Whole,
     accepted_by,
     read_as,
     read_mapping,
 )
 from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.networks.extractors import extractor_class
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
+from sb3_ext.runs.command import SWITCHES
+from sb3_ext.schedules.schedules import of_progress, parse_schedule
 
 ZOO_KEYS = (
-    "callback collector env_kwargs env_wrapper frame_stack monitor_kwargs n_envs n_timesteps "
-    "normalize policy vec_env_wrapper"
+    *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack", "monitor_kwargs"),
+    *("n_envs", "n_timesteps", "normalize", "vec_env_wrapper"),
 )
 """Keys that are not arguments of the algorithm."""
+
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
+"""Arguments of SB3's algorithms that may be schedules, of the progress alone."""
 
 OPTIONS = "device seed tensorboard_log verbose"
 """Arguments of the algorithm that only the command line gives."""
@@ -85,6 +102,82 @@ class ZooKeys(Section):
     replay_buffer_kwargs: dict[str, Any] = {}  # noqa: RUF012
 
 
+class TrainConfig(ConfigFile):
+    """A run of ``train``; the text below a field is the help of its option."""
+
+    algo: str = "ppo"
+    """algorithm, a name or module:Class"""
+    env: str = "CartPole-v1"
+    """id of the environment"""
+    seed: Annotated[int, Whole, Ge(-1), Le(2**32 - 1)] = -1
+    """seed of the run, -1 draws one"""
+    device: Annotated[str, accepted_by(lambda name: name == "auto" or resolve_device(name))] = (
+        "auto"
+    )
+    """device of PyTorch"""
+    num_threads: Annotated[int, Whole, Ge(-1), Le(1024)] = 1
+    """threads of PyTorch, -1 leaves it to PyTorch"""
+    vec_env: Literal["dummy", "subproc"] = "dummy"
+    """how single environments run, dummy or subproc"""
+    tensorboard_log: str = ""
+    """folder for TensorBoard"""
+    log_interval: Annotated[int, Whole, Ge(-2)] = -1
+    """as in learn; -1 is its default, -2 logs evaluations alone"""
+    eval_freq: Annotated[int, Whole, Ge(-1)] = 25000
+    """transitions between two evaluations, -1 for none"""
+    eval_episodes: Size = 200  # of a few, the best evaluation would be one of luck
+    """episodes of an evaluation"""
+    n_eval_envs: Size = 50
+    """environments of an evaluation"""
+    eval_env_kwargs: dict[str, Any] | None = None
+    """arguments of the environment in evaluations, as key:value; default: those of the run"""
+    save_freq: Annotated[int, Whole, Ge(-1)] = -1
+    """transitions between two copies of the model, -1 for none"""
+    save_replay_buffer: bool = False
+    """save the replay buffer too, as a pickle"""
+    checkpoint_updates: Count = 1000
+    """ddqn: updates between two checkpoints, 0 for none"""
+    verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1
+    """how much is printed, 0 to 2"""
+    deterministic: Annotated[bool, Field(description=SWITCHES["deterministic"])] = False
+    tf32: Annotated[bool, Field(description=SWITCHES["tf32"])] = False
+    detect_anomaly: Annotated[bool, Field(description=SWITCHES["detect_anomaly"])] = False
+    hyperparameters: dict[str, Any]
+
+    @classmethod
+    def shipped(cls) -> list[str]:
+        """Names of the files for whole algorithms."""
+        return [name for name in super().shipped() if "/" not in name]
+
+    @property
+    def stem(self) -> str:
+        """The id of the environment as part of a path."""
+        return EnvironmentName(self.env)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is one of ``train``."""
+    path = folder / "config.yml"
+    return path.is_file() and "hyperparameters" in read_mapping(path)
+
+
+def saved_config(folder: Path) -> TrainConfig:
+    """The configuration in the folder of a run; a ConfigError if there is none that is valid."""
+    path = folder / "config.yml"
+    config = TrainConfig.read(path)
+    with errors_named(str(path)):
+        check_environment(config.env)
+        algorithm = ALGORITHMS.resolve(config.algo)
+    check_hyperparameters(config.hyperparameters, algorithm, f"{path}: hyperparameters")
+    return config
+
+
+def check_environment(env_id: str) -> None:
+    """Raises a ConfigError for an id that is not registered."""
+    if env_id not in gymnasium.registry:
+        raise ConfigError(f"env: {unknown_word('environment', env_id, gymnasium.registry)}")
+
+
 def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
     """The section of an environment, or ``default``, after its place for messages."""
     sections = read_mapping(path)
@@ -105,7 +198,7 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
     with errors_named(where):
         if given := values.keys() & OPTIONS.split():
             raise ConfigError(f"{min(given)} is an option of the command line, not a key of files")
-        check_arguments(algorithm, values, ZOO_KEYS.split())
+        check_arguments(algorithm, values, (*ZOO_KEYS, "policy"))
         read_as(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
@@ -123,6 +216,14 @@ def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
+def make_callbacks(given: Any) -> list[BaseCallback]:
+    """The callbacks that rl_zoo3's forms name."""
+    return [
+        (get_class_by_name(name) if "." in name else CALLBACKS.resolve(name))(**arguments)
+        for name, arguments in named_with_arguments(given)
+    ]
+
+
 def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
     kind: Any = None
     if "." not in name:
@@ -134,21 +235,35 @@ def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
-    """A copy of a section with classes for names, where rl_zoo3 would evaluate or not find them.
+    """The arguments of an algorithm in a section, with objects for names and schedules.
 
-    Wrappers and policies stay dotted names, which rl_zoo3 imports. The policies of our algorithms
-    read the names of extractor and activation_fn themselves.
+    The policies and the loop of our algorithms read those by themselves.
     """
-    result = copy.deepcopy(dict(values))
-    if name := result.get("replay_buffer_class"):
-        result["replay_buffer_class"] = BUFFERS.resolve(name)
-    kwargs = {} if issubclass(algorithm, DDQN) else result.get("policy_kwargs", {})
+    arguments = {k: copy.deepcopy(v) for k, v in values.items() if k not in ZOO_KEYS}
+    if name := arguments.get("replay_buffer_class"):
+        arguments["replay_buffer_class"] = BUFFERS.resolve(name)
+    if isinstance(arguments.get("train_freq"), list):
+        arguments["train_freq"] = tuple(arguments["train_freq"])
+    if "." in str(arguments.get("policy")):
+        arguments["policy"] = get_class_by_name(arguments["policy"])
+    if issubclass(algorithm, DDQN):
+        return arguments
+    kwargs = arguments.get("policy_kwargs", {})
     extractor = kwargs.pop("extractor", None)
     if given := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
         kwargs["features_extractor_class"] = extractor_class(given)
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
-    return result
+    for key in SCHEDULED:
+        if not isinstance(arguments.get(key, 0), (int, float)):
+            schedule = parse_schedule(arguments[key], key)
+            if schedule.unit != "progress":
+                raise ConfigError(
+                    f"{key} of {algorithm.__name__} must be a schedule of the progress, got unit "
+                    f"{schedule.unit!r}"
+                )
+            arguments[key] = of_progress(schedule)
+    return arguments
 
 
 def transitions_for(model: Any, updates: int) -> int:

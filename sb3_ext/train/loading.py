@@ -1,63 +1,44 @@
-"""Saved models: players from files, and the commands ``enjoy`` and ``record_video``.
+"""Saved models: players from files, and runs of ``train``.
 
 A player is loaded by `opponent="runs/host"` in an environment, or on a command line.
 
 Reading checkpoint directories and runs of `train` runs no code. A run's ``.zip`` of SB3 is read
-without its pickles: algorithm, environment and policy come from ``args.yml`` and ``config.yml``,
-checked as all files are, and the weights from ``torch.load`` with ``weights_only``. A lone ``.zip``
-and one of rl_zoo3 itself contain pickles, so command lines need ``--trust``; programs load them as
-SB3's own `load` does.
+without its pickles: algorithm, environment and policy come from ``config.yml``, checked as all
+files are, and the weights from ``torch.load`` with ``weights_only``. A lone ``.zip`` and one of
+rl_zoo3 itself contain pickles, so command lines need ``--trust``; programs load them as SB3's own
+`load` does.
 """
 
 from __future__ import annotations
 
-import argparse
-import glob
-import importlib.util
 import io
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-import numpy as np
 import torch
-from rl_zoo3.utils import get_latest_run_id, get_model_path
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.utils import ConstantSchedule, set_random_seed
-from stable_baselines3.common.vec_env import VecEnv, VecVideoRecorder, unwrap_vec_normalize
-from tqdm import tqdm
+from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.common.vec_env import VecEnv
 
-from resgym.files import opened, parse_json, read_text
+from resgym.files import opened, parse_json
 from resgym.players import ScoringPlayer
-from resgym.terminal.command import OneLineParser
-from resgym.trust import add_trust, check_pickle, command_line, import_modules
+from resgym.trust import check_pickle
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import MAX_WEIGHTS, MODEL, read_policy
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.config.checks import errors_named, one_line
-from sb3_ext.config.sections import read_mapping
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.legality import with_masks
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
-from sb3_ext.runs.command import command
-from sb3_ext.train.manager import Manager, evaluation_seed
-from sb3_ext.train.train import (
-    CHANGED,
-    REFUSED,
-    add_flags,
-    arguments_of,
-    check_algorithm,
-    make_parser,
-    whole,
-)
+from sb3_ext.train.config_files import is_run, saved_config, with_classes
+from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 
 
 def load_player(path: Any, role: str) -> ScoringPlayer:
@@ -106,8 +87,7 @@ def load_policy(
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
-        saved = next(path.parent.glob("*/args.yml"), None)
-        if saved and not read_text(saved, "model").startswith("!!python"):  # rl_zoo3's own
+        if is_run(path.parent):
             run = SavedRun(path.parent)
             policy = run.model(path, run.make_env(1), device).policy
         else:
@@ -203,37 +183,25 @@ class SavedRun:
     """
 
     def __init__(self, folder: Path, env_kwargs: Mapping[str, Any] | None = None) -> None:
-        self.folder, file = folder, arguments_of(folder)
-        saved = read_mapping(file)
-        with errors_named(str(file), ValueError):
-            if saved["env"] not in gymnasium.registry:
-                raise ValueError(f"env: got {saved['env']!r}; expected the id of an environment")
-            words = [f"--algo={check_algorithm(saved['algo'])}", f"--env={saved['env']}"]
-        args = make_parser().parse_args(words)
-        args.resume, args.verbose = folder, 0
-        manager: Any = Manager((), ExitStack(), args, args.algo, args.env, "", verbose=0)
-        hyperparameters, _ = manager.read_hyperparameters()
-        for name in ("callback", "collector"):
-            hyperparameters.pop(name, None)
-        found = manager._preprocess_hyperparams(hyperparameters)
-        self._arguments, manager.env_wrapper, _, manager.vec_env_wrapper = found
-        manager.env_kwargs = {**manager.env_kwargs, **(env_kwargs or {})}
-        if manager.normalize:  # rl_zoo3 finds the statistics beside the model
-            check_pickle(folder / manager.env_name / "vecnormalize.pkl")
-            manager.trained_agent = str(folder / "model.zip")
-        self._manager = manager
+        self.folder, self.config = folder, saved_config(folder)
+        self.env_kwargs = {
+            **self.config.hyperparameters.get("env_kwargs", {}),
+            **(env_kwargs or {}),
+        }
 
     def make_env(
         self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
     ) -> VecEnv:
         """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
-        manager = self._manager
-        manager.seed, manager.save_path = evaluation_seed(seed), log_dir
-        manager.env_kwargs = {**manager.env_kwargs, **more}
-        env: VecEnv = manager.create_envs(n_envs, no_log=log_dir is None)
-        if (statistics := unwrap_vec_normalize(env)) is not None:
-            statistics.training = statistics.norm_reward = False
-        return env
+        return make_envs(
+            self.config,
+            n_envs,
+            evaluation_seed(seed),
+            {**self.env_kwargs, **more},
+            folder=log_dir,
+            training=False,
+            statistics=self.folder / STATISTICS,
+        )
 
     def model(self, path: Path, env: VecEnv, device: torch.device | str = "cpu") -> BaseAlgorithm:
         """The model of a ``.zip`` of the run, ready to play in ``env``.
@@ -241,8 +209,9 @@ class SavedRun:
         Raises:
             ValueError: the file is damaged, of another kind, or does not fit the configuration.
         """
-        make: Any = self._manager.algorithm
-        values = {key: self._arguments[key] for key in _PLAYING if key in self._arguments}
+        make: Any = ALGORITHMS.resolve(self.config.algo)
+        arguments = with_classes(self.config.hyperparameters, make)
+        values = {key: arguments[key] for key in _PLAYING if key in arguments}
         if issubclass(make, OffPolicyAlgorithm):
             values["buffer_size"] = 1
         with errors_named(f"{path}: cannot be loaded", ValueError):
@@ -281,94 +250,3 @@ def _check_stored(entry: zipfile.ZipInfo) -> None:
     """SB3 and torch store without compression; what is compressed may unpack to any size."""
     if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
         raise ValueError(f"{entry.filename}: is compressed")
-
-
-_CHANGED: Mapping[str, Mapping[str, Any]] = {
-    **CHANGED,
-    "--deterministic": {"help": "take the best action (the default)"},
-    "--exp-id": {"type": whole(0), "help": "number of the run (default: the newest)"},
-    "--folder": {"type": Path, "default": Path("logs")},
-    "--load-checkpoint": {"type": whole(1), "metavar": "STEPS"},
-    "--n-envs": {"type": whole(1, 2**20)},
-    "--n-timesteps": {"type": whole(1)},
-    "--num-threads": {"type": whole(1, 1024, -1)},
-    "--reward-log": {"type": Path, "default": None, "metavar": "DIR"},
-    "--seed": {"type": whole(0, 2**32 - 1)},
-}
-
-
-@command("enjoy", REFUSED)
-def enjoy(arguments: Sequence[str]) -> int:
-    """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = _parser("enjoy", "Play with a model trained by python -m sb3_ext.train.")
-    args = parser.parse_args(arguments)
-    _play(args, None if args.no_render else "human")
-    return 0
-
-
-@command("record_video", REFUSED)
-def record_video(arguments: Sequence[str]) -> int:
-    """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    if importlib.util.find_spec("moviepy") is None:
-        raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    description = "Record a video of a model trained by python -m sb3_ext.train."
-    parser = _parser("record_video", description, "--norm-reward", "--reward-log")
-    parser.add_argument("-o", "--output-folder", type=Path, help="default: videos in the run")
-    parser.set_defaults(norm_reward=False, reward_log=None, verbose=0)
-    _play(parser.parse_args(arguments), "rgb_array")
-    return 0
-
-
-def _parser(name: str, description: str, *without: str) -> argparse.ArgumentParser:
-    import rl_zoo3.enjoy  # takes a while, which a player from a file need not wait for
-
-    parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
-    add_flags(parser, rl_zoo3.enjoy.enjoy, _CHANGED, ("--custom-objects", *without))
-    parser.set_defaults(env_kwargs={})
-    add_trust(parser)
-    return parser
-
-
-def _play(args: argparse.Namespace, render: str | None) -> None:
-    """Plays this many steps of all environments, shown, filmed or neither; Ctrl-C ends them."""
-    if args.num_threads > 0:
-        torch.set_num_threads(args.num_threads)
-    import_modules(args.gym_packages)
-    check_algorithm(args.algo)
-    which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
-    # rl_zoo3 looks for a pattern, which the folder's own name must not be.
-    runs = glob.escape(str(args.folder / args.algo))
-    number = args.exp_id or get_latest_run_id(runs, args.env)
-    prefix, path, folder = get_model_path(number, args.folder, args.algo, args.env, *which)
-    print(f"Loading {path}")
-    set_random_seed(args.seed)
-    with command_line(args.trust, *Path(folder).glob("*/*.yml")):
-        run = SavedRun(Path(folder), args.env_kwargs)
-    shown = {} if render is None else {"render_mode": render}
-    env = run.make_env(args.n_envs, args.seed, args.reward_log, **shown)
-    if (statistics := unwrap_vec_normalize(env)) is not None:
-        statistics.norm_reward = args.norm_reward
-    model = with_masks(run.model(Path(path), env, args.device), env)
-    if render == "rgb_array":
-        films = str(args.output_folder or run.folder / "videos")
-        env = VecVideoRecorder(env, films, lambda step: step == 0, args.n_timesteps, prefix)
-    observations: Any = env.reset()
-    state, starts = None, np.ones(env.num_envs, dtype=bool)
-    episode, episodes = np.zeros(2), []  # return and length, of the first row
-    with suppress(KeyboardInterrupt):
-        for _ in tqdm(range(args.n_timesteps), disable=not args.progress):
-            actions, state = model.predict(observations, state, starts, not args.stochastic)
-            observations, rewards, starts, _ = env.step(actions)
-            if render == "human":
-                env.render("human")
-            episode = episode + np.array([rewards[0], 1])
-            if starts[0]:
-                if args.verbose > 0:
-                    print(f"Episode Reward: {episode[0]:.2f}\nEpisode Length {episode[1]:.0f}")
-                episodes.append(episode)
-                episode = np.zeros(2)
-    env.close()
-    if args.verbose > 0 and episodes:
-        (mean, length), deviation = np.mean(episodes, 0), np.std(episodes, 0)
-        print(f"{len(episodes)} Episodes\nMean reward: {mean:.2f} +/- {deviation[0]:.2f}")
-        print(f"Mean episode length: {length:.2f} +/- {deviation[1]:.2f}")

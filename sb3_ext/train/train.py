@@ -1,315 +1,357 @@
-"""``python -m sb3_ext.train``: rl_zoo3's ``train`` (2.9.2), and runs that continue or start anew.
+"""``python -m sb3_ext.train``: one player, by the files and options of rl_zoo3 (2.9.2).
 
-rl_zoo3 keeps its options and all that it does with them inside one function. A copy of that
-function runs here, with our parser and our `Manager` in place of its own. Our algorithms are
-entered into its tables, as it asks plugins to.
+Its hyperparameter search and its tracking are not here: examples/rl_zoo3_search.py runs rl_zoo3
+itself with our algorithms.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import gymnasium
-import rl_zoo3.hyperparams_opt
-import rl_zoo3.train
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
+from stable_baselines3.common.utils import set_random_seed
 
-from resgym.files import remove_unfinished
-from resgym.game.devices import resolve_device
-from resgym.terminal.command import OneLineParser, told
-from resgym.trust import add_trust, check_pickle, command_line, import_modules
-from sb3_ext.callbacks.stopping import StopBy
-from sb3_ext.config.checks import LARGEST_COUNT, errors_of, numeric_string_hint, unknown_word
-from sb3_ext.config.sections import find_config, read_mapping, split_setting
+from resgym.trust import check_pickle, import_modules
+from sb3_ext.adapter.seam import num_updates, tell_buffer
+from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
+from sb3_ext.callbacks.evaluation import Evaluation
+from sb3_ext.checkpoints.models import (
+    global_random_state,
+    load_global_random_state,
+    model_state,
+    restore_model,
+    save_model,
+)
+from sb3_ext.checkpoints.resume import callback_states, init_from, load_callback_states
+from sb3_ext.cluster import RayCollector
+from sb3_ext.config.checks import REFUSALS, ConfigError, errors_of, one_line
+from sb3_ext.config.effects import placed
+from sb3_ext.config.sections import StoreYaml, add_fields, fields_of, find_config
+from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
-from sb3_ext.runs.command import SWITCHES, add_options, command, numerics
+from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive
 from sb3_ext.runs.files import RunFolder
-from sb3_ext.runs.stopping import read_stop_rules
-from sb3_ext.train.manager import Manager
+from sb3_ext.runs.stopping import RULES
+from sb3_ext.train.config_files import (
+    TrainConfig,
+    check_environment,
+    check_hyperparameters,
+    make_callbacks,
+    saved_config,
+    section_of,
+    with_classes,
+)
+from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.train.quickstart import win
 
-REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
-"""What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
+SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
+"""What is raised while environment and model are built from a file."""
 
+ELSEWHERE = """
+--max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
+--optimization-log-path --optimize-hyperparameters --pruner --sampler --storage --study-name --track
+--trial-id --truncate-last-trajectory --wandb-entity --wandb-group --wandb-project-name --wandb-tags
+-optimize -tags
+"""
+"""Options of rl_zoo3 that are not here."""
 
-@command("train", REFUSED)
-def main(arguments: Sequence[str]) -> int:
-    """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
-    if arguments[:1] == ["win"]:
-        return win(arguments[1:])
-    train(arguments)
-    return 0
-
-
-def train(arguments: Sequence[str]) -> None:
-    """Does what a command line says.
-
-    Raises:
-        AssertionError, FileNotFoundError, TypeError, ValueError: it cannot be done.
-    """
-    args = _parsed(arguments)
-    watching = [StopBy(read_stop_rules(args.stop), verbose=1)] if args.stop else []
-    del args.stop, args.modules  # a resumed run does not keep these
-    switches = {name: getattr(args, name) for name in SWITCHES}
-    with numerics(**switches), command_line(args.trust, args.conf_file), ExitStack() as held:
-        if args.resume is not None:
-            held.enter_context(RunFolder(args.resume, "resume"))
-            remove_unfinished(args.resume)
-        if args.trained_agent:
-            if not (args.trained_agent.endswith(".zip") and os.path.isfile(args.trained_agent)):
-                raise ValueError(f"trained-agent: got {args.trained_agent!r}; expected a .zip file")
-            check_pickle(args.trained_agent)
-        parser = SimpleNamespace(add_argument=lambda *_, **__: None, parse_args=lambda: args)
-        manager = partial(Manager, watching, held)
-        _call_zoo(rl_zoo3.train.train, parser, ExperimentManager=manager)
-
-
-def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line, checked, with what a resumed run keeps."""
-    parser = make_parser()
-    args = parser.parse_args(arguments)
-    if args.resume is not None:
-        parser.set_defaults(**saved_arguments(args.resume))
-        args = parser.parse_args(arguments)
-    check_effects(args, parser.get_default)
-    with errors_of("gym-packages", ValueError):
-        import_modules(args.gym_packages)
-    args.algo = check_algorithm(args.algo)
-    if args.env not in gymnasium.registry:
-        raise ValueError(f"env: {unknown_word('environment', args.env, gymnasium.registry)}")
-    return args
-
-
-def _call_zoo(function: Any, parser: Any, **names: Any) -> None:
-    """Calls a copy of a function of rl_zoo3 that makes a parser and works with its arguments.
-
-    Args:
-        function: the function.
-        parser: replaces its parser.
-        **names: replace other names of its module.
-    """
-    names["argparse"] = SimpleNamespace(ArgumentParser=lambda: parser)
-    FunctionType(function.__code__, {**function.__globals__, **names})()
-
-
-class StoreYaml(argparse.Action):
-    """Reads ``key:value`` arguments, each value as YAML; rl_zoo3 evaluates them as Python."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        """Stores a dict."""
-        stored = {}
-        for pair in values:
-            key, value = split_setting(pair, ":", str(option_string))
-            # YAML 1.1 takes 1e-3 for text, which is never meant on a command line.
-            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
-            stored[key] = float(value) if exponent else value
-        setattr(namespace, self.dest, stored)
-
-
-def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str], int]:
-    """A type of argparse: whole numbers in a range, and those of rl_zoo3 that mean none."""
-
-    def read(text: str) -> int:
-        with suppress(ValueError):
-            number = int(text)
-            if low <= number <= high or number in besides:
-                return number
-        raise ArgumentTypeError(f"must be a whole number between {low} and {high}, got {text}")
-
-    return read
-
-
-_SIZE = whole(1, 2**20)
-CHANGED: Mapping[str, Mapping[str, Any]] = {
-    **{
-        key: {"type": whole(1, LARGEST_COUNT, -1)}
-        for key in ("--eval-freq", "--n-timesteps", "--save-freq")
-    },
-    **{key: {"type": whole(1)} for key in ("--max-total-trials", "--n-evaluations", "--n-trials")},
-    **{key: {"type": whole(0)} for key in ("--n-startup-trials", "--trial-id")},
-    "--algo": {"choices": None, "help": "algorithm, a name or module:Class"},
-    "--conf-file": {
-        "type": told(lambda text: str(find_config(text, field="conf-file"))),
-        "help": "hyperparameters: a .yml file or the name of a shipped one",
-    },
-    "--device": {"type": told(lambda text: text if text == "auto" else str(resolve_device(text)))},
-    # The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by luck,
-    # and in parallel many take no more time.
-    "--eval-episodes": {"type": _SIZE, "default": 200},
-    "--n-eval-envs": {"type": _SIZE, "default": 50},
-    "--log-folder": {"type": Path, "default": Path("logs")},
-    "--log-interval": {"type": whole(1, LARGEST_COUNT, -1, -2)},
-    "--n-jobs": {"type": whole(1, 1024)},
-    # One thread measures best on small machines.
-    "--num-threads": {"type": whole(1, 1024, -1), "default": 1},
-    "--seed": {"type": whole(0, 2**32 - 1, -1)},
-    "--trained-agent": {"help": "continue training this .zip; needs --trust"},
-    "--truncate-last-trajectory": {
-        "type": lambda text: text.lower() not in ("", "0", "false", "no")
-    },
-    "--verbose": {"type": whole(0, 2)},
-}
-"""What differs in options of rl_zoo3, which takes any number."""
-
-
-class _Complete(Exception):
-    """A function of rl_zoo3 has named all its options."""
-
-
-def add_flags(
-    parser: argparse._ActionsContainer,
-    function: Callable[[], None],
-    changed: Mapping[str, Mapping[str, Any]] = CHANGED,
-    without: Collection[str] = (),
-) -> None:
-    """Adds the options of a function of rl_zoo3 to a command line.
-
-    Args:
-        parser: of the command line, or a group of it.
-        function: ``train`` or ``enjoy``.
-        changed: keywords of `add_argument` in place of those of rl_zoo3, by option.
-        without: options that are left out.
-    """
-
-    def add(*names: str, **keywords: Any) -> None:
-        if names[-1] not in without:
-            keywords |= changed.get(names[-1], {})
-            keywords["help"] += " (default %(default)s)" if keywords.get("default") else ""
-            parser.add_argument(*names, **keywords)
-
-    def complete() -> None:
-        raise _Complete
-
-    with suppress(_Complete):
-        theirs = SimpleNamespace(add_argument=add, parse_args=complete)
-        _call_zoo(function, theirs, StoreDict=StoreYaml)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of ``python -m sb3_ext.train``."""
-    parser = OneLineParser(
-        prog="python -m sb3_ext.train",
-        description="Train one player, with the options of rl_zoo3.",
-        allow_abbrev=False,
-    )
-    ours = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
-    earlier, add = ours.add_mutually_exclusive_group(), ours.add_argument
-    text = "ddqn: resume an interrupted run, such as logs/ddqn/resgym-HironakaHost-v0_1"
-    earlier.add_argument("--resume", type=Path, metavar="RUN", help=text)
-    text = "ddqn: start with the networks of another run: its folder or a checkpoint"
-    earlier.add_argument("--init-from", type=Path, metavar="RUN", help=text)
-    text = "ddqn: updates between two checkpoints, 0 for none (default 1000)"
-    add("--checkpoint-updates", type=whole(0), metavar="N", help=text)
-    text = "ddqn: collect with this many actor processes (docs/cluster.md)"
-    add("--actors", type=whole(0, 2**20), metavar="N", help=text)
-    add_options(ours, "--starts", "--stop")
-    for name, text in SWITCHES.items():
-        add(f"--{name.replace('_', '-')}", action="store_true", help=text.replace("%", "%%"))
-    add_trust(ours)
-    add_flags(parser.add_argument_group("options of rl_zoo3"), rl_zoo3.train.train)
-    return parser
-
-
-ONLY_WITH = {
-    **dict.fromkeys(
-        (
-            *("max_total_trials", "n_evaluations", "n_jobs", "n_startup_trials", "n_trials"),
-            *("no_optim_plots", "optimization_log_path", "pruner", "sampler"),
-        ),
-        "optimize_hyperparameters",
-    ),
-    **dict.fromkeys(("trial_id", "study_name"), "storage"),
-    **dict.fromkeys(("wandb_entity", "wandb_group", "wandb_project_name", "wandb_tags"), "track"),
-}
-"""Options, and those without which they would do nothing."""
-NOT_SEARCHING = ("actors", "init_from", "resume", "stop", "track", "trained_agent")
-"""Options of a training, which a search would leave out."""
-NOT_RESUMING = ("conf_file", "log_folder", "starts", "trained_agent", "uuid")
+NOT_RESUMING = ("init_from", "log_folder", "trained_agent", "uuid")
 """What a resumed run has already."""
 
 
-def check_effects(args: argparse.Namespace, usual: Callable[[str], Any]) -> None:
-    """A ValueError if an option would have no effect beside the others.
+class Train(Job[TrainConfig]):
+    """One model in one environment."""
 
-    Args:
-        args: the command line.
-        usual: the default of an option.
-    """
-    for name, needed in ONLY_WITH.items():
-        if getattr(args, name) != usual(name) and not getattr(args, needed):
-            raise ValueError(f"{name.replace('_', '-')}: needs --{needed.replace('_', '-')}")
-    names, reason = tuple[str, ...](), ""
-    if args.optimize_hyperparameters:
-        names, reason = NOT_SEARCHING, "works without --optimize-hyperparameters"
-    elif args.resume:
-        names, reason = NOT_RESUMING, "a resumed run keeps its own; leave the option out"
-    for name in names:
-        if getattr(args, name) != usual(name):
-            raise ValueError(f"{name.replace('_', '-')}: {reason}")
-
-
-KEPT = (
-    *("algo", "checkpoint_updates", "device", "env", "env_kwargs", "eval_env_kwargs"),
-    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
-    *("save_freq", "save_replay_buffer", "seed", "tensorboard_log", "verbose", *SWITCHES),
-)
-"""What a resumed run keeps of its command line, unless the new one differs."""
-
-
-def arguments_of(run: Path) -> Path:
-    """The file of arguments in the folder of a run; a ValueError if it is none."""
-    found = sorted(run.glob("*/args.yml"))
-    if len(found) != 1:
-        raise ValueError(
-            f"{run} is not the folder of a run: it has no */args.yml; expected one such as"
-            " logs/ddqn/resgym-HironakaHost-v0_1"
-        )
-    return found[0]
-
-
-def saved_arguments(run: Path) -> dict[str, Any]:
-    """What a run was started with, for `ArgumentParser.set_defaults`.
-
-    Raises:
-        ValueError: there is no file of arguments, or it holds what no command line has.
-    """
-    with errors_of("resume", ValueError):
-        saved = read_mapping(arguments_of(run))
-        if missing := {"algo", "env"} - saved.keys():
-            raise ValueError(f"{run}: {min(missing)}: is missing in args.yml")
-    return {  # texts are read as if they stood on the command line
-        name: saved[name] if isinstance(saved[name], (bool, Mapping)) else str(saved[name])
-        for name in KEPT
-        if saved.get(name) is not None
+    name = "train"
+    about = "Train one player, with the options of rl_zoo3."
+    Config = TrainConfig
+    file = ("-conf --conf-file", None)
+    rules = RULES
+    shared = ("--starts", "--stop")
+    metrics = None
+    resumes = True
+    may_change = frozenset({*TrainConfig.model_fields, "hyperparameters.n_timesteps"}) - {
+        *("algo", "env", "hyperparameters", "seed")
     }
 
+    def __init__(self, config: TrainConfig, run: Run) -> None:
+        super().__init__(config, run)
+        self.algorithm: Any = ALGORITHMS.resolve(config.algo)
+        self.ours = issubclass(self.algorithm, DDQN)
+        self.episodes, self.every = 0, config.checkpoint_updates
+        given, folder = run.given, None if run.given.dry_run else run.folder
+        if not self.ours and (given.resume or given.init_from):
+            raise ConfigError(
+                f"resume and init-from work with ddqn, got {config.algo}; rl_zoo3's own -i and "
+                "--save-freq serve others"
+            )
+        set_random_seed(config.seed)
+        try:
+            self.model = self._make_model(folder)
+            self.callbacks = self._make_callbacks(folder or Path())
+            self.collector = self._make_collector()
+        except SETTING_UP as error:
+            if isinstance(error, ConfigError):
+                raise
+            what = f"{type(error).__name__}: {one_line(error)}"
+            raise ConfigError(f"{config.algo} on {config.env}: {what}") from error
 
-def check_algorithm(name: str) -> str:
-    """The name of an algorithm that is known.
+    def _make_model(self, folder: Path | None) -> Any:
+        config, given, values = self.config, self.run_of.given, self.config.hyperparameters
+        agent: Path | None = given.trained_agent
+        statistics = None if agent is None else agent.parent / STATISTICS
+        arguments: dict[str, Any] = with_classes(values, self.algorithm) | {
+            "device": config.device,
+            "env": make_envs(
+                config,
+                values.get("n_envs", 1),
+                config.seed,
+                folder=folder,
+                statistics=statistics if statistics and statistics.exists() else None,
+                resumed=folder is not None and bool(list_checkpoints(folder / "checkpoints")),
+            ),
+            "seed": config.seed,
+            "verbose": config.verbose,
+        }
+        if config.tensorboard_log:
+            arguments["tensorboard_log"] = f"{config.tensorboard_log}/{config.stem}"
+        if agent is None:
+            model = self.algorithm(**arguments)
+        else:
+            check_pickle(agent)
+            of_agent = ("policy", "policy_kwargs")
+            arguments = {k: each for k, each in arguments.items() if k not in of_agent}
+            model = self.algorithm.load(agent, **arguments)
+            if (buffer := agent.parent / "replay_buffer.pkl").exists():
+                model.load_replay_buffer(buffer)
+        if given.init_from is not None:
+            self.run_of.say(f"networks of {init_from(model, given.init_from)}")
+        if config.save_replay_buffer and not hasattr(model, "save_replay_buffer"):
+            raise ConfigError(f"save-replay-buffer: {config.algo} has no replay buffer")
+        if self.ours and config.log_interval < -1:
+            model.log_interval_seconds = model.log_interval_updates = None
+        if folder is not None:
+            tell_buffer(model, "allocate")
+        return model
 
-    rl_zoo3's tables get our algorithms first, as it asks plugins to, and a class (module:Class).
-    """
-    with errors_of("algo", ValueError):
-        classes = {name: ALGORITHMS.resolve(name)} if ":" in name else {}
-        rl_zoo3.ALGOS.update(ours := {**ALGORITHMS, **classes})
-        searched: Any = rl_zoo3.hyperparams_opt
-        for table in (searched.HYPERPARAMS_SAMPLER, searched.HYPERPARAMS_CONVERTER):
-            table |= {"ddqn": _for_ddqn(table["dqn"]), "ppo_mask": table["ppo"]}
-            for each, kind in ours.items():  # those of others are searched as what they derive from
-                if (near := family(kind)) in table:
-                    table.setdefault(each, table[near])
-        if name not in rl_zoo3.ALGOS:
-            raise ValueError(unknown_word("algorithm", name, rl_zoo3.ALGOS))
-    return name
+    def _make_callbacks(self, folder: Path) -> list[BaseCallback]:
+        config, rows = self.config, self.model.n_envs
+        callbacks = make_callbacks(placed(config.hyperparameters.get("callback"), folder))
+        if config.save_freq > 0:
+            every = max(config.save_freq // rows, 1)
+            callbacks.append(CheckpointCallback(every, str(folder), "rl_model", verbose=1))
+        if config.eval_freq > 0:
+            games = make_envs(
+                config,
+                config.n_eval_envs,
+                evaluation_seed(config.seed),
+                config.eval_env_kwargs,
+                training=False,
+            )
+            every, episodes = max(config.eval_freq // rows, 1), config.eval_episodes
+            callbacks.append(Evaluation(games, folder, eval_freq=every, n_eval_episodes=episodes))
+        return callbacks
+
+    def _make_collector(self) -> RayCollector | None:
+        settings = self.config.hyperparameters.get("collector")
+        if settings is None:
+            return None
+        if not self.ours:
+            raise ConfigError(f"collector: works with ddqn, got {self.config.algo}")
+        env_kwargs = self.config.hyperparameters.get("env_kwargs", {})
+        return RayCollector(self.config.env, **{"env_kwargs": env_kwargs, **settings})
+
+    @classmethod
+    def options(cls, parser: argparse.ArgumentParser) -> None:
+        """Those of rl_zoo3, and of this project."""
+        add = parser.add_argument
+        add_fields(parser, TrainConfig, {"tensorboard_log": "-tb"})
+        text = "transitions in place of those of the file"
+        add("-n", "--n-timesteps", type=int, default=-1, help=text)
+        text = "hyperparameters in place of those of the file, as key:value"
+        add("-params", "--hyperparams", nargs="+", action=StoreYaml, default={}, help=text)
+        text = "arguments of the environment, as key:value"
+        add("--env-kwargs", nargs="+", action=StoreYaml, help=text)
+        text = "logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"
+        add("-f", "--log-folder", type=Path, help=text)
+        add("-uuid", "--uuid", action="store_true", help="add a unique text to the folder's name")
+        text = "modules that register environments"
+        add("--gym-packages", nargs="+", default=[], help=text)
+        add("-P", "--progress", action="store_true", help="show a bar of progress")
+        text = "continue training this .zip; needs --trust"
+        add("-i", "--trained-agent", type=Path, help=text)
+        text = "ddqn: start with the networks of another run: its folder or a checkpoint"
+        add("--init-from", type=Path, metavar="RUN", help=text)
+        text = "ddqn: collect with this many actor processes (docs/cluster.md)"
+        add("--actors", type=int, metavar="N", help=text)
+        hidden: Any = {"action": _Elsewhere, "nargs": "*", "help": argparse.SUPPRESS}
+        add(*ELSEWHERE.split(), dest="elsewhere", **hidden)
+
+    @classmethod
+    def read(cls, given: argparse.Namespace) -> TrainConfig:
+        """The options, and the section of the environment, or ``default``."""
+        with errors_of("gym-packages"):
+            import_modules(given.gym_packages)
+        agent, own = given.trained_agent, fields_of(given, TrainConfig)
+        if agent is not None and not (agent.suffix == ".zip" and agent.is_file()):
+            raise ConfigError(f"trained-agent: got {str(agent)!r}; expected a .zip file")
+        if given.resume is None:
+            config = TrainConfig.read({**own, "hyperparameters": {}})
+            with errors_of("algo"):
+                kind = ALGORITHMS.resolve(config.algo)
+            check_environment(config.env)
+            if given.config is None:
+                name = family(kind) or config.algo
+                file = find_config(f"{name}.yml", field="algo", shipped=True)
+            else:
+                file = find_config(given.config, field="conf-file")
+            where, section = section_of(file, config.env)
+        else:
+            for name in NOT_RESUMING:
+                if getattr(given, name):
+                    option = name.replace("_", "-")
+                    raise ConfigError(f"{option}: a resumed run keeps its own; leave it out")
+            config = TrainConfig.read({**saved_config(given.resume).to_dict(), **own})
+            where, section = f"{given.resume}/config.yml", config.hyperparameters
+        given.no_progress = config.verbose == 0
+        seed = config.seed if config.seed >= 0 else int(np.random.default_rng().integers(2**32))
+        section = {**section, **given.hyperparams}
+        where = f"{where} with -params" if given.hyperparams else where
+        if given.n_timesteps != -1:
+            section["n_timesteps"] = given.n_timesteps
+        if given.actors is not None:
+            section["collector"] = {**(section.get("collector") or {}), "actors": given.actors}
+        if given.env_kwargs:  # as in rl_zoo3: not merged
+            section["env_kwargs"] = given.env_kwargs
+        if given.starts is not None:
+            section["env_kwargs"] = {**section.get("env_kwargs", {}), "starts": given.starts}
+        check_hyperparameters(section, ALGORITHMS.resolve(config.algo), where)
+        return config.model_copy(update={"hyperparameters": section, "seed": seed})
+
+    @classmethod
+    def place(cls, given: argparse.Namespace, config: TrainConfig) -> Path:
+        """A new folder below those of the algorithm, with a number, as rl_zoo3 has it."""
+        runs, stem = (given.log_folder or Path("logs")) / config.algo, config.stem
+        names = [path.name.rpartition("_") for path in runs.glob("*")]
+        numbers = [int(n) for name, _, n in names if name == stem and n.isdecimal()]
+        unique = f"_{uuid.uuid4()}" if given.uuid else ""
+        return runs / f"{stem}_{max(numbers, default=0) + 1}{unique}"
+
+    @property
+    def used(self) -> Used:
+        """Checkpoints count updates."""
+        return Used(num_updates(self.model), self.model.num_timesteps, episodes=self.episodes)
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """See `model_state`; None without checkpoints."""
+        if not (self.ours and self.every):
+            return None
+        about = {"callbacks": callback_states(self.callbacks), "random": global_random_state()}
+        return model_state(self.model) | about
+
+    @state.setter
+    def state(self, parts: Mapping[str, Any]) -> None:
+        restore_model(self.model, parts)
+        load_callback_states(self.callbacks, parts["callbacks"])
+        load_global_random_state(parts["random"])
+        for each in self.callbacks:  # SB3's own act at multiples of their calls
+            each.n_calls = self.model.num_timesteps // self.model.n_envs
+
+    def run(self, pulse: Pulse) -> None:
+        """Makes the transitions that are left."""
+        config, model, given = self.config, self.model, self.run_of.given
+        resumed = given.resume is not None
+        done = model.num_timesteps if resumed else 0
+        left = config.hyperparameters["n_timesteps"] - done
+        if left <= 0:
+            print(f"{given.resume} is finished; -n takes a greater number of transitions")
+            return
+        more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
+        if config.log_interval != -1:
+            more["log_interval"] = config.log_interval if config.log_interval >= 0 else None
+        switches = {name: getattr(config, name) for name in SWITCHES}
+        threads = config.num_threads if config.num_threads > 0 else None
+        with numerics(**switches), torch_threads(threads):
+            model.learn(
+                left,
+                [*self.callbacks, _Pulses(pulse, self)],
+                progress_bar=given.progress,
+                reset_num_timesteps=not resumed,
+                **more,
+            )
+        pulse(self.used)
+
+    def report(self) -> str:
+        """Writes the model as SB3 saves it."""
+        folder, model = self.run_of.folder, self.model
+        assert folder is not None
+        save_model(folder / f"{self.config.stem}.zip", model)
+        if self.config.save_replay_buffer:
+            model.save_replay_buffer(folder / "replay_buffer.pkl")
+        if (statistics := model.get_vec_normalize_env()) is not None:
+            statistics.save(folder / STATISTICS)
+        model.env.close()
+        return f"{model.num_timesteps} transitions; results are in {folder}"
 
 
-def _for_ddqn(search: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """What rl_zoo3 searches for DQN, without a schedule of exploration."""
-    return lambda *given: {**search(*given), "exploration_rate": None}
+class _Pulses(BaseCallback, NumberWriter):
+    """The pulse of a run, also for what is logged, which `metrics.jsonl` keeps."""
+
+    def __init__(self, pulse: Pulse, job: Train) -> None:
+        super().__init__()
+        self._pulse, self._job = pulse, job
+        self._folder = RunFolder(job.run_of.folder or Path())
+        self._counts = any("max_episodes" in rule for rule in job.run_of.given.stop)
+
+    def observe(self, values: Mapping[str, Any] | None = None, exact: bool = False) -> bool:
+        """Called by evaluations of rho, too; returns what `_on_step` has to."""
+        going_on = self._pulse(self._job.used, exact=exact, **(values or {}))
+        return going_on or stop_training(self.model)
+
+    def _on_training_start(self) -> None:
+        self._folder.keep_lines_until("metrics.jsonl", self.num_timesteps)
+        self.logger.output_formats.append(self)
+        self.observe()
+
+    def _on_rollout_start(self) -> None:
+        self.observe(exact=True)
+
+    def _on_step(self) -> bool:
+        if self._counts:
+            self._job.episodes += int(as_tensor(self.locals["dones"]).sum())
+        now = {"transitions": self.num_timesteps, "updates": num_updates(self.model)}
+        return self.observe(now)
+
+    def after_train(self) -> None:
+        """Called by our algorithms after every block of updates."""
+        self.observe()
+
+    def take(self, numbers: dict[str, float], step: int) -> None:
+        """See `NumberWriter`."""
+        self._folder.append("metrics.jsonl", {"step": step, **numbers})
+        self.observe({k: v for k, v in numbers.items() if not k.startswith("rho/")})
+
+
+class _Elsewhere(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        parser.error(f"{option_string}: is not here; examples/rl_zoo3_search.py has it")
+
+
+train = partial(drive, Train)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Trains; returns the exit code, see `drive`."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return win(given[1:]) if given[:1] == ["win"] else train(given)

@@ -8,7 +8,7 @@ import yaml
 
 import resgym
 from sb3_ext.attack.attack import main as attack
-from sb3_ext.runs.checkpoint import list_checkpoints
+from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
@@ -84,7 +84,8 @@ def seeds(command):
 
 
 def transitions(command):
-    return max(int(path.name.split("-")[1]) for path in list_checkpoints(command.run))
+    newest = list_checkpoints(command.run / "checkpoints")[0]
+    return load_checkpoint(newest)["training"]["num_timesteps"]
 
 
 def steps(command):
@@ -138,10 +139,10 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     command, path = Command(name, tmp_path), file_of_starts(tmp_path)
     assert command("--starts", path) == 0
     if name == "train":
-        saved = yaml.safe_load((command.run / "resgym-HironakaHost-v0/config.yml").read_text())
+        saved = yaml.safe_load((command.run / "config.yml").read_text())["hyperparameters"]
         assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
         env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
-        for option in ("--starts", path), ("--log-folder", path), ("--uuid",):
+        for option in ("--log-folder", path), ("--uuid",):
             assert train(["--resume", str(command.run), *option]) == 2
             expected = f"{option[0][2:]}: a resumed run keeps its own"
             assert expected in capsys.readouterr().err

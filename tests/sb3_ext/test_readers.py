@@ -19,9 +19,9 @@ from sb3_ext.checkpoints.models import MODEL
 from sb3_ext.config.sections import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE, join_state
 from sb3_ext.runs.files import RunFolder
+from sb3_ext.train.config_files import saved_config
 from sb3_ext.train.curves import read_curves
 from sb3_ext.train.loading import load_policy
-from sb3_ext.train.train import saved_arguments
 
 
 @pytest.fixture(autouse=True)
@@ -50,18 +50,15 @@ def checkpoint(path):
 
 
 def run_of_train(path):
-    (path.parent / "env").mkdir()
-    path.rename(path.parent / "env" / "args.yml")
-    return saved_arguments(path.parent)
+    path.rename(path.parent / "config.yml")
+    return saved_config(path.parent)
 
 
 def model_of_train(path):
-    run = path.parent / "run"
-    (run / "env").mkdir(parents=True)
-    path.rename(run / "env" / "args.yml")
-    with zipfile.ZipFile(run / "model.zip", "w") as archive:
+    path.rename(path.parent / "config.yml")
+    with zipfile.ZipFile(path.parent / "model.zip", "w") as archive:
         archive.writestr("data", "{}")
-    return load_policy(run / "model.zip")
+    return load_policy(path.parent / "model.zip")
 
 
 READERS = {
@@ -71,7 +68,7 @@ READERS = {
     "board.json": read_rows,
     "proof.jsonl": read_certificate,
     "config.yml": read_mapping,
-    "args.yml": run_of_train,
+    "train.yml": run_of_train,
     "of_model.yml": model_of_train,
     "model.zip": load_policy,
     "model.safetensors": load_policy,

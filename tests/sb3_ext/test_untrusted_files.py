@@ -25,8 +25,8 @@ from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.train.card import main as card_main
-from sb3_ext.train.loading import enjoy as enjoy_main
 from sb3_ext.train.loading import load_player, read_weights
+from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player.job import main as two_player_main
 from tests.sb3_ext.train.helpers import make_model
@@ -56,6 +56,10 @@ class Touch:
         return (Path.touch, (self.marker,))
 
 
+TOP = ("algo", "env", "hyperparameters")
+"""Keys of a run's configuration beside the section of its file."""
+
+
 class Place:
     """A folder with a trained run, a marker, and modules that make it when they are imported."""
 
@@ -77,6 +81,8 @@ class Place:
         path = self.run / file
         if isinstance(content, dict):
             changed = {**yaml.safe_load(path.read_text()), **content}
+            changed["hyperparameters"] |= {k: v for k, v in content.items() if k not in TOP}
+            changed = {k: v for k, v in changed.items() if k in TOP or k not in content}
             content = yaml.safe_dump(changed).encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -157,7 +163,7 @@ SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 
 
-CONFIG, ARGS, MODEL = f"{NAME}/config.yml", f"{NAME}/args.yml", f"{NAME}.zip"
+CONFIG, MODEL = "config.yml", f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS = {
     # Configurations and arguments of `train`.
@@ -178,20 +184,20 @@ ATTACKS = {
     # Folders of a run.
     "resumed buffer": lambda here: here.put(CONFIG, {"replay_buffer_class": here.code}).resume(),
     "an option among resumed arguments": lambda here: here.put(
-        ARGS, {"env_kwargs": {"--gym-packages=evil": 1}}
+        CONFIG, {"env_kwargs": {"--gym-packages=evil": 1}}
     ).resume(),
     "trust among resumed arguments": lambda here: (
-        here.put(ARGS, {"env": "--trust"})
+        here.put(CONFIG, {"env": "--trust"})
         .put(CONFIG, {"callback": "evil.Code"})
         .resume(f"--env={HOST}")
     ),
     "enjoyed normalize": lambda here: here.put(CONFIG, {"normalize": here.code}).play(),
     "enjoyed statistics": lambda here: (
-        here.put(CONFIG, {"normalize": True}).put(f"{NAME}/vecnormalize.pkl", here.pickle).play()
+        here.put(CONFIG, {"normalize": True}).put("vecnormalize.pkl", here.pickle).play()
     ),
     "enjoyed tag": lambda here: here.put(CONFIG, here.tag).play(),
     "enjoyed opponent": lambda here: here.put(
-        ARGS, {"env_kwargs": {"opponent": here.agent()}}
+        CONFIG, {"env_kwargs": {"opponent": here.agent()}}
     ).play(),
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
@@ -205,8 +211,8 @@ ATTACKS = {
     # Connections, imports and writing that files ask for.
     "address": lambda here: here.train(collector=ADDRESS),
     "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "env of a saved run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).resume(),
-    "env of an enjoyed run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).play(),
+    "env of a saved run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).resume(),
+    "env of an enjoyed run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).play(),
     "checkpoints of another run": lambda here: here.train(
         callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
     ),
@@ -217,7 +223,7 @@ ATTACKS = {
         "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
     ),
     "a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume("--trust"),
-    "a saved algorithm": lambda here: here.put(ARGS, {"algo": "evil:Code"}).resume("--trust"),
+    "a saved algorithm": lambda here: here.put(CONFIG, {"algo": "evil:Code"}).resume("--trust"),
     "a model that a trusted file names": lambda here: here.train(
         "--trust", env_kwargs={"opponent": here.agent()}
     ),
@@ -289,7 +295,7 @@ def test_with_trust_it_runs(attack, place):
 
 
 def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
-    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1" / NAME
+    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1"
     parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
     values = {**parameters, "policy": "MlpPolicy", "normalize": True}
     path.write_text(yaml.safe_dump({HOST: values}))

@@ -33,7 +33,7 @@ goal_selection_strategy info_keywords invalid_action key learner learning_rate_f
 mask_source max_resource min_resource mode name net_arch norm_obs_keys objective obs_key
 observation output padding_type params polytope precision reduction render_key render_mode
 reset_keywords reward role rule schedule scripted settings starts stats_key
-supported_action_spaces target_entropy task target_update_unit train_freq unit value warmup
+supported_action_spaces target_entropy task target_update_unit train_freq unit value vec_env warmup
 """.split(),  # noqa: SIM905
 )
 """Keys of text that have no effect: words of a registry, names of entries, files read as data."""

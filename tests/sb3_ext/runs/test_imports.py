@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import rl_zoo3.hyperparams_opt
 import yaml
 
 from resgym.game.stepping import REWARDS
@@ -15,7 +14,7 @@ from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.train.loading import enjoy
+from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main
@@ -187,18 +186,15 @@ def small_training(tmp_path):
 
 def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     algorithm, arguments = f"{name}:Mine", small_training(tmp_path)
-    try:
-        assert train_main(["--algo", f"{name}:NoAlgorithm", *arguments]) == 2
-        assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err
-        assert train_main(["--algo", algorithm, *arguments]) == 0
-        played = ["--algo", algorithm, "--env", "resgym/HironakaHost-v0", "--no-render", "-n", "8"]
-        assert enjoy([*played, "-f", str(tmp_path / "logs")]) == 0
-        (saved,) = (tmp_path / "logs" / algorithm).glob("*/*/args.yml")
-        run = saved.parent.parent
-        assert train_main(["--resume", str(run), "-n", "128"]) == 2  # it does not know the command
-        assert train_main(["--resume", str(run), "-n", "128", "--import", name]) == 0
-    finally:
-        rl_zoo3.ALGOS.pop(algorithm, None)
+    assert train_main(["--algo", f"{name}:NoAlgorithm", *arguments]) == 2
+    assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err
+    assert train_main(["--algo", algorithm, *arguments]) == 0
+    played = ["--algo", algorithm, "--env", "resgym/HironakaHost-v0", "--no-render", "-n", "8"]
+    assert enjoy([*played, "-f", str(tmp_path / "logs")]) == 0
+    (saved,) = (tmp_path / "logs" / algorithm).glob("*/config.yml")
+    run = saved.parent
+    assert train_main(["--resume", str(run), "-n", "128"]) == 2  # it does not know the command
+    assert train_main(["--resume", str(run), "-n", "128", "--import", name]) == 0
     # What a run says imports nothing.
     (tmp_path / "not_named.py").write_text(TEXT.format(name="not_named"))
     saved.write_text(saved.read_text().replace(algorithm, "not_named:Mine"))

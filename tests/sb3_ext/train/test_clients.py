@@ -101,8 +101,8 @@ def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path):
 
 
 def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path, capsys):
-    assert train_main(["--algo", "trpo", "--env", HOST, "-f", str(tmp_path)]) == 2
+    assert train_main(["--algo", "sb3_contrib:TRPO", "--env", HOST, "-f", str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("train: algo: there is no file 'trpo.yml'")
+    assert line.startswith("train: algo: there is no file 'sb3_contrib:TRPO.yml'")
     assert {name for name in shipped_configs() if "/" not in name} <= {*re.findall(r"\w+", line)}
     assert not list(tmp_path.iterdir())

@@ -5,7 +5,8 @@ from moviepy import VideoFileClip
 
 from resgym.render.games import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.train.loading import SavedRun, record_video
+from sb3_ext.train.loading import SavedRun
+from sb3_ext.train.play import record_video
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
 

@@ -12,7 +12,7 @@ import torch
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
-from sb3_ext.train.loading import enjoy
+from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
@@ -51,7 +51,7 @@ def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
     with held_by_another(run):
         assert train(["--resume", str(run)]) == 2
     assert capsys.readouterr().err == (
-        f"train: resume: {run} is in use by another process; wait for it, or use another folder\n"
+        f"train: --resume: {run} is in use by another process; wait for it, or use another folder\n"
     )
     assert bytes_of(run) == before
 

@@ -1,7 +1,7 @@
 """rl_zoo3's commands with this project's algorithms, environments and files."""
 
 import argparse
-import sys
+import json
 
 import numpy as np
 import pytest
@@ -11,13 +11,16 @@ from stable_baselines3 import DQN, PPO
 
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
+from sb3_ext.runs.driver import parser_of
+from sb3_ext.train import environments
 from sb3_ext.train.config_files import with_classes
-from sb3_ext.train.loading import enjoy
-from sb3_ext.train.manager import evaluation_seed
+from sb3_ext.train.environments import evaluation_seed
+from sb3_ext.train.play import enjoy
+from sb3_ext.train.train import ELSEWHERE, Train
 from sb3_ext.train.train import main as train_main
-from sb3_ext.train.train import make_parser
 from tests.sb3_ext.ddqn.helpers import same
-from tests.sb3_ext.train.helpers import bytes_of, run_of
+from tests.sb3_ext.runs.held import held_by_another
+from tests.sb3_ext.train.helpers import run_of
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
@@ -73,9 +76,9 @@ def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys
     assert header.startswith("#")
     assert columns.startswith("r,l,t")
     assert rows, "no finished episode was written"
-    for file in ("config.yml", "args.yml", "versions.yml"):
-        assert isinstance(yaml.safe_load((folder / name / file).read_text()), dict)
-    assert (folder / name / "command.txt").read_text().strip()
+    assert yaml.safe_load((folder / "config.yml").read_text())["algo"] == algorithm
+    (begun,) = map(json.loads, (folder / "runs.jsonl").read_text().splitlines())
+    assert {"command", "commit", "seed", "versions"} < begun.keys()
     capsys.readouterr()
     common = ["--algo", algorithm, "--env", env_id, "-f", str(tmp_path)]
     assert enjoy([*common, "--no-render", "-n", "220", "--exp-id", "1"]) == 0
@@ -83,44 +86,41 @@ def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys
 
 
 def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch):
-    # Both look before either has made its folder.
-    monkeypatch.setattr(rl_zoo3.exp_manager, "get_latest_run_id", lambda *_: 0)
-    assert train(tmp_path, "ddqn", HOST) == 0
-    first = run_of(tmp_path)
-    before = bytes_of(first)
-    assert train(tmp_path, "ddqn", HOST, "--seed", "5") == 0
-    assert bytes_of(first) == before
+    first, place = run_of(tmp_path), Train.place
+    places = iter([first])  # looked for before the other one has made it
+    monkeypatch.setattr(Train, "place", lambda *given: next(places, None) or place(*given))
+    with held_by_another(first):
+        assert train(tmp_path, "ddqn", HOST) == 0
+    assert [path.name for path in first.iterdir()] == [".lock"]
     assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
-
-
-def test_tracking_without_its_library_is_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    assert train(tmp_path, "ddqn", HOST, "--track") == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "wandb" in line
-    assert not list(tmp_path.iterdir())
 
 
 def flags_of(parser):
     return {flag for action in parser._actions for flag in action.option_strings}
 
 
-def test_every_flag_of_rl_zoo3_is_there(monkeypatch):
+def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch, tmp_path, capsys):
     theirs = []
 
     def stop(parser):
         theirs.append(parser)
         raise InterruptedError
 
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
-    with pytest.raises(InterruptedError):
-        rl_zoo3.train.train()
-    ours, given = flags_of(make_parser()), flags_of(theirs[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(argparse.ArgumentParser, "parse_args", stop)
+        with pytest.raises(InterruptedError):
+            rl_zoo3.train.train()
+    ours, given = flags_of(parser_of(Train)), flags_of(theirs[0])
     assert not given - ours
     assert ours - given == {
-        *("--actors", "--checkpoint-updates", "--import", "--init-from", "--resume", "--starts"),
-        *("--stop", "--trust", "--deterministic", "--tf32", "--detect-anomaly"),
+        *("--actors", "--checkpoint-updates", "--dry-run", "--import", "--init-from", "--out"),
+        *("--resume", "--starts", "--stop", "--trust"),
+        *("--deterministic", "--tf32", "--detect-anomaly"),
     }
+    for flag in ELSEWHERE.split():
+        with pytest.raises(SystemExit, match="2"):
+            train(tmp_path, "ddqn", HOST, flag, "3")
+        assert f"{flag}: is not here; examples/rl_zoo3_search.py" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "ppo"])
@@ -140,7 +140,7 @@ def test_an_error_inside_an_environment_is_shown(tmp_path, monkeypatch, capsys):
     def broken(*_):
         raise RuntimeError("its own fault")
 
-    monkeypatch.setattr("sb3_ext.train.manager.TensorVecEnv", broken)
+    monkeypatch.setattr("sb3_ext.train.environments.TensorVecEnv", broken)
     assert train(tmp_path, "ddqn", HOST) == 2
     assert "RuntimeError: its own fault" in capsys.readouterr().err
 
@@ -148,14 +148,14 @@ def test_an_error_inside_an_environment_is_shown(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("env_id", [HOST, "CartPole-v1"])
 def test_evaluations_draw_other_starts_than_training(tmp_path, monkeypatch, env_id):
     seeds = []
-    make = rl_zoo3.exp_manager.make_vec_env
+    make = environments.make_vec_env
 
     def noted(*given, **more):
         env = make(*given, **more)
-        seeds.append({*range(more["seed"], more["seed"] + env.num_envs)})
+        seeds.append({*range(given[2], given[2] + env.num_envs)})
         return env
 
-    monkeypatch.setattr(rl_zoo3.exp_manager, "make_vec_env", noted)
+    monkeypatch.setattr(environments, "make_vec_env", noted)
     assert train(tmp_path, "ddqn", env_id, "policy:MlpPolicy") == 0
     assert enjoy(["--algo", "ddqn", "--env", env_id, "-f", str(tmp_path), "--no-render"]) == 0
     assert sorted(map(len, seeds)) == [1, 1, 8]
@@ -188,13 +188,6 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
     assert "must be a schedule of the progress" in capsys.readouterr().err
 
 
-def test_optuna_tries_hyperparameters(tmp_path, capfd):
-    few = ["--n-trials", "2", "--n-evaluations", "1", "-n", "200", "--seed", "0"]
-    assert train(tmp_path, "ddqn", HOST, "-optimize", "--no-optim-plots", *few) == 0
-    assert "Best trial" in capfd.readouterr().out
-    assert list((tmp_path / "ddqn").glob("report_*.csv"))
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -210,21 +203,13 @@ def test_optuna_tries_hyperparameters(tmp_path, capfd):
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
         (["policy_kwargs:{extractor: Foo}"], "NatureCNN; for one of your own add --import"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),
-        (["-n", "0"], "n-timesteps: must be a whole number between 1 and"),
-        (["--seed", "-7"], "seed: must be a whole number between 0 and 4294967295, got -7"),
+        (["-n", "0"], "n_timesteps must be at least 1, got 0"),
+        (["--seed", "-7"], "seed must be at least -1, got -7"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
         (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
-        (["--n-trials", "3"], "n-trials: needs --optimize-hyperparameters"),
-        (["--wandb-group", "mine"], "wandb-group: needs --track"),
-        (["--trial-id", "3"], "trial-id: needs --storage"),
-        (
-            ["-optimize", "--stop", "max_updates=3"],
-            "stop: works without --optimize-hyperparameters",
-        ),
         (["--device", "cuda:77"], "device must be one of ['cpu'"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
-        (["--resume", "."], "resume: . is not the folder of a run: it has no */args.yml; exp"),
-        (["--resume", ".", "--init-from", "."], "not allowed with argument --resume"),
+        (["--resume", "."], "--resume: got ., which is not a run; expected the folder of a run"),
     ],
 )
 def test_bad_values_are_one_line_and_leave_nothing(tmp_path, more, message, monkeypatch, capsys):

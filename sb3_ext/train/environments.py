@@ -1,0 +1,99 @@
+"""The environments of a run, with the wrappers and statistics that its configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from rl_zoo3.utils import get_wrapper_class
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    SubprocVecEnv,
+    VecEnv,
+    VecFrameStack,
+    VecNormalize,
+)
+
+import resgym  # noqa: F401  registers the environments
+from resgym.trust import check_pickle
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.config.checks import one_line
+from sb3_ext.config.effects import placed
+from sb3_ext.train.config_files import TrainConfig
+
+STATISTICS = "vecnormalize.pkl"
+"""The file of `VecNormalize` in the folder of a run."""
+
+
+def make_envs(
+    config: TrainConfig,
+    rows: int,
+    seed: int,
+    env_kwargs: Mapping[str, Any] | None = None,
+    *,
+    folder: Path | None = None,
+    training: bool = True,
+    statistics: Path | None = None,
+    resumed: bool = False,
+) -> VecEnv:
+    """This many environments of a run.
+
+    Args:
+        config: of the run.
+        rows: how many.
+        seed: of the first row; the others follow.
+        env_kwargs: arguments of the environment; None: those of the run.
+        folder: of the run, for its monitor files; None writes none.
+        training: statistics follow what is played, and rewards are normalised.
+        statistics: a file of them, if they are not to begin anew.
+        resumed: the monitor files there go on.
+    """
+    values = config.hyperparameters
+    keys = ("env_wrapper", "vec_env_wrapper")
+    wrappers = placed({key: values.get(key) for key in keys}, folder or Path())
+    monitor = {"override_existing": False} if resumed else {}
+    env: VecEnv = make_vec_env(
+        gymnasium.spec(config.env).make,  # type: ignore[arg-type]
+        rows,
+        seed,
+        env_kwargs=dict(values.get("env_kwargs", {}) if env_kwargs is None else env_kwargs),
+        monitor_dir=None if folder is None else str(folder),
+        wrapper_class=get_wrapper_class(wrappers),
+        vec_env_cls=partial(_batched, config),  # type: ignore[arg-type]
+        monitor_kwargs={**values.get("monitor_kwargs", {}), **monitor},
+    )
+    if (wrap := get_wrapper_class(wrappers, "vec_env_wrapper")) is not None:
+        env = wrap(env)  # type: ignore[assignment, arg-type]
+    if normalize := values.get("normalize"):
+        if statistics is None:
+            own = normalize if isinstance(normalize, dict) else {}
+            env = VecNormalize(env, **{"gamma": values.get("gamma", 0.99), **own})
+        else:
+            check_pickle(statistics)
+            env = VecNormalize.load(str(statistics), env)
+        if not training:
+            env.training = env.norm_reward = False
+    return VecFrameStack(env, values["frame_stack"]) if values.get("frame_stack") else env
+
+
+def _batched(config: TrainConfig, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
+    """One environment of tensors in place of many single ones, where it can be had."""
+    try:
+        return TensorVecEnv(env_fns)
+    except (TypeError, ValueError) as error:
+        single: Any = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}[config.vec_env]
+        if config.verbose > 0:
+            print(f"Using {single.__name__}: {one_line(error)}")
+        return single(env_fns, **more)  # type: ignore[no-any-return]
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of evaluation games: no row of them has the seed of a row of the training.
+
+    Rows have seeds in sequence, and no run has 2^31 of them.
+    """
+    return seed ^ 2**31

@@ -30,8 +30,8 @@ hyperparams = {
 def main(*given: str) -> None:
     """Runs `rl_zoo3 train` with these options."""
     rl_zoo3.ALGOS["ddqn"] = DDQN
-    for table in (HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER):
-        table["ddqn"] = table["dqn"]
+    HYPERPARAMS_SAMPLER["ddqn"] = HYPERPARAMS_SAMPLER["dqn"]
+    HYPERPARAMS_CONVERTER["ddqn"] = HYPERPARAMS_CONVERTER["dqn"]
     ExperimentManager.default_vec_env_cls = TensorVecEnv
     game = ["--env", HOST, "--env-kwargs", "opponent:'choose_first'", "reward:'step'"]
     sys.argv[1:] = ["--algo", "ddqn", "-conf", __file__, *game, *given]

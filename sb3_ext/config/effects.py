@@ -42,13 +42,8 @@ KEYS: Mapping[str, Effect] = {
         (
             *("activation_fn", "callback", "callback_after_eval", "callback_on_new_best", "env"),
             *("env_wrapper", "extractor", "features_extractor_class", "gym_packages"),
-            *(
-                "optimizer_class",
-                "policy",
-                "replay_buffer_class",
-                "rollout_buffer_class",
-                "vec_env_wrapper",
-            ),
+            *("optimizer_class", "policy", "replay_buffer_class", "rollout_buffer_class"),
+            "vec_env_wrapper",
         ),
         Effect.IMPORT,
     ),

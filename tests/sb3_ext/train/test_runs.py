@@ -142,14 +142,23 @@ def test_a_signal_while_modules_are_imported_is_one_line(name, code, tmp_path):
     assert python("-c", program) == (code, "train: interrupted\n")
 
 
-@pytest.mark.parametrize("place", [(DDQN, "__init__"), (DDQN, "learn")], ids=["made", "learn"])
-def test_sigterm_before_training_leaves_nothing(place, tmp_path, monkeypatch, capsys):
-    """While the model is made, and before its first step; nobody else handles the signal."""
-    monkeypatch.setattr(*place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
-    assert train(["-f", str(tmp_path / "logs"), *SMALL_RUN, "-n", "160"]) == 143
-    assert capsys.readouterr().err == "train: interrupted\n"
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("place", ["__init__", "learn"])
+def test_sigterm_before_the_first_step(place, tmp_path, monkeypatch, capsys):
+    """While the model is made, where nothing is left; and later, where the run can go on."""
+    given = ["-f", str(tmp_path / "logs"), *SMALL_RUN, "-n", "160"]
+    with monkeypatch.context() as patched:
+        patched.setattr(DDQN, place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+        assert train(given) == 143
+    said, errors = capsys.readouterr()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if place == "__init__":
+        assert errors == "train: interrupted\n"
+        assert list(tmp_path.iterdir()) == []
+    else:
+        run = run_of(tmp_path / "logs")
+        assert f"train ends: SIGTERM; --resume {run} continues there" in said
+        assert train(["--resume", str(run)]) == 0
+        assert "160 transitions" in capsys.readouterr().out
 
 
 def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path):

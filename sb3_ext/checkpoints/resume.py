@@ -51,15 +51,27 @@ def save_run(
         FloatingPointError: a loss was NaN or infinite; nothing is written.
         OSError: the checkpoint could not be written; earlier ones are intact.
     """
-    state = model_state(model)
-    state["callbacks"] = callback_states(callbacks)
-    state["random"] = global_random_state()
     number = getattr(model, "num_transitions", model.num_timesteps)
     for newest in list_checkpoints(run_dir)[:1]:  # a model that counts anew must not fall behind it
         last = int(newest.stem.removeprefix("checkpoint-"))
         number = number if number >= last else last + 1
     path = Path(run_dir) / checkpoint_name(number)
-    return save_checkpoint(path, state, keep_last=keep_last)
+    return save_checkpoint(path, run_state(model, callbacks), keep_last=keep_last)
+
+
+def run_state(model: BaseAlgorithm, callbacks: Any = None) -> dict[str, Any]:
+    """Return the parts of a checkpoint: of the model, its callbacks and the process; see resume."""
+    about = {"callbacks": callback_states(callbacks), "random": global_random_state()}
+    return model_state(model) | about
+
+
+def load_run_state(model: BaseAlgorithm, state: Mapping[str, Any], callbacks: Any = None) -> None:
+    """Restore `run_state` in a model made from the same arguments; errors as `resume`."""
+    restore_model(model, state)
+    if callbacks is not None:
+        load_callback_states(callbacks, state.get("callbacks", {}))
+    if "random" in state:
+        load_global_random_state(state["random"])
 
 
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
@@ -80,11 +92,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     """
     path, state = read_checkpoint(run_dir)
     with checkpoint_errors(str(path)):
-        restore_model(model, state)
-        if callbacks is not None:
-            load_callback_states(callbacks, state.get("callbacks", {}))
-        if "random" in state:
-            load_global_random_state(state["random"])
+        load_run_state(model, state, callbacks)
     return path
 
 

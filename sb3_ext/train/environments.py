@@ -50,7 +50,7 @@ def make_envs(
         folder: of the run, for its monitor files; None writes none.
         training: statistics follow what is played, and rewards are normalised.
         statistics: a file of them, if they are not to begin anew.
-        resumed: the monitor files there go on.
+        resumed: the monitor files there continue.
     """
     values = config.hyperparameters
     keys = ("env_wrapper", "vec_env_wrapper")

@@ -61,7 +61,7 @@ class Play(Section):
     load_best: bool = False
     """the best model in place of the last one"""
     load_checkpoint: PositiveCount | None = None
-    """the copy after so many transitions (--save-freq)"""
+    """the copy after this many transitions (--save-freq)"""
     load_last_checkpoint: bool = False
     """the last such copy"""
     stochastic: bool = False

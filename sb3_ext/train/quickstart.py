@@ -17,7 +17,6 @@ from resgym.measure.rho import cross_play
 from resgym.players import Player
 from resgym.scoreboard import Scoreboard, shipped_rows
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.models import save_player
@@ -27,7 +26,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
-from sb3_ext.train.config_files import named_with_arguments, section_of, transitions_for
+from sb3_ext.train.config_files import make_callbacks, section_of, transitions_for
 from sb3_ext.train.curves import history_curves
 
 GAME = "resgym/HironakaHost-v0"
@@ -143,8 +142,7 @@ def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
     evaluation = RhoEvaluation(
         [preset.opponent], every, games=games, seed=1, at_start=True, save_path=out
     )
-    given = named_with_arguments(preset.section().get("callback"))
-    callbacks = [CALLBACKS[name](**arguments) for name, arguments in given]
+    callbacks = make_callbacks(preset.section().get("callback"))
     print("training a host: 3 axes, 20 points, values 0..20")
     transitions = transitions_for(model, args.updates)
     model.learn(transitions, [*callbacks, evaluation], progress_bar=not args.no_progress)

@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import gymnasium
 import numpy as np
+from annotated_types import Ge
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
 
@@ -23,18 +23,20 @@ from resgym.trust import check_pickle, import_modules
 from sb3_ext.adapter.seam import num_updates, tell_buffer
 from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
 from sb3_ext.callbacks.evaluation import Evaluation
-from sb3_ext.checkpoints.models import (
-    global_random_state,
-    load_global_random_state,
-    model_state,
-    restore_model,
-    save_model,
-)
-from sb3_ext.checkpoints.resume import callback_states, init_from, load_callback_states
+from sb3_ext.checkpoints.models import save_model
+from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.checks import REFUSALS, ConfigError, errors_of, one_line
+from sb3_ext.config.checks import ConfigError, errors_of, one_line
 from sb3_ext.config.effects import placed
-from sb3_ext.config.sections import StoreYaml, add_fields, fields_of, find_config
+from sb3_ext.config.sections import (
+    Count,
+    Section,
+    Whole,
+    add_fields,
+    fields_of,
+    find_config,
+    read_as,
+)
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 from sb3_ext.runs.checkpoint import list_checkpoints
@@ -54,9 +56,6 @@ from sb3_ext.train.config_files import (
 from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.train.quickstart import win
 
-SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
-"""What is raised while environment and model are built from a file."""
-
 ELSEWHERE = """
 --max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
 --optimization-log-path --optimize-hyperparameters --pruner --sampler --storage --study-name --track
@@ -67,6 +66,42 @@ ELSEWHERE = """
 
 NOT_RESUMING = ("init_from", "log_folder", "trained_agent", "uuid")
 """What a resumed run has already."""
+
+
+class Options(Section):
+    """Options that are for one command; the text below a field is its help."""
+
+    n_timesteps: Annotated[int, Whole, Ge(-1)] = -1
+    """transitions in place of those of the file, -1 for those"""
+    hyperparams: dict[str, Any] = {}  # noqa: RUF012
+    """hyperparameters in place of those of the file, as key:value"""
+    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    """arguments of the environment in place of those of the file, as key:value"""
+    log_folder: str = ""
+    """logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"""
+    uuid: bool = False
+    """add a unique text to the name of the folder"""
+    gym_packages: list[str] = []  # noqa: RUF012
+    """modules that register environments"""
+    progress: bool = False
+    """show a bar of progress"""
+    trained_agent: str = ""
+    """continue training this .zip; needs --trust"""
+    init_from: str = ""
+    """ddqn: start with the networks of another run: its folder or a checkpoint"""
+    actors: Count | None = None
+    """ddqn: collect with this many actor processes (docs/cluster.md)"""
+
+
+SHORT = {
+    "hyperparams": "-params",
+    "log_folder": "-f",
+    "n_timesteps": "-n",
+    "progress": "-P",
+    "tensorboard_log": "-tb",
+    "trained_agent": "-i",
+    "uuid": "-uuid",
+}
 
 
 class Train(Job[TrainConfig]):
@@ -86,30 +121,30 @@ class Train(Job[TrainConfig]):
 
     def __init__(self, config: TrainConfig, run: Run) -> None:
         super().__init__(config, run)
+        self.given = read_as(Options, fields_of(run.given, Options))
         self.algorithm: Any = ALGORITHMS.resolve(config.algo)
         self.ours = issubclass(self.algorithm, DDQN)
         self.episodes, self.every = 0, config.checkpoint_updates
-        given, folder = run.given, None if run.given.dry_run else run.folder
-        if not self.ours and (given.resume or given.init_from):
+        if not self.ours and (run.given.resume or self.given.init_from):
             raise ConfigError(
                 f"resume and init-from work with ddqn, got {config.algo}; rl_zoo3's own -i and "
                 "--save-freq serve others"
             )
+        folder = None if run.given.dry_run else run.folder
         set_random_seed(config.seed)
         try:
             self.model = self._make_model(folder)
             self.callbacks = self._make_callbacks(folder or Path())
             self.collector = self._make_collector()
-        except SETTING_UP as error:
-            if isinstance(error, ConfigError):
-                raise
+        except ConfigError:
+            raise
+        except Exception as error:  # whatever an environment or an algorithm may raise
             what = f"{type(error).__name__}: {one_line(error)}"
             raise ConfigError(f"{config.algo} on {config.env}: {what}") from error
 
     def _make_model(self, folder: Path | None) -> Any:
-        config, given, values = self.config, self.run_of.given, self.config.hyperparameters
-        agent: Path | None = given.trained_agent
-        statistics = None if agent is None else agent.parent / STATISTICS
+        config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent
+        statistics = Path(agent).parent / STATISTICS
         arguments: dict[str, Any] = with_classes(values, self.algorithm) | {
             "device": config.device,
             "env": make_envs(
@@ -117,7 +152,7 @@ class Train(Job[TrainConfig]):
                 values.get("n_envs", 1),
                 config.seed,
                 folder=folder,
-                statistics=statistics if statistics and statistics.exists() else None,
+                statistics=statistics if agent and statistics.exists() else None,
                 resumed=folder is not None and bool(list_checkpoints(folder / "checkpoints")),
             ),
             "seed": config.seed,
@@ -125,17 +160,17 @@ class Train(Job[TrainConfig]):
         }
         if config.tensorboard_log:
             arguments["tensorboard_log"] = f"{config.tensorboard_log}/{config.stem}"
-        if agent is None:
-            model = self.algorithm(**arguments)
-        else:
+        if agent:
             check_pickle(agent)
             of_agent = ("policy", "policy_kwargs")
             arguments = {k: each for k, each in arguments.items() if k not in of_agent}
             model = self.algorithm.load(agent, **arguments)
-            if (buffer := agent.parent / "replay_buffer.pkl").exists():
+            if (buffer := Path(agent).parent / "replay_buffer.pkl").exists():
                 model.load_replay_buffer(buffer)
-        if given.init_from is not None:
-            self.run_of.say(f"networks of {init_from(model, given.init_from)}")
+        else:
+            model = self.algorithm(**arguments)
+        if self.given.init_from:
+            self.run_of.say(f"networks of {init_from(model, self.given.init_from)}")
         if config.save_replay_buffer and not hasattr(model, "save_replay_buffer"):
             raise ConfigError(f"save-replay-buffer: {config.algo} has no replay buffer")
         if self.ours and config.log_interval < -1:
@@ -174,36 +209,19 @@ class Train(Job[TrainConfig]):
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
         """Those of rl_zoo3, and of this project."""
-        add = parser.add_argument
-        add_fields(parser, TrainConfig, {"tensorboard_log": "-tb"})
-        text = "transitions in place of those of the file"
-        add("-n", "--n-timesteps", type=int, default=-1, help=text)
-        text = "hyperparameters in place of those of the file, as key:value"
-        add("-params", "--hyperparams", nargs="+", action=StoreYaml, default={}, help=text)
-        text = "arguments of the environment, as key:value"
-        add("--env-kwargs", nargs="+", action=StoreYaml, help=text)
-        text = "logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"
-        add("-f", "--log-folder", type=Path, help=text)
-        add("-uuid", "--uuid", action="store_true", help="add a unique text to the folder's name")
-        text = "modules that register environments"
-        add("--gym-packages", nargs="+", default=[], help=text)
-        add("-P", "--progress", action="store_true", help="show a bar of progress")
-        text = "continue training this .zip; needs --trust"
-        add("-i", "--trained-agent", type=Path, help=text)
-        text = "ddqn: start with the networks of another run: its folder or a checkpoint"
-        add("--init-from", type=Path, metavar="RUN", help=text)
-        text = "ddqn: collect with this many actor processes (docs/cluster.md)"
-        add("--actors", type=int, metavar="N", help=text)
+        add_fields(parser, TrainConfig, SHORT)
+        add_fields(parser, Options, SHORT)
         hidden: Any = {"action": _Elsewhere, "nargs": "*", "help": argparse.SUPPRESS}
-        add(*ELSEWHERE.split(), dest="elsewhere", **hidden)
+        parser.add_argument(*ELSEWHERE.split(), dest="elsewhere", **hidden)
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainConfig:
         """The options, and the section of the environment, or ``default``."""
+        own, options = fields_of(given, TrainConfig), read_as(Options, fields_of(given, Options))
         with errors_of("gym-packages"):
-            import_modules(given.gym_packages)
-        agent, own = given.trained_agent, fields_of(given, TrainConfig)
-        if agent is not None and not (agent.suffix == ".zip" and agent.is_file()):
+            import_modules(options.gym_packages)
+        agent = Path(options.trained_agent)
+        if options.trained_agent and not (agent.suffix == ".zip" and agent.is_file()):
             raise ConfigError(f"trained-agent: got {str(agent)!r}; expected a .zip file")
         if given.resume is None:
             config = TrainConfig.read({**own, "hyperparameters": {}})
@@ -218,21 +236,21 @@ class Train(Job[TrainConfig]):
             where, section = section_of(file, config.env)
         else:
             for name in NOT_RESUMING:
-                if getattr(given, name):
+                if getattr(options, name):
                     option = name.replace("_", "-")
                     raise ConfigError(f"{option}: a resumed run keeps its own; leave it out")
             config = TrainConfig.read({**saved_config(given.resume).to_dict(), **own})
             where, section = f"{given.resume}/config.yml", config.hyperparameters
         given.no_progress = config.verbose == 0
         seed = config.seed if config.seed >= 0 else int(np.random.default_rng().integers(2**32))
-        section = {**section, **given.hyperparams}
-        where = f"{where} with -params" if given.hyperparams else where
-        if given.n_timesteps != -1:
-            section["n_timesteps"] = given.n_timesteps
-        if given.actors is not None:
-            section["collector"] = {**(section.get("collector") or {}), "actors": given.actors}
-        if given.env_kwargs:  # as in rl_zoo3: not merged
-            section["env_kwargs"] = given.env_kwargs
+        section = {**section, **options.hyperparams}
+        where = f"{where} with -params" if options.hyperparams else where
+        if options.n_timesteps != -1:
+            section["n_timesteps"] = options.n_timesteps
+        if options.actors is not None:
+            section["collector"] = {**(section.get("collector") or {}), "actors": options.actors}
+        if options.env_kwargs:  # as in rl_zoo3: not merged
+            section["env_kwargs"] = options.env_kwargs
         if given.starts is not None:
             section["env_kwargs"] = {**section.get("env_kwargs", {}), "starts": given.starts}
         check_hyperparameters(section, ALGORITHMS.resolve(config.algo), where)
@@ -241,10 +259,11 @@ class Train(Job[TrainConfig]):
     @classmethod
     def place(cls, given: argparse.Namespace, config: TrainConfig) -> Path:
         """A new folder below those of the algorithm, with a number, as rl_zoo3 has it."""
-        runs, stem = (given.log_folder or Path("logs")) / config.algo, config.stem
+        options = read_as(Options, fields_of(given, Options))
+        runs, stem = Path(options.log_folder or "logs", config.algo), config.stem
         names = [path.name.rpartition("_") for path in runs.glob("*")]
         numbers = [int(n) for name, _, n in names if name == stem and n.isdecimal()]
-        unique = f"_{uuid.uuid4()}" if given.uuid else ""
+        unique = f"_{uuid.uuid4()}" if options.uuid else ""
         return runs / f"{stem}_{max(numbers, default=0) + 1}{unique}"
 
     @property
@@ -254,17 +273,12 @@ class Train(Job[TrainConfig]):
 
     @property
     def state(self) -> dict[str, Any] | None:
-        """See `model_state`; None without checkpoints."""
-        if not (self.ours and self.every):
-            return None
-        about = {"callbacks": callback_states(self.callbacks), "random": global_random_state()}
-        return model_state(self.model) | about
+        """See `run_state`; None without checkpoints."""
+        return run_state(self.model, self.callbacks) if self.ours and self.every else None
 
     @state.setter
     def state(self, parts: Mapping[str, Any]) -> None:
-        restore_model(self.model, parts)
-        load_callback_states(self.callbacks, parts["callbacks"])
-        load_global_random_state(parts["random"])
+        load_run_state(self.model, parts, self.callbacks)
         for each in self.callbacks:  # SB3's own act at multiples of their calls
             each.n_calls = self.model.num_timesteps // self.model.n_envs
 
@@ -286,7 +300,7 @@ class Train(Job[TrainConfig]):
             model.learn(
                 left,
                 [*self.callbacks, _Pulses(pulse, self)],
-                progress_bar=given.progress,
+                progress_bar=self.given.progress,
                 reset_num_timesteps=not resumed,
                 **more,
             )

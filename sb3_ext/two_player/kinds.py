@@ -117,8 +117,7 @@ class OffPolicyLearner(Learner):
         # SB3 explores with the rate of the step before.
         self.model.exploration_rate = self.now(self.exploration)
 
-    def update_target(self) -> None:
-        """Move target networks towards the online ones."""
+    def update_target(self) -> None:  # noqa: D102
         if hasattr(self.model, "update_target"):
             self.model.update_target()
             return
@@ -129,11 +128,9 @@ class OffPolicyLearner(Learner):
             )
             polyak_update(online, target, self.model.tau)
 
-    def update(self) -> None:
-        """The target network, every `target_update.every_updates` and at first; gradient step."""
-        if self.updates % self.section.target_update.every_updates == 0:
-            self.update_target()
-        super().update()
+    def target_is_due(self) -> bool:
+        """Every `target_update.every_updates` updates, and at first."""
+        return bool(self.updates % self.section.target_update.every_updates == 0)
 
     def gradient_step(self) -> None:  # noqa: D102
         self.model.train(gradient_steps=1, batch_size=self.section.batch_size)

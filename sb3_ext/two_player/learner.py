@@ -257,8 +257,16 @@ class Learner(ABC):
         rollout = self.section.rollout
         return int(getattr(rollout, "initial_rollout_size", rollout.rollout_size))
 
+    def target_is_due(self) -> bool:
+        """Whether `update_target` comes before the next update; never without such a network."""
+        return False
+
+    def update_target(self) -> None:
+        """Move target networks towards the online ones."""
+        raise NotImplementedError
+
     def update(self) -> None:
-        """One update from the experience collected, with whatever is due before it."""
+        """One update from the experience collected."""
         call_each(self.callback, "before_train")
         self.model.lr_schedule = ConstantSchedule(self.now(self.rate))
         with in_mode(self.policy, False):

@@ -148,12 +148,17 @@ class HostAgentTrainer(TwoPlayers):
                     learner.collect(learner.initial_games)
 
     def step(self, players: Sequence[str]) -> None:
-        """One update of each of these roles that is due, in this order, with its rollout."""
+        """Target, update and rollout of each of these roles that is due, in this order.
+
+        As in the original trainer's loop; a target and a rollout have periods of their own.
+        """
         if self.pool is not None:
             self.pool.before_step(self.total_steps)
         for role in filter(self._is_due, players):
             learner = self.roles[role]
             with self.seconds.timed("update"):
+                if learner.target_is_due():
+                    learner.update_target()
                 learner.update()
             if learner.rollout_is_due():
                 with self.seconds.timed("rollout"):

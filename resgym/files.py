@@ -16,7 +16,7 @@ from resgym.texts import shown
 StrPath = str | os.PathLike[str]
 
 MAX_BYTES = 2**26
-"""Of a file that is read as a whole."""
+"""Largest number of bytes of a file that is read as a whole."""
 
 MAX_DEPTH = 100
 """Lists and mappings of JSON inside each other."""

@@ -184,7 +184,7 @@ def check_vector_env(
         make: builds the environment with this many rows; some episodes must end in ``steps``.
         num_envs: rows to check with, at least 2.
         steps: steps to play.
-        seed: of the environment and of the random play.
+        seed: seed of the environment and of the random play.
 
     Raises:
         ContractError: the first broken clause, in one line.
@@ -367,9 +367,9 @@ def check_modes(
     """Run `check_vector_env` in every autoreset mode.
 
     Args:
-        id: of a registered environment, such as ``resgym/HironakaHost-v0``.
+        id: id of a registered environment, such as ``resgym/HironakaHost-v0``.
         steps: to play.
-        seed: of the actions and the environment.
+        seed: seed of the actions and the environment.
         starts: a set of starts, if the environment takes one.
         progress: called with a line before each mode.
 

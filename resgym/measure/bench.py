@@ -21,7 +21,7 @@ class BenchResult(Table):
     """Rates by batch size.
 
     Attributes:
-        settings: of the environment, with threads and repeats.
+        settings: settings of the environment, with threads and repeats.
         rates: for each number of games the rates of all repeats, in moves per second.
     """
 

@@ -35,7 +35,7 @@ MAX_PRODUCTS = 50_000
 MAX_NESTING = 50
 MAX_VARIABLES = 52
 MAX_NUMBER = 10**300
-"""Of the numerators and denominators of coefficients."""
+"""Largest numerator and denominator of a coefficient."""
 
 _TOKEN = re.compile(
     r"""(?P<word>[A-Za-z]+|[Α-Ωα-ορ-ω])

@@ -15,7 +15,7 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse_lines
 
 MAX_POSITIONS = 1_000_000
-"""Of a file."""
+"""Largest number of positions of a file."""
 
 _PAIRS = 2**24  # most pairs of points compared at once
 

@@ -266,7 +266,7 @@ class Cell(NamedTuple):
         rays: what spans the cone: a part of a basis of Z^D.
         face: the points where its weights are least.
         local: these points in the other coordinates of the chart, D less the number of rays.
-        volume: of the face, in units of the smallest lattice simplex.
+        volume: volume of the face, in units of the smallest lattice simplex.
     """
 
     rays: Cone

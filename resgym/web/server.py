@@ -69,7 +69,7 @@ class Connection(H11Protocol):
 
     @property
     def address(self) -> str:
-        """Of the client."""
+        """The address of the client."""
         return self.client[0] if self.client else ""
 
     def data_received(self, data: bytes) -> None:

@@ -92,7 +92,7 @@ examples:
 
     @classmethod
     def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Of the starts."""
+        """Settings for ``--starts``."""
         return starts_setting(given.starts)
 
     @classmethod

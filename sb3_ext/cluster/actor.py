@@ -47,7 +47,7 @@ class ActorPlan:
             that makes one.
         games: Rows N of the environment.
         chunk: Parallel steps T of a chunk.
-        seed: Of all random streams; games of actor i are seeded from `seed + i * games` on.
+        seed: Seed of all random streams; games of actor i are seeded from `seed + i * games` on.
         explorer: Chooses the actions, on the CPU.
         mask_source: As in `LegalActions`.
         observation_space: What the learner's replay buffer stores.
@@ -106,9 +106,9 @@ class Actor:
         The same arguments give the same chunk.
 
         Args:
-            number: Of the actor, from 0.
+            number: Index of the actor, from 0.
             sequence: Number of the chunk.
-            version: Of the weights, one number for the same weights.
+            version: Number of the weights, the same for equal ones.
             weights: That the explorer takes, as arrays.
             exploration_rate: As in `Explorer`.
             games: What the chunk before gave; None starts new games.

@@ -95,10 +95,10 @@ class Stream:
     """The chunks of one actor, in order: each begins where the games of the one before ended.
 
     Attributes:
-        number: Of the actor.
+        number: Index of the actor.
         packed: Ray's reference to what plays them.
         games: Where its games stand before the oldest request; None before the first chunk.
-        next_sequence: Of the next chunk to be asked for.
+        next_sequence: Number of the next chunk to ask for.
         requests: Those not answered yet, oldest first: sequence, version of the weights, rate.
         answers: Ray's references, to the chunk of each request and to where its games stand then.
         lost: Processes that the oldest request has lost.

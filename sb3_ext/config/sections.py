@@ -106,15 +106,15 @@ Number = checked(lambda value: check_number("", value))
 Count = Annotated[int, Whole, Ge(0)]
 PositiveCount = Annotated[int, Whole, Ge(1)]
 Size = Annotated[int, Whole, Ge(1), Le(2**20)]
-"""Of what is held in memory at once: rows of a batch, games in parallel."""
+"""A number of things in memory at once: rows of a batch, games in parallel."""
 Transitions = Annotated[int, Whole, Ge(1), Le(2**36)]
-"""Of a replay buffer: more than this are terabytes, and refused before anything is built."""
+"""Capacity of a replay buffer: more are terabytes, and refused before anything is built."""
 Fraction = Annotated[float, Number, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
 PositiveNumber = Annotated[float, Number, Gt(0)]
 NonNegative = Annotated[float, Number, Ge(0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-"""Of what has a folder of its own."""
+"""A name that is also that of a folder."""
 
 _ALLOWED = {
     "bool_type": "true or false",
@@ -341,7 +341,7 @@ def add_fields(
     """Adds an option for each field that has a description; one that is not given is left out.
 
     Args:
-        parser: of the command line.
+        parser: the parser of the command line.
         section: whose fields they are; `fields_of` reads and checks them.
         short: further spellings, by field.
     """

@@ -155,8 +155,8 @@ class TensorCollector:
         observation: What the environment shows now, on its device; None before the first reset.
         original: The same below a `VecNormalize`, to be stored; None without one.
         legal: Legal actions there, if the environment is asked for them and was.
-        infos: Of the last step, from an environment of arrays.
-        version: Of the weights that play.
+        infos: Infos of the last step, from an environment of arrays.
+        version: Number of the weights that play.
         seconds: Spent in the environment.
     """
 

@@ -97,7 +97,7 @@ class LegalActions:
     """Legal actions from the source that was asked for.
 
     Args:
-        observation_space: Of one row.
+        observation_space: The space of one row.
         action_space: `Discrete(A)`.
         env: The environment, or None where only the observation can be asked.
         source: `"observation"`, `"environment"`, `"none"`, or `"auto"`: the first of
@@ -168,7 +168,7 @@ class LegalActions:
 
 
 LOSSES: Registry[Any] = Registry("loss")
-"""Of values against targets, with an argument `reduction`."""
+"""Loss functions ``loss(values, targets, reduction=...)`` by name."""
 LOSSES.update(
     huber=functional.smooth_l1_loss,  # Huber's, with threshold 1
     mae=functional.l1_loss,

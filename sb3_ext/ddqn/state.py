@@ -91,7 +91,7 @@ _CHECKED = create_model(
 Playable = GymEnv | VectorEnv[Any, Any, Any] | str | None
 """What a model can be made for."""
 NUM_GAMES = 256
-"""Of an environment of resgym that is named by its id."""
+"""Rows of an environment of resgym that is named by its id."""
 
 
 class DDQNState(Settings, Logs):

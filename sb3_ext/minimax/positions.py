@@ -21,9 +21,9 @@ from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, set_costs, value
 
 EVERY = {"updates": 200}
 TEMPERATURE = 0.3
-"""Of the softmax of values in moves, where two sets a move apart are 28 to 1."""
+"""Temperature of the softmax of values in moves, where two sets a move apart are 28 to 1."""
 CHOICE_WEIGHT = 3.0
-"""Of the loss for the choice of sets, beside that of values."""
+"""Weight of the loss for the choice of sets, beside that of values."""
 MEMORY = 200_000
 """Positions with costs that are kept, the newest."""
 PAIRS = 0.05

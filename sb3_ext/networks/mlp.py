@@ -22,9 +22,9 @@ from sb3_ext.config.checks import Registry, check_count, shown
 from sb3_ext.config.sections import Size, checked
 
 MAX_WEIGHTS = 2**28
-"""Of one ``net_arch``; as float32 they take 1 GiB."""
+"""Largest number of weights of one ``net_arch``; as float32 they take 1 GiB."""
 MAX_LAYERS = 1_000
-"""Of one ``net_arch``, repetitions written out; 10,000 take half a minute to build."""
+"""Most layers of one ``net_arch``, repetitions written out; 10,000 take half a minute to build."""
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
 for _kind in (nn.ELU, nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh):

@@ -56,8 +56,8 @@ class TensorReplayBuffer(ReplayBuffer):
 
     Args:
         buffer_size: Capacity in transitions, >= 1.
-        observation_space: Of one row: a box, a discrete one, or a flat dictionary of them.
-        action_space: Of one row.
+        observation_space: Space of one row: a box, a discrete one, or a flat dictionary of them.
+        action_space: Space of one row.
         device: Device of the transitions and of samples.
         n_envs: Number of parallel rows N.
         handle_timeout_termination: As in SB3; False treats a truncation as a termination.
@@ -65,7 +65,7 @@ class TensorReplayBuffer(ReplayBuffer):
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
         store_next_legal: Keep a mask `[T, N, A]` of the actions legal at the next observation.
-        seed: Of the sampling, see `set_seed`.
+        seed: Seed of the sampling, see `set_seed`.
     """
 
     handle_timeout_termination = True  # also in files of older versions

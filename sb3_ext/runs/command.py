@@ -48,7 +48,7 @@ def command(
     Each with one line on stderr. 141, without one: the reader of the output has left.
 
     Args:
-        name: of the command, which begins the line.
+        name: name of the command, which begins the line.
         refused: errors for exit code 2; others of `FAILED` are for 1.
         interrupted: what the line says after Ctrl-C and SIGTERM.
     """
@@ -111,7 +111,7 @@ def _in_main_thread() -> bool:
 
 @contextmanager
 def before_training() -> Iterator[None]:
-    """What a signal does until a run has its own handlers, and where it never has any.
+    """Handle signals until a run installs its own handlers.
 
     A SIGUSR1 does nothing, a SIGTERM is as in `blocks_are_left`.
     """

@@ -90,7 +90,7 @@ class Run:
 
 
 class Job(ABC, Generic[C]):
-    """Work with a configuration, a folder and an end; its constructor trains and writes nothing."""
+    """Work with a configuration, a folder and an end; constructing it does not train yet."""
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -171,7 +171,7 @@ def refuse_another(
         about: what is wanted.
         may_change: keys, with all below them.
         what: the beginning of the message.
-        name: of the values, empty for whole configurations.
+        name: dotted name of the values, empty for whole configurations.
     """
     if name in may_change or found == about:
         return
@@ -185,7 +185,7 @@ def refuse_another(
 
 
 def beat(pulse: Pulse, used: Used, *, exact: bool = False, **metrics: float) -> None:
-    """A pulse where the job cannot end by itself; raises `Ended`, which a job leaves alone."""
+    """Give a pulse, and raise `Ended` if the run must stop; a job lets it pass."""
     if not pulse(used, exact=exact, **metrics):
         raise Ended
 

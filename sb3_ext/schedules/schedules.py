@@ -239,7 +239,7 @@ def parse_schedule(
         value: a number, a string, a mapping, or a schedule, which is returned as it is.
         name: the field that the value belongs to, for errors.
         unit: unit of forms without one.
-        highest: of values, which must then be at least 0; None: any.
+        highest: the largest value allowed, with 0 as the least; None: any.
 
     Raises:
         TypeError, ValueError: the type or a word is unknown, or a number is out of range.

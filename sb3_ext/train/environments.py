@@ -43,11 +43,11 @@ def make_envs(
     """This many environments of a run.
 
     Args:
-        config: of the run.
+        config: the configuration of the run.
         rows: how many.
-        seed: of the first row; the others follow.
+        seed: seed of the first row; the others follow.
         env_kwargs: arguments of the environment; None: those of the run.
-        folder: of the run, for its monitor files; None writes none.
+        folder: folder of the run, for its monitor files; None writes none.
         training: statistics follow what is played, and rewards are normalised.
         statistics: a file of them, if they are not to begin anew.
         resumed: the monitor files there continue.

@@ -175,8 +175,8 @@ class SavedRun:
     """A run of ``python -m sb3_ext.train``.
 
     Args:
-        folder: of the run, such as ``logs/ddqn/resgym-HironakaHost-v0_1``.
-        env_kwargs: of the command line, which win over those of the run.
+        folder: folder of the run, such as ``logs/ddqn/resgym-HironakaHost-v0_1``.
+        env_kwargs: arguments of the environment that replace those of the run.
 
     Raises:
         ValueError: the folder is of no run, or holds what a file may not ask for.

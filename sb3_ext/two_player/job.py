@@ -67,7 +67,7 @@ class TwoPlayer(Job[TrainerConfig]):
 
     @classmethod
     def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Of steps and starts."""
+        """Settings for ``--steps`` and ``--starts``."""
         steps = [] if given.steps is None else [f"training.steps={given.steps}"]
         return [*starts_setting(given.starts), *steps]
 

@@ -176,7 +176,7 @@ class Learner(ABC):
         role: its name.
         section: its part of the configuration.
         game: makes the environment.
-        seed: of the model, its networks and its games.
+        seed: seed of the model, its networks and its games.
         device: where all of it lives.
 
     Attributes:

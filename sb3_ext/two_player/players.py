@@ -198,7 +198,7 @@ class TwoPlayers:
 
         Args:
             games: games of each pair; None: as configured.
-            seed: of the starts; None: as configured.
+            seed: seed of the starts; None: as configured.
 
         Returns:
             Values by pair, such as ``host-agent`` and ``host-choose_first``.

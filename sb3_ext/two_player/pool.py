@@ -47,10 +47,10 @@ class OpponentPool:
         game: plays the rating matches.
         learners: the two roles.
         opponents: by role who answers it; those that ``pool`` answers meet drawn snapshots.
-        seed: of the draws.
+        seed: seed of the draws.
 
     Attributes:
-        ratings: of the policies as they are now, by role.
+        ratings: ratings of the policies as they are now, by role.
         snapshots: by role, the oldest first.
         num_draws: draws made so far; with the seed the whole random state.
         in_play: by role, the snapshot of it that answers the other role; None: only the newest.
@@ -116,7 +116,7 @@ class OpponentPool:
         self._seat(other_role(role))
 
     def _player_of(self, role: str, snapshot: Snapshot) -> Any:
-        """The player of a snapshot; the one before it of the same role changes with it."""
+        """A player for a snapshot; all of a role share one policy, so earlier players change."""
         if role not in self._benches:
             bench = self._benches[role] = copy.deepcopy(self.learners[role].policy)
             bench.optimizer = None
@@ -134,7 +134,7 @@ class OpponentPool:
             self.learners[role].seat(self.learners[other].player, others, share)
 
     def _rate(self, role: str | None = None) -> None:
-        """Play a match of the newest policies; of a role, of its snapshot in play."""
+        """Play a rating match of the newest policies; with a role, of its snapshot in play."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
         drawn = None if role is None else self.in_play[role]
@@ -290,8 +290,8 @@ def elo_ratings(scores: np.ndarray, games: int) -> np.ndarray:
         scores: float [N, N] in 0..1 of the rows against the columns, which add up to 1 with those
             of the columns against the rows; NaN where a pairing was not played. Every version has
             played at least once.
-        games: of a pairing. Scores nearer to 0 and 1 than half a game are moved there, or ratings
-            would have no bound.
+        games: number of games of a pairing. Scores nearer to 0 and 1 than half a game are moved
+            there, or ratings would have no bound.
 
     Returns:
         float [N] with mean 0.

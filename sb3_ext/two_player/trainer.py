@@ -130,7 +130,7 @@ class HostAgentTrainer(TwoPlayers):
         return self.history[-1]
 
     def begin_windows(self, players: Sequence[str]) -> None:
-        """What precedes a step: roles whose turn begins may begin anew, and get experience."""
+        """Before a step: reset roles whose window begins, if `fresh`; collect first experience."""
         updates, step = self._updates, self.total_steps
         if updates is not None and updates.fresh and step >= updates.period:
             for role in players:

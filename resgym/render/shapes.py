@@ -15,7 +15,7 @@ FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 # Widths of a character over the font size, in DejaVu Sans and Verdana, the widest of these fonts:
 # digits, and what is narrow. Both ways of drawing use them.
 CHARACTER, NARROW = 0.64, 0.46
-_NARROW = " ,.:;()[]il⁰¹²³⁴⁵⁶⁷⁸⁹"
+_NARROW = " ,.:;()[]fijlrt⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 class Line(NamedTuple):
@@ -46,7 +46,7 @@ class Circle(NamedTuple):
 
 
 class Text(NamedTuple):
-    """One line of text; ``position`` is on its baseline."""
+    """One line of text; ``position`` is on its baseline, ``markup`` is the text as SVG."""
 
     position: Point
     text: str
@@ -54,6 +54,7 @@ class Text(NamedTuple):
     size: float = 11.0
     anchor: Literal["start", "middle", "end"] = "start"
     bold: bool = False
+    markup: str = ""
 
 
 Shape = Line | Polygon | Circle | Text
@@ -111,7 +112,8 @@ def _svg_shape(shape: Shape) -> str:
     weight = ' font-weight="bold"' if shape.bold else ""
     return (
         f'<text x="{_number(x)}" y="{_number(y)}" font-size="{_number(shape.size)}" '
-        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>{markup(shape.text)}</text>'
+        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>'
+        f"{shape.markup or markup(shape.text)}</text>"
     )
 
 

@@ -108,10 +108,11 @@ def random_isolated(number, seed=0):
     return islice(some, number)
 
 
-SOME = ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9"]
-
-
-@pytest.mark.parametrize("start", [*SOME, *random_isolated(3)], ids=str)
+@pytest.mark.parametrize(
+    "start",
+    ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9", *random_isolated(3)],
+    ids=str,
+)
 def test_laufers_formula(start):
     assert_laufer(start)
 

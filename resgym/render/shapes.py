@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -148,13 +147,15 @@ def picture_to_rgb(picture: Picture) -> np.ndarray:
 
 def _draw(renderer: Any, shape: Shape) -> None:
     from matplotlib.colors import to_rgba
+    from matplotlib.font_manager import FontProperties
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D
 
     context = renderer.new_gc()
     context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
     if isinstance(shape, Text):
-        font = _font(shape.size, shape.bold)
+        weight = "bold" if shape.bold else "normal"
+        font = FontProperties(family="DejaVu Sans", size=shape.size, weight=weight)
         x, y = shape.position
         if shape.anchor != "start":
             width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
@@ -175,10 +176,3 @@ def _draw(renderer: Any, shape: Shape) -> None:
     context.set_linewidth(width)
     upside_down = Affine2D().scale(1, -1).translate(0, renderer.height)
     renderer.draw_path(context, path, upside_down, fill)
-
-
-@lru_cache(maxsize=64)
-def _font(size: float, bold: bool) -> Any:
-    from matplotlib.font_manager import FontProperties
-
-    return FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")

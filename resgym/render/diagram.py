@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,6 @@ from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
 
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
-
-CHUNK = 16_384  # triples at a time
 
 Corner = tuple[float, ...]
 
@@ -41,36 +39,33 @@ def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
     of the box. Floating point is enough for drawing.
     """
     points = np.array(vertices, dtype=float)
-    triples = combinations(range(len(points) + 3), 3)
     found: dict[bytes, Facet] = {}
-    while len(chunk := np.array(list(islice(triples, CHUNK)))):
-        for row, normal in zip(*_spanned(points, chunk), strict=True):
+    for base in range(len(points)):
+        for row, normal in zip(*_spanned(points, base), strict=True):
             if row.tobytes() not in found:
                 found[row.tobytes()] = _facet(points, row, normal)
     return sorted(found.values(), key=lambda facet: facet.compact)
 
 
-def _spanned(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the faces that triples [K, 3] of the points [V, 3] and then the three axes span.
+def _spanned(points: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the faces that a point spans with two of the later points [V, 3] or the three axes.
 
     Returns:
         rows: bool [F, V + 3]: which points lie on a face, and which axes have its direction; a
             face may occur several times.
         normals: [F, 3], of length 1.
     """
-    base, one, other = triples[triples[:, 0] < len(points)].T
-    start = points[base]
-    spanning = np.concatenate([points, np.eye(3)])
-    rays = (spanning[k] - np.where(k[:, None] < len(points), start, 0) for k in (one, other))
-    normals = np.cross(*rays)
+    rays = np.concatenate([points[base + 1 :] - points[base], np.eye(3)])
+    one, other = np.array([*combinations(rays, 2)]).swapaxes(0, 1)
+    normals = np.cross(one, other)
     lengths = np.linalg.norm(normals, axis=1)
     normals *= np.where(normals.sum(1) < 0, -1, 1)[:, None]
     some = (lengths > TOLERANCE) & (normals.min(1) >= -TOLERANCE * lengths)
-    normals, base = normals[some] / lengths[some, None], base[some]
+    normals = normals[some] / lengths[some, None]
     heights = normals @ points.T
     on = heights <= heights.min(1, keepdims=True) + TOLERANCE
     # A plane that has nothing below it, so it has all three axes.
-    lowest = on[np.arange(len(on)), base]
+    lowest = on[:, base]
     return np.concatenate([on, normals <= TOLERANCE], 1)[lowest], normals[lowest]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 # Widths of a character over the font size, in DejaVu Sans and Verdana, the widest of these fonts:
 # digits, and what is narrow. Both ways of drawing use them.
 CHARACTER, NARROW = 0.64, 0.46
-_NARROW = " ,.:;()[]il⁰¹²³⁴⁵⁶⁷⁸⁹"
+_NARROW = " ,.:;()[]fijlrt⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 class Line(NamedTuple):
@@ -46,7 +45,7 @@ class Circle(NamedTuple):
 
 
 class Text(NamedTuple):
-    """One line of text; ``position`` is on its baseline."""
+    """One line of text; ``position`` is on its baseline, ``markup`` is the text as SVG."""
 
     position: Point
     text: str
@@ -54,6 +53,7 @@ class Text(NamedTuple):
     size: float = 11.0
     anchor: Literal["start", "middle", "end"] = "start"
     bold: bool = False
+    markup: str = ""
 
 
 Shape = Line | Polygon | Circle | Text
@@ -111,7 +111,8 @@ def _svg_shape(shape: Shape) -> str:
     weight = ' font-weight="bold"' if shape.bold else ""
     return (
         f'<text x="{_number(x)}" y="{_number(y)}" font-size="{_number(shape.size)}" '
-        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>{markup(shape.text)}</text>'
+        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>'
+        f"{shape.markup or markup(shape.text)}</text>"
     )
 
 
@@ -146,13 +147,15 @@ def picture_to_rgb(picture: Picture) -> np.ndarray:
 
 def _draw(renderer: Any, shape: Shape) -> None:
     from matplotlib.colors import to_rgba
+    from matplotlib.font_manager import FontProperties
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D
 
     context = renderer.new_gc()
     context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
     if isinstance(shape, Text):
-        font = _font(shape.size, shape.bold)
+        weight = "bold" if shape.bold else "normal"
+        font = FontProperties(family="DejaVu Sans", size=shape.size, weight=weight)
         x, y = shape.position
         if shape.anchor != "start":
             width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
@@ -173,10 +176,3 @@ def _draw(renderer: Any, shape: Shape) -> None:
     context.set_linewidth(width)
     upside_down = Affine2D().scale(1, -1).translate(0, renderer.height)
     renderer.draw_path(context, path, upside_down, fill)
-
-
-@lru_cache(maxsize=64)
-def _font(size: float, bold: bool) -> Any:
-    from matplotlib.font_manager import FontProperties
-
-    return FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")

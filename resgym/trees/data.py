@@ -98,30 +98,22 @@ class ChartTree:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: totals, and every chart with exponents and monomials."""
-        names = "title variables depth num_nodes num_leaves num_cut complete"
-        totals = {name: getattr(self, name) for name in names.split()}
-        return totals | {"charts": [*map(self._chart_dict, self.charts)]}
+        return dict(json.loads(self.to_json()))
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "chart": chart.number,
-            "parent": chart.parent,
-            "axis": chart.axis,
-            "depth": chart.depth,
-            "points": [*map(list, chart.points)],
-            "monomials": [monomial_text(point, self.variables) for point in chart.points],
-            "axes": None if chart.axes is None else list(chart.axes),
-            "children": list(chart.children),
-            "ending": chart.ending,
-        }
+        monomials = [monomial_text(point, self.variables) for point in chart.points]
+        found = {"chart": chart.number, **chart._asdict(), "monomials": monomials}
+        del found["number"], found["others"]
         if chart.others:
-            found["others"] = {name: list(axes) for name, axes in chart.others}
+            found["others"] = dict(chart.others)
         if isinstance(chart.points, WeightedPosition):
-            marked = chart.points.marked
-            found["weights"] = list(chart.points.weights)
-            found["distinguished"] = None if marked is None else list(marked)
+            found["weights"] = chart.points.weights
+            found["distinguished"] = chart.points.marked
         return found
 
     def to_json(self, indent: int | None = None) -> str:
         """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
+        names = "title variables depth num_nodes num_leaves num_cut complete"
+        found: dict[str, Any] = {name: getattr(self, name) for name in names.split()}
+        found["charts"] = [*map(self._chart_dict, self.charts)]
+        return json.dumps(found, indent=indent)

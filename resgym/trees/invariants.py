@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from resgym.game.exact import prune
 from resgym.polynomials.parse import read
+from resgym.texts import position_pretty
 from resgym.trees.fan import (
     Cell,
     Face,
@@ -69,25 +70,19 @@ class RationalFunction(NamedTuple):
         """Return the exact value at s; a pole is a ZeroDivisionError."""
         return Fraction(str(self.numerator(s))) / _product(self.poles, s)
 
-    def _texts(self) -> tuple[str, list[str]]:
-        """Return the numerator, and the factors of the denominator, all with integers."""
-        scale = math.prod(at.denominator**order for at, order in self.poles.items())
-        whole, numerator = (self.numerator * scale).clear_denoms()
-        factors = [
-            _power(f"({_text(at.denominator * self.numerator.gen - at.numerator)})", order)
-            for at, order in self.poles.items()
-        ]
-        return _text(numerator.as_expr()), [str(whole)] * (int(whole) > 1) + factors
+    def _expression(self) -> Any:
+        whole = self.numerator.as_expr() / _product(self.poles, self.numerator.gen)
+        above, below = whole.factor().as_numer_denom()
+        return above.expand() / below
 
     def __str__(self) -> str:
-        above, below = self._texts()
-        return _quotient(f"({above})" if below and " " in above else above, below)
+        return _text(self._expression())
 
     def latex(self) -> str:
-        r"""Return LaTeX source without dollars: ``\frac{22s + 31}{(s + 1)(30s + 31)}``."""
-        above, below = self._texts()
-        text = rf"\frac{{{above}}}{{{''.join(below)}}}" if below else above
-        return re.sub(r"\^([0-9]+)", r"^{\1}", text)
+        """Return LaTeX source without dollars."""
+        from sympy import latex
+
+        return str(latex(self._expression()))
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
@@ -97,30 +92,20 @@ class MonodromyZeta(tuple[tuple[int, int], ...]):
     """The product of (1 - t^N)^e over pairs (N, e)."""
 
     def __str__(self) -> str:
-        above, below = (
-            [_power(f"(1 - {_power('t', n)})", e * sign) for n, e in self if e * sign > 0]
-            for sign in (1, -1)
-        )
-        return _quotient("".join(above) or "1", below)
+        from sympy import Symbol
 
-
-def _quotient(above: str, below: Sequence[str]) -> str:
-    """Format a quotient by a product of factors."""
-    product = "".join(below)
-    return f"{above}/{f'({product})' if below[1:] else product}" if below else above
-
-
-def _power(base: str, power: int) -> str:
-    return f"{base}^{power}" if power > 1 else base * power
+        t = Symbol("t")
+        return _text(math.prod((1 - t**n) ** e for n, e in self))
 
 
 def _product(poles: Mapping[Fraction, int], s: Fraction | int) -> Fraction:
     return math.prod(((s - at) ** order for at, order in poles.items()), start=Fraction(1))
 
 
-def _text(polynomial: Any) -> str:
-    """Format an expression of SymPy such as ``30s^2 - s + 31``."""
-    return str(polynomial).replace("**", "^").replace("*", "")
+def _text(value: Any) -> str:
+    """Format an expression of SymPy such as ``(30s + 31)/(s + 1)^2``."""
+    quotient = re.sub(r"^(.+)\*\*\(-(.+)\)$", r"1/\1**\2", str(value))
+    return quotient.replace("**", "^").replace("*", "")
 
 
 class Pole(NamedTuple):
@@ -271,7 +256,8 @@ class Invariants(MonomialIdeal):
         if len(self.variables) != 3:
             raise ValueError(f"tree must have 3 variables, got {len(self.variables)}")
         self.milnor_number  # noqa: B018  # refuses what is not isolated
-        return surface_graph(self.points, self.faces.values(), self.rays, minimal)
+        name = position_pretty(self.points, self.variables)
+        return surface_graph(self.points, self.faces.values(), self.rays, minimal, name)
 
     def _repr_html_(self) -> str:
         surface = len(self.variables) == 3 and self.isolated

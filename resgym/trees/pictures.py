@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from resgym.game.exact import corner, shifted
@@ -49,8 +49,9 @@ class Entry(NamedTuple):
     note: list[str]
     others: list[str]
 
-    def __str__(self) -> str:
-        return "   ".join(" ".join(each) for each in self[3:] if each)
+    def written(self, how: Callable[[str], str] = str, gap: str = "   ") -> str:
+        """Return the line, with ``how`` applied to its pieces."""
+        return gap.join(" ".join(map(how, each)) for each in self[3:] if each)
 
 
 def totals_text(tree: ChartTree) -> str:
@@ -116,7 +117,7 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Ent
             cut = Formula(f"{parts[1][:LONGEST].rpartition(' + ')[0]} + …")
             parts[1:] = [cut, f"({len(chart.points)} monomials)"]
         if chart.axis is not None:
-            parts.insert(0, f"{names[chart.axis]}:")
+            parts.insert(0, Formula(f"{names[chart.axis]}:"))
         note: list[str] = []
         others: list[str] = []
         if hidden:
@@ -154,7 +155,7 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
             branch, bar = ("└─ ", "   ") if last else ("├─ ", "│  ")
             above = below[chart.parent]
             before, below[chart.number] = above + branch, above + bar
-        lines.append(f"{before}{line}")
+        lines.append(f"{before}{line.written()}")
     return "\n".join(lines)
 
 
@@ -169,7 +170,7 @@ def tree_to_dot(tree: ChartTree) -> str:
     for line in outline(tree, tree.num_nodes, once=False):
         chart = line.chart
         colour = "" if chart.ending is None else ", color=" + ("red" if chart.is_cut else "green")
-        lines.append(f"  c{chart.number} [label={quoted(str(line))}{colour}];")
+        lines.append(f"  c{chart.number} [label={quoted(line.written())}{colour}];")
         lines += [f"  c{chart.number} -> c{child};" for child in chart.children]
     return "\n".join([*lines, "}", ""])
 
@@ -182,7 +183,7 @@ def tree_to_latex(tree: ChartTree, max_charts: int = 50) -> str:
     for line in outline(tree, max_charts):
         lines[-1] += "]" * (depth + 1 - line.chart.depth)
         depth = line.chart.depth
-        text = r" \quad ".join(" ".join(map(latex, each)) for each in line[3:] if each)
+        text = line.written(latex, r" \quad ")
         lines.append(f"{'  ' * depth}  [{{{text}}}")
     return "\n".join(lines) + "]" * (depth + 1) + "\n\\end{forest}\n"
 
@@ -190,6 +191,8 @@ def tree_to_latex(tree: ChartTree, max_charts: int = 50) -> str:
 MARGIN, HEADER, ROW, INDENT, SIZE = 16.0, 56.0, 24.0, 22.0, 12.0
 LONGEST_TITLE = 90
 """Characters of the title."""
+GAP = "\u2003"
+"""Between the parts of a line; SVG joins spaces."""
 
 # Cut branches and folded ones say in words what they are, too.
 _FILLS = {
@@ -203,6 +206,14 @@ _FILLS = {
 }
 
 
+def _italic(text: str) -> str:
+    """Text for SVG, with the variables of a formula in italics."""
+    if not isinstance(text, Formula):
+        return markup(text)
+    italic = '<tspan font-style="italic">{}</tspan>'.format
+    return "".join(italic(each) if each.isalpha() else markup(each) for each in text)
+
+
 def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
     """A tree as an SVG picture; subtrees are folded so that this many charts are shown at most."""
     totals, title = totals_text(tree), tree.title[:LONGEST_TITLE]
@@ -213,14 +224,15 @@ def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
     right = MARGIN + max(text_width(title, 14), text_width(totals, SIZE))
     bottom, middles, divisors = HEADER, dict[int, float](), _divisors(tree)
     for line in outline(tree, max_charts):
-        chart, text = line.chart, str(line).replace("   ", "\u2003")  # SVG joins spaces
+        chart, text = line.chart, line.written(gap=GAP)
         left, middle = MARGIN + INDENT * chart.depth, bottom + ROW / 2
         middles[chart.number] = middle
         end, low, high = left + text_width(text, SIZE) + 12, middle - 10, middle + 10
         plain = FAINT if line.hidden else "#fff0b3" if line.others else "#f4f6f8"
         fill = _FILLS.get(chart.ending or "", plain)
         box = Polygon(((left, low), (end, low), (end, high), (left, high)), fill)
-        shapes += [box, Text((left + 6, middle + 4), text, INK, SIZE)]
+        written = Text((left + 6, middle + 4), text, INK, SIZE, markup=line.written(_italic, GAP))
+        shapes += [box, written]
         if chart.parent:
             note, corner = divisors[chart.parent], (left - INDENT + 8, middle)
             above = (corner[0], middles[chart.parent] + 10)

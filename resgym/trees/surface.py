@@ -16,13 +16,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resgym.render.diagram import AREA, BORDER, INK
-from resgym.render.shapes import Circle, Line, Picture, Point, Shape, Text, picture_to_svg
+from resgym.render.diagram import AREA, BORDER, INK, MUTED, TICK_SIZE
+from resgym.render.shapes import (
+    Circle,
+    Line,
+    Picture,
+    Point,
+    Shape,
+    Text,
+    picture_to_svg,
+    text_width,
+)
 from resgym.texts import Rows, Table
 from resgym.trees.fan import Cell, Ray, dot, least
 
-STEP = 60.0
+STEP = 70.0
 """Pixels between neighbours."""
+CAPTION = ("circle: self-intersection [genus], N, ν", "line: a point where two curves meet")
 
 
 class Curve(NamedTuple):
@@ -32,11 +42,16 @@ class Curve(NamedTuple):
         ray: the divisor of the tree that it lies on; several curves may share one.
         self_intersection: its self-intersection number, below 0.
         genus: its genus.
+        multiplicity: N of the divisor: the order of the polynomial along it.
+        log_discrepancy: ν of the divisor, the sum of the ray's entries. The curve has the
+            discrepancy ν - N - 1 on the surface.
     """
 
     ray: Ray
     self_intersection: int
     genus: int
+    multiplicity: int
+    log_discrepancy: int
 
 
 class Seifert(NamedTuple):
@@ -72,10 +87,12 @@ class SurfaceGraph(Table):
     Attributes:
         curves: the curves.
         edges: pairs of indices of curves, once for each point in which the two meet.
+        title: what it is the graph of.
     """
 
     curves: tuple[Curve, ...]
     edges: tuple[tuple[int, ...], ...]
+    title: str
 
     def matrix(self) -> list[list[int]]:
         """Return the intersection matrix, which is negative definite."""
@@ -103,8 +120,8 @@ class SurfaceGraph(Table):
                 before, here = here, next((each for each in ends[here] if each != before), here)
             share = reduce(lambda rest, number: -1 / (number + rest), numbers, Fraction(0))
             arms.append((share.denominator, share.numerator))
-        _, number, genus = self.curves[centre]
-        return Seifert(genus, number, tuple(sorted(arms)))
+        curve = self.curves[centre]
+        return Seifert(curve.genus, curve.self_intersection, tuple(sorted(arms)))
 
     def _spots(self) -> list[Point]:
         """Places with distances close to those in the graph (stress majorization)."""
@@ -124,35 +141,46 @@ class SurfaceGraph(Table):
         x, y = (STEP * (each - each.min(initial=0)) + 40 for each in (spots.real, spots.imag))
         return [*zip(x, y, strict=True)]
 
-    def _labels(self) -> list[str]:
-        return [f"{n} [{genus}]" if genus else str(n) for _, n, genus in self.curves]
+    def _labels(self) -> list[tuple[str, str]]:
+        return [
+            (f"{number} [{genus}]" if genus else str(number), f"{n}, {nu}")
+            for _, number, genus, n, nu in self.curves
+        ]
 
     def to_dot(self) -> str:
-        """Return Graphviz source; curves show their self-intersection, and ``[genus]`` above 0."""
-        curves = [f'  c{place} [label="{each}"];' for place, each in enumerate(self._labels())]
+        """Return Graphviz source; curves show self-intersection, ``[genus]`` above 0, N and ν."""
+        labels = enumerate(map(r"\n".join, self._labels()))
+        curves = [f'  c{place} [label="{each}"];' for place, each in labels]
         edges = [f"  c{one} -- c{other};" for one, other in self.edges]
         first = ["graph resolution {", "  node [shape=circle];"]
         return "\n".join([*first, *curves, *edges, "}", ""])
 
     def to_svg(self) -> str:
-        """Return a picture; labels are those of `to_dot`."""
+        """Return a picture with a caption; labels are those of `to_dot`."""
         spots, shapes = self._spots(), list[Shape]()
         for one, other in dict.fromkeys(self.edges):
             for wide in range(self.edges.count((one, other)) - 1, -1, -2):  # equal ones: parallels
                 for colour, width in ((INK, 6 * wide + 1.5), ("#ffffff", max(6 * wide - 1.5, 0))):
                     shapes.append(Line(spots[one], spots[other], colour, width))
-        for spot, label in zip(spots, self._labels(), strict=True):
-            text = Text((spot[0], spot[1] + 4), label, INK, anchor="middle")
-            shapes += [Circle(spot, 20, AREA, BORDER), text]
-        width, height = (int(max(each)) + 40 for each in zip((0, 0), *spots, strict=True))
-        return picture_to_svg(Picture(width, height, tuple(shapes), "Resolution graph"))
+        for (x, y), (label, numbers) in zip(spots, self._labels(), strict=True):
+            shapes += [
+                Circle((x, y), 24, AREA, BORDER),
+                Text((x, y), label, INK, 12, "middle"),
+                Text((x, y + 13), numbers, MUTED, TICK_SIZE, "middle"),
+            ]
+        width, height = (int(max(each)) + 50 for each in zip((0, 0), *spots, strict=True))
+        for line in (self.title, *CAPTION):
+            shapes.append(Text((16, height), line, INK))
+            width, height = max(width, int(text_width(line, 11)) + 32), height + 18
+        return picture_to_svg(Picture(width, height, tuple(shapes), self.title))
 
     def _repr_html_(self) -> str:
         return self.to_svg() + super()._repr_html_()
 
     def table_rows(self) -> Rows:
         """See `Table`."""
-        rows: list[Sequence[str]] = [("curve", "ray", "self-intersection", "genus", "meets")]
+        heading = ("curve", "ray", "self-intersection", "genus", "N", "ν", "meets")
+        rows: list[Sequence[str]] = [heading]
         for place, curve in enumerate(self.curves):
             meets = ", ".join(map(str, sorted(_ends(self.edges, place))))
             rows.append((str(place), *map(str, curve), meets))
@@ -165,7 +193,7 @@ def _ends(links: Iterable[tuple[Any, ...]], node: Any) -> list[Any]:
 
 
 def surface_graph(
-    points: Sequence[Ray], faces: Collection[Cell], rays: Sequence[Ray], minimal: bool
+    points: Sequence[Ray], faces: Collection[Cell], rays: Sequence[Ray], minimal: bool, name: str
 ) -> SurfaceGraph:
     """Return the resolution graph of an isolated surface singularity (Oka).
 
@@ -175,6 +203,7 @@ def surface_graph(
         rays: the rays of a tree.
         minimal: contract curves until the good resolution is minimal; else return the curves on
             the divisors of the tree.
+        name: that of the singularity, for the title.
     """
     rays = sorted(rays, key=lambda ray: [Fraction(entry, sum(ray)) for entry in ray])
     orders = {ray: least(ray, points) for ray in rays}
@@ -195,13 +224,14 @@ def surface_graph(
             others = sum(other[0] for other, _ in _ends(links, node))
             inside = areas.get(ray, 0) - borders[ray]
             genus = inside // 2 + 1 if ray in borders else 0
-            curves[node] = Curve(ray, -others // ray[0], genus)
+            curves[node] = Curve(ray, -others // ray[0], genus, orders[ray], sum(ray))
     links = [pair for pair in links if curves.keys() >= {*pair}]
     if minimal:
         links = _contracted(curves, links)
     nodes = [*curves]
     edges = sorted(tuple(sorted(map(nodes.index, pair))) for pair in links)
-    return SurfaceGraph(tuple(curves.values()), tuple(edges))
+    title = f"{'Minimal good' if minimal else 'Good'} resolution of {name}"
+    return SurfaceGraph(tuple(curves.values()), tuple(edges), title)
 
 
 def _contracted(
@@ -212,12 +242,12 @@ def _contracted(
     while todo:
         node = todo.pop(0)
         ends = _ends(links, node)
-        if curves[node][1:] == (-1, 0) and len({*ends}) == len(ends) <= 2:
+        if curves[node][1:3] == (-1, 0) and len({*ends}) == len(ends) <= 2:
             links = [pair for pair in links if node not in pair]
             links += [(*ends,)] * (len(ends) == 2)
             for end in ends:
-                ray, number, genus = curves[end]
-                curves[end] = Curve(ray, number + 1, genus)
+                number = curves[end].self_intersection + 1
+                curves[end] = curves[end]._replace(self_intersection=number)
             del curves[node]
             todo = [*curves]
     return links

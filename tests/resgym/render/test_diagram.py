@@ -7,7 +7,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from resgym.render import diagram as module
 from resgym.render.diagram import facets_in_box, scales_of
 from tests.reference.polyhedron import newton_vertices
 
@@ -59,7 +58,7 @@ def described(facet, vertices, scale):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_faces_are_those_of_the_definition(seed, monkeypatch):
+def test_faces_are_those_of_the_definition(seed):
     generator = random.Random(seed)
     top, scale = generator.choice([2, 4, 9]), 16
     number = generator.randint(1, 9)
@@ -72,8 +71,6 @@ def test_faces_are_those_of_the_definition(seed, monkeypatch):
     assert set(found) == supporting_faces(vertices)
     for facet in facets:
         assert_goes_around(np.array(facet.corners))
-    monkeypatch.setattr(module, "CHUNK", 5)
-    assert set(facets_in_box(shares)) == set(facets)
 
 
 def assert_goes_around(corners):

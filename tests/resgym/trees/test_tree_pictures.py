@@ -30,7 +30,8 @@ def test_a_line_a_chart_inside_the_picture_and_to_the_right_of_its_parent(tree):
     root = ElementTree.fromstring(tree.to_svg(max_charts=100))
     width, height = float(root.get("width")), float(root.get("height"))
     boxes = [each.get("points").split() for each in root.findall(f"{SVG}polygon")]
-    texts = [text for text in root.findall(f"{SVG}text") if re.search(r"\[\d+\]", text.text)]
+    lines = ["".join(text.itertext()) for text in root.findall(f"{SVG}text")]
+    texts = [line for line in lines if re.search(r"\[\d+\]", line)]
     assert len(boxes) == len(texts) <= 100
     lefts, last = {}, 0.0
     for corners, text in zip(boxes, texts, strict=True):
@@ -39,7 +40,7 @@ def test_a_line_a_chart_inside_the_picture_and_to_the_right_of_its_parent(tree):
         assert 0 <= left < right <= width
         assert last <= top < bottom <= height
         last = bottom
-        chart = tree[int(re.search(r"\[(\d+)\]", text.text)[1])]
+        chart = tree[int(re.search(r"\[(\d+)\]", text)[1])]
         lefts[chart.number] = left
         assert chart.parent is None or lefts[chart.parent] < left
 
@@ -59,12 +60,17 @@ def test_each_line_has_the_divisor_that_its_move_makes():
     tree = TREES["E8"]
     root = ElementTree.fromstring(tree.to_svg())
     width = float(root.get("width"))
-    texts = [each for each in root.findall(f"{SVG}text") if " ν " in each.text]
+    texts = [each for each in root.findall(f"{SVG}text") if " ν " in (each.text or "")]
     assert len(texts) == len(re.findall(r"\[\d+\] ", tree.to_svg())) - 1
     assert all(float(each.get("x")) + text_width(each.text, 10) <= width for each in texts)
     found = {tuple(map(int, re.findall(r"\d+", each.text))) for each in texts}
     assert found <= {(*each.ray, *each[1:3]) for each in tree.divisors()}
     assert {(1, 1, 0, 0, 2), (2, 2, 1, 4, 5)} <= found
+
+
+def test_variables_are_in_italics():
+    x, y = (f'<tspan font-style="italic">{name}</tspan>' for name in "xy")
+    assert f">[1] {x}² + {y}³\u2003blow up {{{x}, {y}}}<" in resolution_tree("x^2+y^3").to_svg()
 
 
 def test_pictures_say_what_is_cut():

@@ -176,17 +176,14 @@ class Graph:
 
     def _ask(self, start: np.ndarray, level: np.ndarray, going: np.ndarray) -> bool:
         """Expand the positions of a level, see `walk`; return whether no limit was reached."""
-        # Most games end from small positions, and then others need not be asked about.
-        order = np.argsort(self.rows["size"][level])
-        start, level = start[order], level[order]
         while not self.limits.reached(len(self.keys)):
             if not self.is_host:
                 going[start[(self.rows["after"][level] == OVER).any(1)]] = False
-            open_ = going[start] & (self.rows["asked"][level] == 0)
-            start, level = start[open_], level[open_]
-            if not len(level):
+            open_ = np.unique(level[going[start] & (self.rows["asked"][level] == 0)])
+            if not len(open_):
                 return True
-            self.expand(np.unique(level[: self.batch]))
+            # Most games end from small positions, and then others need not be asked about.
+            self.expand(open_[np.argsort(self.rows["size"][open_])[: self.batch]])
         return False
 
     def bounds(

@@ -181,8 +181,8 @@ def test_a_run_of_train(saved, evil, tmp_path):
     shutil.copytree(next((saved / "ddqn").iterdir()), run)
     path = run / "config.yml"
     data = yaml.safe_load(path.read_text())
-    more = [("env_kwargs", "opponent"), ("callback",), ("policy_kwargs", "activation_fn")]
-    more = [("hyperparameters", *each) for each in more]
+    keys = ("env_kwargs opponent", "callback", "policy_kwargs activation_fn")
+    more = [("hyperparameters", *each.split()) for each in keys]
 
     def read(document):
         path.write_text(yaml.safe_dump(document))

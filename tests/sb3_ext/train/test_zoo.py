@@ -16,7 +16,7 @@ from sb3_ext.train import environments
 from sb3_ext.train.config_files import with_classes
 from sb3_ext.train.environments import evaluation_seed
 from sb3_ext.train.play import enjoy
-from sb3_ext.train.train import ELSEWHERE, Train
+from sb3_ext.train.train import Train
 from sb3_ext.train.train import main as train_main
 from tests.sb3_ext.ddqn.helpers import same
 from tests.sb3_ext.runs.held import held_by_another
@@ -72,10 +72,8 @@ def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys
             assert int(model.predict(observation, deterministic=False)[0]) == axis
     assert (folder / f"{name}.zip").is_file()
     assert (folder / "best_model.zip").is_file()
-    header, columns, *rows = (folder / "0.monitor.csv").read_text().splitlines()
-    assert header.startswith("#")
-    assert columns.startswith("r,l,t")
-    assert rows, "no finished episode was written"
+    rows = (folder / "0.monitor.csv").read_text().splitlines()
+    assert len(rows) > 2, "no finished episode was written"
     assert yaml.safe_load((folder / "config.yml").read_text())["algo"] == algorithm
     (begun,) = map(json.loads, (folder / "runs.jsonl").read_text().splitlines())
     assert {"command", "commit", "seed", "versions"} < begun.keys()
@@ -117,10 +115,9 @@ def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch, tmp_
         *("--resume", "--starts", "--stop", "--trust"),
         *("--deterministic", "--tf32", "--detect-anomaly"),
     }
-    for flag in ELSEWHERE.split():
-        with pytest.raises(SystemExit, match="2"):
-            train(tmp_path, "ddqn", HOST, flag, "3")
-        assert f"{flag}: is not here; examples/rl_zoo3_search.py" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        train(tmp_path, "ddqn", HOST, "-optimize")
+    assert "-optimize: is not here; examples/rl_zoo3_search.py" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "ppo"])

@@ -36,7 +36,7 @@ def goes_on(command, folder, kill):
     """Goes on with a run until it is killed or finished; the exit code."""
     begun = any(folder.rglob("*.yml"))
     if command == "train":
-        die_at(kill, TensorVecEnv, "step_tensors")
+        die_at(kill, TensorVecEnv, "step_tensors", "step_wait")
         given = ["--resume", str(run_of(folder))] if begun else ["-f", str(folder), *SMALL_RUN]
         return train(given)
     die_at(kill, HostAgentTrainer, "step")

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.game import devices
 from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import Role
@@ -68,9 +67,6 @@ class ScoringPlayer:
             if not isinstance(scores, Tensor) or scores.ndim != 2:
                 raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")
             scores = scores.to(state.device)
-            # Like other answers, they are looked at on the CPU only.
-            if devices.is_host_memory(state.device) and scores.isnan().any():
-                raise ValueError(f"{self.name} must return numbers as scores, got NaN")
             return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
 
     def scores(self, observation: Any) -> Tensor:

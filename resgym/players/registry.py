@@ -356,6 +356,8 @@ def resolve_player(
         if hasattr(opponent, "predict") and hasattr(opponent, "observation_space"):
             return _load_model(opponent, role, field)
         if hasattr(opponent, "state_dict") and spec is not None:
+            if not all(each.isfinite().all() for each in opponent.parameters()):
+                raise ValueError(f"{field}: its network holds NaN or infinite weights")
             device = next((each.device for each in opponent.parameters()), "cpu")
             shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
             scoring = packaged("resgym.players.networks:ScoringPlayer")

@@ -23,8 +23,8 @@ ASIDE = (
 def die_at(kill, owner, *names):
     """Kills this process where a plan says.
 
-    ``step:7`` is the 7th call of these functions, ``write:5`` the 5th synchronisation or rename of a
-    file, ``none`` nowhere. What torch's generator begins with must not matter, so it differs too.
+    ``step:7`` is the 7th call of these functions, ``write:5`` the 5th synchronisation or rename of
+    a file, ``none`` nowhere. What torch's generator begins with must not matter, so it differs too.
     """
     kind, _, number = kill.partition(":")
     torch.manual_seed(int(number or 0))

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from resgym.app.serve import add_serve
+from resgym.command import OneLineParser, progress_lines, standard_streams, told
 from resgym.files import output_file, write_file
-from resgym.terminal.command import OneLineParser, progress_lines, standard_streams, told
 from resgym.texts import one_line
 from resgym.trust import add_trust, command_line, command_words, packaged
-from resgym.web.command import add_serve
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
 
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
+    from resgym.app.play import random_position
     from resgym.render.games import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
-    from resgym.terminal.play import random_position
     from resgym.texts import variable_pretty
 
     drawn = args.start is None
@@ -233,7 +233,7 @@ _COMMANDS = {
     "play": _Command(
         "play a game in the terminal, from a random start if none is given",
         _play,
-        "terminal.play:play",
+        "app.play:play",
         f"start --as --opponent --seed --out{_RANDOM}",
         {
             "start": {"nargs": "?"},

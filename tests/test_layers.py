@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
     (
-        *("resgym.certificate_check", "resgym.files", "resgym.game", "resgym.lazy"),
-        *("resgym.texts", "resgym.trust"),
+        *("resgym.certificate_check", "resgym.command", "resgym.files", "resgym.game"),
+        *("resgym.lazy", "resgym.texts", "resgym.trust"),
     ),
     ("resgym.kernels", "resgym.polynomials", "resgym.render"),
     ("resgym.players",),
@@ -25,7 +25,7 @@ FLOORS = (
     ("resgym.trees",),
     ("resgym.solver",),
     ("resgym.measure",),
-    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.web"),
+    ("resgym.app", "resgym.hironaka_v0", "resgym.testing"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
     (
         *("resgym.__main__", "resgym.benchmark", "resgym.cli", "resgym.functional"),
@@ -62,7 +62,7 @@ EXCEPT = {
     "sb3_ext.networks": ("resgym.game.spec", "resgym.kernels.cpu.compilation"),
     # Command lines and what they allow, and how files are written.
     "sb3_ext.runs": (
-        *("resgym.cli", "resgym.files", "resgym.terminal", "resgym.texts", "resgym.trust"),
+        *("resgym.cli", "resgym.command", "resgym.files", "resgym.texts", "resgym.trust"),
     ),
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }

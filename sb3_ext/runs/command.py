@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
-from resgym.terminal.command import standard_streams
+from resgym.command import standard_streams
 from resgym.texts import one_line, printable
 from resgym.trust import command_words, packaged
 

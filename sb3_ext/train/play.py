@@ -17,7 +17,7 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecVideoRecorder, unwrap_vec_normalize
 from tqdm import tqdm
 
-from resgym.terminal.command import OneLineParser
+from resgym.command import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.config.checks import errors_named, errors_of
 from sb3_ext.config.sections import (

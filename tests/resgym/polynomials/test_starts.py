@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import resgym
+from resgym.app.play import random_position
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec
 from resgym.measure.games import sample_games
 from resgym.measure.rho import rho_starts
 from resgym.polynomials.starts import read_starts
-from resgym.terminal.play import random_position
 from tests.reference import rule
 from tests.resgym.backends import every_backend
 from tests.resgym.commands import run

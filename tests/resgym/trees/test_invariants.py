@@ -11,12 +11,12 @@ from itertools import product
 import pytest
 
 import resgym
+from resgym.app.answers import answer
+from resgym.app.questions import read_question
 from resgym.game.exact import prune
 from resgym.polynomials.parse import ConstantWarning
 from resgym.trees.fan import volume
 from resgym.trees.invariants import RationalFunction
-from resgym.web.answers import answer
-from resgym.web.questions import read_question
 from tests.resgym.commands import run
 
 NAMES = [

@@ -22,11 +22,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from resgym.app import answers
+from resgym.app.questions import read_question
+from resgym.app.workers import RefusedError, Workers, outcome
 from resgym.players.registry import LAZY
 from resgym.trust import imported_modules
-from resgym.web import answers
-from resgym.web.questions import read_question
-from resgym.web.workers import RefusedError, Workers, outcome
 
 PAGE = Path(__file__).with_name("page")
 

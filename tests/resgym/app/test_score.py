@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from resgym.app.play import Match, score
 from resgym.game.exact import search_actions
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
-from resgym.terminal.play import Match, score
 
 
 def replayed(start, *moves):

@@ -10,19 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from resgym.game.exact import corner, shifted
-from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
-from resgym.players import agent_names, host_names, resolve_player
-from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import parse_text
-from resgym.render.diagram import space_scene
-from resgym.render.games import format_axes, format_move, picture_of
-from resgym.render.shapes import picture_to_svg
-from resgym.terminal.play import HINT_SECONDS, Match, hint, other_seat, score
-from resgym.texts import monomial_pretty, position_pretty, variable_pretty
-from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
-from resgym.trees.growth import resolution_tree
-from resgym.web.questions import (
+from resgym.app.play import HINT_SECONDS, Match, hint, other_seat, score
+from resgym.app.questions import (
     MAX_CHARTS,
     MAX_MOVES,
     MAX_POINTS,
@@ -34,6 +23,17 @@ from resgym.web.questions import (
     moves_code,
     read_question,
 )
+from resgym.game.exact import corner, shifted
+from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
+from resgym.players import agent_names, host_names, resolve_player
+from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.parse import parse_text
+from resgym.render.diagram import space_scene
+from resgym.render.games import format_axes, format_move, picture_of
+from resgym.render.shapes import picture_to_svg
+from resgym.texts import monomial_pretty, position_pretty, variable_pretty
+from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
+from resgym.trees.growth import resolution_tree
 
 TREE_DEPTH = 60
 LISTED_SETS = 11

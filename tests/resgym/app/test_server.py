@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks import serve
-from resgym.web.questions import list_models
+from resgym.app.questions import list_models
 from tests.resgym.commands import run
 
 
@@ -42,7 +42,7 @@ def test_many_play_at_once(served, capsys):
 
 
 def test_the_page_and_its_files(served):
-    folder = Path(__file__).resolve().parents[3] / "resgym" / "web" / "page"
+    folder = Path(__file__).resolve().parents[3] / "resgym" / "app" / "page"
     assert served.get("/")[1] == (folder / "index.html").read_text(encoding="utf-8")
     for path in folder.iterdir():
         status, text = served.get(f"/page/{path.name}")

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from resgym.app.play import hint, play, random_position
 from resgym.solver.solve import solve
-from resgym.terminal.play import hint, play, random_position
 from tests.reference.rule import move
 from tests.resgym import commands
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from resgym.web.workers import MEMORY, RefusedError, Workers
+from resgym.app.workers import MEMORY, RefusedError, Workers
 
 
 async def first(workers):

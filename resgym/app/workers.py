@@ -98,7 +98,7 @@ class Workers:
     def open(self) -> None:
         """Start the processes; requests wait meanwhile."""
         if _FORKS:
-            _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
+            _CONTEXT.set_forkserver_preload(["resgym.app.answers", *_PRELOAD])
         for _ in range(self._number):
             self._start()
 

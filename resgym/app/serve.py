@@ -50,7 +50,7 @@ def _serve(args: argparse.Namespace, _: None) -> None:
     if args.models and not args.models.is_dir():
         raise ValueError(f"--models must be a folder that exists, got {str(args.models)!r}")
     try:
-        from resgym.web.server import serve
+        from resgym.app.server import serve
     except ModuleNotFoundError as error:
         raise ValueError(f"{error.name} is needed and not installed: resgym[web]") from None
 

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resgym.app.play import Move
 from resgym.game.spec import Axes
-from resgym.terminal.play import Move
 
 DEPTH = 4
 """Number of folder levels that are searched."""

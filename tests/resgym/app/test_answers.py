@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from resgym.app import answers
+from resgym.app.questions import MAX_MOVES, read_question
 from resgym.game.exact import OrderedRule, canonical, moved, prune, search_actions
 from resgym.game.spec import GameSpec
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
-from resgym.web import answers
-from resgym.web.questions import MAX_MOVES, read_question
 
 
 def answer(name="game", **fields):

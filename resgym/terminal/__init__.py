@@ -1,1 +1,0 @@
-"""A game in the terminal, with hints."""

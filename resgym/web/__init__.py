@@ -1,1 +1,0 @@
-"""The server behind ``resgym serve``, a page to play and explore. It keeps no games."""

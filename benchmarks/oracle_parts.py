@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import resgym
 from resgym.game.exact import prune
+from resgym.geometry.fan import chart_rays
+from resgym.geometry.smooth import is_smooth
 from resgym.polynomials.singularities import singularity_names
 from resgym.texts import monomial_text
-from resgym.trees.fan import chart_rays
-from resgym.trees.growth import is_smooth
 
 PRIME = 2147483647
 """Characteristic in which random coefficients are generic."""

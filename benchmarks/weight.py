@@ -76,11 +76,13 @@ def caps(root: Path = ROOT) -> dict[str, int]:
 
 def main() -> None:
     print(f"{'tokens of code':36}{'today':>10}{'cap':>10}")
-    for folder, cap in caps().items():
+    limits = caps()
+    for folder in (each for each in limits if "/" not in each):
         found = rooms(folder)
-        print(f"{folder:36}{found.total():>10,}{cap:>10,}")
+        print(f"{folder:36}{found.total():>10,}{limits[folder]:>10,}")
         for room, tokens in found.most_common():
-            print(f"  {room:34}{tokens:>10,}")
+            cap = f"{limits[room]:,}" if room in limits and room != folder else ""
+            print(f"  {room:34}{tokens:>10,}{cap:>10}")
     for name, tokens in ANCHORS.items():
         print(f"{name:36}{tokens:>10,}")
 

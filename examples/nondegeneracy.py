@@ -7,9 +7,9 @@ from typing import Any
 import sympy
 
 from resgym import resolution_tree
+from resgym.geometry.fan import Face, compact_cells
 from resgym.polynomials.monomials import is_degenerate
 from resgym.polynomials.parse import read
-from resgym.trees.fan import Face, compact_cells
 
 
 def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face, ...]:

@@ -14,8 +14,8 @@ from pathlib import Path
 import resgym
 from resgym.game.spec import action_axes
 from resgym.measure.games import sample_games
-from resgym.render.games import format_axes, format_position
 from resgym.solver.labels import Labeller
+from resgym.texts import format_axes, format_position
 
 GAME = {"dimension": 3, "max_num_points": 4, "max_value": 2}
 RULES = """\

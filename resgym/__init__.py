@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from resgym.game.spec import GameSpec
     from resgym.game.state import GameState, state_from_points
     from resgym.game.stepping import Transition, register_reward
+    from resgym.geometry.examine import examine
     from resgym.measure.exploitability import Exploitability, exploitability
     from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
     from resgym.players.registry import Player, make_agent, make_host, register_agent, register_host
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from resgym.polynomials.singularities import random_family, singularity, singularity_names
     from resgym.solver.solution import Solution
     from resgym.solver.solve import solve
-    from resgym.trees.examine import examine
     from resgym.trees.growth import ResolutionTree, resolution_tree
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -37,14 +37,12 @@ def _measure(args: argparse.Namespace, function: Callable[..., Any]) -> None:
 
 def _cross_play(args: argparse.Namespace, rho: Callable[..., Any]) -> None:
     from resgym.measure.rho import cross_play
-    from resgym.render.shapes import require_matplotlib
+    from resgym.pictures.plots import plot_rho_table, require_matplotlib
 
     if args.plot:
         require_matplotlib("--plot")
     table = cross_play(args.hosts, args.agents, **_options(args, rho))
     if args.plot:
-        from resgym.measure.plots import plot_rho_table
-
         plot_rho_table(table, args.plot)
         print(f"written to {args.plot}", file=sys.stderr)
     _print(table, args.json)
@@ -88,7 +86,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
 
 
 def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
-    from resgym.trees.pictures import totals_text
+    from resgym.pictures.trees import totals_text
 
     tree = grow(_parse_start(args), **_options(args, grow))
     found = tree.invariants() if args.invariants else None
@@ -130,8 +128,8 @@ def _certificate(args: argparse.Namespace, read: Callable[..., Any]) -> None:
 
 def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
     from resgym.app.play import random_position
-    from resgym.render.games import PICTURE_DIMENSIONS
-    from resgym.render.shapes import require_matplotlib
+    from resgym.envs.frames import PICTURE_DIMENSIONS
+    from resgym.pictures.shapes import require_matplotlib
     from resgym.texts import variable_pretty
 
     drawn = args.start is None
@@ -212,7 +210,7 @@ _COMMANDS = {
     "examine": _Command(
         "tell what is true of a polynomial, and what its trees prove",
         lambda args, examine: _print(examine(args.start), args.json),
-        "trees.examine:examine",
+        "geometry.examine:examine",
         "start",
     ),
     "solve": _Command(
@@ -226,7 +224,7 @@ _COMMANDS = {
     "certificate": _Command(
         "check a proof written by solve, and show its tree",
         _certificate,
-        "solver.certificate:read_certificate",
+        "proofs.certificate:read_certificate",
         "certificate --compare --out",
         _FILES,
     ),

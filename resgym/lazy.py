@@ -1,4 +1,4 @@
-"""Lazy packages: a name is imported when it is first used."""
+"""Names that are imported when they are first used: those of packages, and functions of wings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from resgym.trust import packaged
+
+
+class Lazy(str):
+    """A path ``module:name`` that is a method: it is imported when the method is used.
+
+    So a class of the core has methods that the wings hold.
+    """
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return packaged(self).__get__(instance, owner)
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

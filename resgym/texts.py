@@ -117,6 +117,38 @@ def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> Formu
     return Formula("{" + ", ".join(names[axis] for axis in axes) + "}")
 
 
+def counted(number: float | None, one: str, many: str | None = None) -> str:
+    """Format a number: ``1 move``, ``3 moves``; ``many`` is an irregular plural."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
+    """Format a move: ``host {x, y}, agent y: y becomes x + y``."""
+    total = " + ".join(names[each] for each in axes)
+    return f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes {total}"
+
+
+def format_position(
+    points: Sequence[Sequence[int]],
+    coords: Sequence[int] = (),
+    names: Sequence[str] = AXIS_NAMES,
+) -> str:
+    """Format the alive points as a table, one a line, and below it the host's set."""
+    names = names[: len(points[0])]
+    rows = [[*map(str, point)] for point in points]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(map(str.rjust, names, widths))]
+    for point, row in zip(points, rows, strict=True):
+        lines.append(f"{'  '.join(map(str.rjust, row, widths))}   {monomial_text(point, names)}")
+    if len(points) == 1:
+        lines.append("one point left: the game is over")
+    elif coords:
+        lines.append(f"{len(points)} points; the host named {format_axes(coords, names)}")
+    else:
+        lines.append(f"{len(points)} points; the host is to play")
+    return "\n".join(lines)
+
+
 Rows = Sequence[Sequence[str]]
 """The heading and the rows of a table."""
 

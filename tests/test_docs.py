@@ -16,7 +16,7 @@ import pytest
 import resgym
 from benchmarks import ade_table
 from resgym.cli import main
-from resgym.render.shapes import picture_to_svg
+from resgym.pictures.shapes import picture_to_svg
 from sb3_ext.checkpoints.models import save_player
 from sb3_ext.train import quickstart
 

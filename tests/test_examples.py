@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -202,7 +203,7 @@ def test_own_job_goes_on_where_it_was_stopped(tmp_path, capsys):
 
 def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(registry._FACTORIES, "host", {})
+    monkeypatch.setattr(registry, "PLAYERS", deepcopy(registry.PLAYERS))
     few = benchmark.load("worst-20").select(torch.arange(4))
     monkeypatch.setattr(tasks, "load", lambda part: few)
     load("cleanrl_dqn").main(total_timesteps=3_000, learning_starts=500)
@@ -213,7 +214,7 @@ def test_cleanrl_dqn_reaches_a_row_that_is_reproduced(tmp_path, monkeypatch):
 
 
 def test_search_host_moves_by_the_position_alone_and_finds_more(monkeypatch):
-    monkeypatch.setitem(registry._FACTORIES, "host", {})
+    monkeypatch.setattr(registry, "PLAYERS", deepcopy(registry.PLAYERS))
     host = load("search_host").SearchHost
     data = benchmark.load("moves-20").select(torch.tensor([*range(0, 584, 29)])).asked("host")
     assert int(data.chosen(host(positions=8)).sum()) == 0

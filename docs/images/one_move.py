@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from resgym.game.exact import prune
-from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg
+from resgym.pictures.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg
 
 POINTS, CHOSEN, AXIS = [(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1), 0
 INK, MUTED, HOST, AGENT = "#1f2933", "#66727f", "#cfe3f5", "#f6c9a8"

@@ -25,14 +25,14 @@ from resgym.app.questions import (
 )
 from resgym.game.exact import corner, shifted
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
+from resgym.geometry.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
+from resgym.pictures.diagram import space_scene
+from resgym.pictures.games import picture_of
+from resgym.pictures.shapes import picture_to_svg
 from resgym.players import agent_names, host_names, resolve_player
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse_text
-from resgym.render.diagram import space_scene
-from resgym.render.games import format_axes, format_move, picture_of
-from resgym.render.shapes import picture_to_svg
-from resgym.texts import monomial_pretty, position_pretty, variable_pretty
-from resgym.trees.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
+from resgym.texts import format_axes, format_move, monomial_pretty, position_pretty, variable_pretty
 from resgym.trees.growth import resolution_tree
 
 TREE_DEPTH = 60
@@ -197,7 +197,7 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
 
     Args:
         points: all exponents of the start.
-        rays: rays of the chart's cone, see `resgym.trees.fan`.
+        rays: rays of the chart's cone, see `resgym.geometry.fan`.
         names: names of the variables.
 
     Returns:

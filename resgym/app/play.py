@@ -14,16 +14,17 @@ from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, moved, reduced
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import start_positions
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes, check_integer
+from resgym.measure.games import GameRecord
 from resgym.players import ask_player
 from resgym.players.asking import Seat
 from resgym.players.registry import check_role
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
-from resgym.render.games import GameRecord, counted, format_axes, format_move, format_position
 from resgym.solver.search import prove
 from resgym.solver.solution import Limits
 from resgym.solver.solve import solve
+from resgym.texts import counted, format_axes, format_move, format_position
 
 Move = tuple[Axes, int]
 """The host's set and the agent's axis."""

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from resgym.app import answers
 from resgym.app.questions import read_question
 from resgym.app.workers import RefusedError, Workers, outcome
-from resgym.players.registry import LAZY
+from resgym.players.registry import PLAYERS
 from resgym.trust import imported_modules
 
 PAGE = Path(__file__).with_name("page")
@@ -147,7 +147,7 @@ class Site:
             raise RefusedError("there is no such page", 404)
         question = outcome(read_question, request.query_params)
         # Players that search must not delay people who play against others.
-        player = (LAZY[role].get(question.opponent, "") for role in LAZY)
+        player = (str(named.get(question.opponent)) for named in PLAYERS.values())
         searching = name != "game" or any(each.startswith("resgym.solver") for each in player)
         workers = self._searches if searching else self._moves
         return await workers.ask(answers.answer, name, question, self._models)

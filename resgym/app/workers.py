@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from resgym.players.registry import LAZY
+from resgym.players.registry import PLAYERS
 from resgym.texts import one_line
 from resgym.trust import command_words, import_modules
 
@@ -32,7 +32,7 @@ START_SECONDS = 300.0
 # One warm process is loaded once and forked for each worker, where the system can fork.
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 _CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
-_PRELOAD = [target.partition(":")[0] for lazy in LAZY.values() for target in lazy.values()]
+_PRELOAD = [str(each).partition(":")[0] for named in PLAYERS.values() for each in named.values()]
 
 
 class RefusedError(Exception):

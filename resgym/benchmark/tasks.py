@@ -121,6 +121,11 @@ TASKS = {
 }
 
 
+def task_named(name: str) -> Task:
+    """Return a task of `TASKS`; the ValueError lists them."""
+    return TASKS[check_choice("task", name, [*TASKS])]
+
+
 @dataclass(frozen=True)
 class Result:
     """A player's result in a task.
@@ -173,7 +178,7 @@ def evaluate(player: Any, task: str, *, name: str | None = None, **about: Any) -
         ValueError, TypeError: there is no such task or player, or it cannot play these positions;
             for ``worst-5``, ``worst-20`` and ``axes4``: it answers a position not always alike.
     """
-    part, measure, _, seat = asked = TASKS[check_choice("task", task, [*TASKS])]
+    part, measure, _, seat = asked = task_named(task)
     seated = resolve_player(player, seat, GAMES[part], "player")
     data = load(part)
     counts, scores, highest, details = measure(seated, data, asked)
@@ -203,7 +208,7 @@ def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:
         num_envs: number of games.
         arguments: of `HironakaVectorEnv`, such as ``opponent``, ``reward`` or ``device``.
     """
-    part, _, _, seat = TASKS[check_choice("task", task, [*TASKS])]
+    part, _, _, seat = task_named(task)
     return HironakaVectorEnv(num_envs, seat=seat, **asdict(GAMES[part]) | arguments)
 
 
@@ -216,6 +221,6 @@ def task_env(task: str, **arguments: Any) -> HironakaEnv:
         task: a name of `TASKS`.
         arguments: of `HironakaEnv`, in place of these.
     """
-    part, _, opponent, seat = TASKS[check_choice("task", task, [*TASKS])]
+    part, _, opponent, seat = task_named(task)
     own = {"seat": seat, "opponent": opponent, "reward": "step", "starts": load(part).state}
     return HironakaEnv(**{**asdict(GAMES[part]), **own, **arguments})

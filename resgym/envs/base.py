@@ -28,6 +28,7 @@ from resgym.envs.forms import (
     save_state,
     start_sizes,
 )
+from resgym.envs.frames import RENDER_MODES, check_render_mode, render_game, render_modes
 from resgym.game.episode import Backend, legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
@@ -43,7 +44,6 @@ from resgym.game.stepping import (
 from resgym.players import Player, player_name
 from resgym.players.asking import Mixture, make_mixture
 from resgym.players.registry import check_role
-from resgym.render.games import RENDER_MODES, check_render_mode, render_game, render_modes
 from resgym.texts import shown
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from itertools import chain, combinations, groupby, islice, permutations, product
 from math import gcd, prod
 from operator import le, mul, sub
@@ -302,15 +302,12 @@ def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> Ordere
     return OrderedPolyhedra(spec) if spec.rule == "polyhedra" else OrderedRule(spec)
 
 
-def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
+def _zeillinger(points: Position) -> Axes:
     """See `resgym.players.scripted`."""
-    if lex:
-        points = tuple(sorted(points, reverse=True))
 
-    def key(v: list[int]) -> tuple[int, ...]:
+    def key(v: list[int]) -> tuple[int, int]:
         low, high = min(v), max(v)
-        axes = (v.index(low), v.index(high)) if lex else ()
-        return (high - low, v.count(low) + v.count(high), *axes)
+        return high - low, v.count(low) + v.count(high)
 
     differences = (
         [a - b for a, b in zip(one, other, strict=True)] for one, other in combinations(points, 2)
@@ -323,7 +320,6 @@ def _zeillinger(points: Position, *, lex: bool = False) -> Axes:
 PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
     "all_coord": lambda points: tuple(range(len(points[0]))),
     "zeillinger": _zeillinger,
-    "zeillinger_lex": partial(_zeillinger, lex=True),
 }
 """Each function returns the host's set in an unfinished position of the default rule.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -11,16 +12,56 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, action_axes, check_integer, host_action_table
+from resgym.game.spec import Axes, GameSpec, Point, action_axes, check_integer, host_action_table
 from resgym.game.state import GameState, where_state
 from resgym.kernels.dispatch import resolve_backend
+from resgym.lazy import Lazy
 from resgym.players import Player, ask_player, player_name, resolve_player, rows_of
 from resgym.players.registry import begin_games
 from resgym.polynomials.starts import resolve_starts
-from resgym.render.games import GameRecord
+from resgym.texts import format_move, format_position
 
 _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
 _ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that is played
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """One game, move by move.
+
+    Attributes:
+        positions: the positions, the start first.
+        axes: the host's set of each move.
+        axis: the agent's axis of each move.
+        finished: one point was left in the end.
+    """
+
+    positions: list[list[Point]]
+    axes: list[Axes]
+    axis: list[int]
+    finished: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {
+            "finished": self.finished,
+            "moves": len(self.axes),
+            "positions": [[*map(list, points)] for points in self.positions],
+            "host": [*map(list, self.axes)],
+            "agent": list(self.axis),
+        }
+
+    def __str__(self) -> str:
+        parts = ["start", format_position(self.positions[0])]
+        for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
+            parts.append(f"\nmove {number}: {format_move(axes, axis)}")
+            parts.append(format_position(self.positions[number]))
+        if not self.finished:
+            parts.append(f"\nstopped after {len(self.axes)} moves")
+        return "\n".join(parts)
+
+    pictures = Lazy("resgym.pictures.games:pictures_of_game")
+    to_gif = Lazy("resgym.pictures.games:game_to_gif")
 
 
 class Lengths(NamedTuple):
@@ -104,16 +145,19 @@ def record_all(
     hosts = resolve_player(host, "host", spec, "host")
     agents = resolve_player(agent, "agent", spec, "agent")
     sets = action_axes(spec.dimension, spec.least_axes)
-    ended = starts.finished().tolist()
-    records = [GameRecord([p], [], [], e) for p, e in zip(starts.point_lists(), ended, strict=True)]
+    positions = [[points] for points in starts.point_lists()]
+    named: list[list[Axes]] = [[] for _ in positions]
+    answered: list[list[int]] = [[] for _ in positions]
 
     def note(game: Tensor, action: Tensor, axis: Tensor, state: GameState, played: Tensor) -> None:
         for row in played.nonzero()[:, 0].tolist():
-            number, now = int(game[row]), state.select(slice(row, row + 1))
-            records[number] = records[number].after(sets[int(action[row])], int(axis[row]), now)
+            number = int(game[row])
+            positions[number] += state.select(slice(row, row + 1)).point_lists()
+            named[number].append(sets[int(action[row])])
+            answered[number].append(int(axis[row]))
 
-    play_lengths(hosts, agents, starts, spec, rng, max_moves, note=note)
-    return records
+    finished = play_lengths(hosts, agents, starts, spec, rng, max_moves, note=note).finished
+    return [*map(GameRecord, positions, named, answered, finished.tolist())]
 
 
 def sample_games(

@@ -25,8 +25,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from resgym.render.games import counted
-from resgym.texts import Rows, Table, percent
+from resgym.texts import Rows, Table, counted, percent
 
 _BATCH = 8192
 _MAX_GAMES = 10**9

@@ -10,7 +10,7 @@ import importlib.metadata
 import inspect
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,6 +112,7 @@ class ScriptedHost:
     """A host; two of the same class with the same fields are equal."""
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[Sequence[str]] = ("basic", "thom")
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ LOADER_GROUP = "resgym.player_loaders"
 """Entry-point group of loaders of saved models: functions ``(path, role) -> Player`` that raise
 ValueError for a file that they cannot read."""
 
-LAZY: Mapping[Role, Mapping[str, str]] = {
+PLAYERS: dict[Role, dict[str, str | Factory]] = {
     "host": {
         "all_coord": "resgym.players.scripted:AllCoordHost",
         "optimal": "resgym.solver.players:OptimalHost",
@@ -168,22 +169,21 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "taught": "sb3_ext.teach.shipped:TaughtAgent",
     },
 }
-"""The players of this project as ``module:class``, imported when first used.
+"""Players by name: those registered, and those of this project as ``module:class``, imported when
+first used.
 
 ``played``, ``robust`` and ``taught`` belong to the learning package. They are not among the names
 without it, or without safetensors, which reads them."""
-
-_FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 
 
 def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
         raise ValueError(f"name must be letters, digits, '_' or '-', got {name!r}")
-    if name in _FACTORIES[role] or name in LAZY[role]:
+    if name in PLAYERS[role]:
         raise ValueError(f"name {name!r} is already taken by another {role}")
 
     def decorator(factory: AnyFactory) -> AnyFactory:
-        _FACTORIES[role][name] = factory
+        PLAYERS[role][name] = factory
         return factory
 
     return decorator
@@ -204,9 +204,11 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
 
 def _names(role: Role) -> list[str]:
     found = find_spec("sb3_ext") and find_spec("safetensors")  # which imports nothing
-    lazy = LAZY[role].items()
-    names = (name for name, target in lazy if found or not target.startswith("sb3_ext"))
-    return sorted([*_FACTORIES[role], *names])
+    return sorted(
+        name
+        for name, target in PLAYERS[role].items()
+        if found or not str(target).startswith("sb3_ext")
+    )
 
 
 def host_names() -> list[str]:
@@ -227,18 +229,17 @@ def _factory(role: Role, name: str, field: str) -> Factory:
         if not callable(found) or (isinstance(found, type) and not hasattr(found, "act")):
             raise TypeError(f"{field}: {name!r} must be a Player or build one, got {found!r:.200}")
         return found  # type: ignore[no-any-return]
-    if name in _FACTORIES[role]:
-        return _FACTORIES[role][name]
-    if name in LAZY[role]:
+    if name in PLAYERS[role]:
+        target = PLAYERS[role][name]
         try:
-            return packaged(LAZY[role][name])  # type: ignore[no-any-return]
+            return packaged(target) if isinstance(target, str) else target
         except ModuleNotFoundError as error:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
             ) from error
     names, other = _names(role), check_role("agent" if role == "host" else "host")
     got = f"{name!r}{nearest(name, names)}"
-    if name in _FACTORIES[other] or name in LAZY[other]:
+    if name in PLAYERS[other]:
         got = f"the {other} {name!r}"
     raise ValueError(f"{field} must be one of {names} or of a module imported before, got {got}")
 

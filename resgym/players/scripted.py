@@ -14,6 +14,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from resgym.game.pruning import used_rows
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import RULES, GameSpec, pair_to_action
@@ -106,7 +107,6 @@ class RandomHost(ScriptedHost):
 class RandomPairHost(ScriptedHost):
     """Choose two axes, uniformly over all pairs."""
 
-    rules = ("basic", "thom")
     compiled = "random_pair"
     draws = True
 
@@ -139,7 +139,6 @@ class ZeillingerHost(ScriptedHost):
     first axis of the largest. If all entries of v are equal the set is {0, 1}.
     """
 
-    rules = ("basic", "thom")
     compiled = "zeillinger"
     invariant = "scale"
     reads_order = True
@@ -157,7 +156,6 @@ class ZeillingerLexHost(ScriptedHost):
     comes before (1, 0), although {0, 1} comes before {0, 2}.
     """
 
-    rules = ("basic", "thom")
     compiled = "zeillinger_lex"
     invariant = "scale"
 
@@ -201,13 +199,10 @@ def _differences(state: GameState) -> tuple[list[Tensor], Tensor]:
 
     The differences are D integer tensors [K, N], one for each axis; the mask is bool [K, N].
     """
-    width, dtype = state.points.shape[1], torch.int64
-    points = state.points
-    if state.device.type == "cpu" and state.num_games:
-        # Reading a value is free here. Most rows of most positions are absent, and most
-        # coordinates are small: half the memory takes half the time.
-        width = int(state.count.max())
-        dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
+    points, dtype = state.points, torch.int64
+    width = used_rows(state.count, points.shape[1])
+    if state.device.type == "cpu" and state.num_games and int(points.max()) < 2**29:
+        dtype = torch.int32  # reading a value is free here, and half the memory takes half the time
     columns = points[:, :width].permute(2, 1, 0).to(dtype, memory_format=torch.contiguous_format)
     if width < 2:
         columns = columns.expand(-1, 2, -1)

@@ -11,6 +11,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from resgym.game.pruning import used_rows
 from resgym.game.rng import RowRandom
 from resgym.game.spec import action_axes, coords_to_action
 from resgym.game.state import GameState
@@ -29,7 +30,6 @@ class WeakSpivakovskyHost(ScriptedHost):
     several smallest sets (with at least two axes) the host takes the lexicographically first.
     """
 
-    rules = ("basic", "thom")
     invariant = "scale"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
@@ -72,16 +72,13 @@ class SpivakovskyHost(ScriptedHost):
     """
 
     invariant = "shift"  # large quotients are rounded
-    rules = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         dimension = state.points.shape[2]
-        points, alive = state.points, state.alive()
-        if state.device.type == "cpu" and state.num_games:
-            width = int(state.count.max())
-            points, alive = points[:, :width], alive[:, :width]
-        columns, alive = points.permute(2, 1, 0).contiguous(), alive.t().contiguous()
+        width = used_rows(state.count, state.points.shape[1])
+        columns = state.points[:, :width].permute(2, 1, 0).contiguous()
+        alive = state.alive()[:, :width].t().contiguous()
         below, above, alive, chosen = _first_level(columns, alive & ~state.finished())
         for _ in range(dimension - 1):
             below, above, alive, joined = _level(below, above, alive, ~chosen)

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from resgym.game.spec import MAX_DIMENSION, Point, check_coordinates
-from resgym.texts import latex, markup, monomial_text, position_pretty, shown, variable_pretty
+from resgym.lazy import Lazy
+from resgym.texts import latex, markup, monomial_text, position_pretty, shown
 
 Terms = dict[Point, Fraction]
 """A polynomial: its coefficients, none of them 0, by exponents."""
@@ -68,13 +69,7 @@ class Exponents(list[Point]):
         """Return the sum of the monomials for LaTeX: ``$x^{2} + y^{3}$``."""
         return latex(position_pretty(self, self.variables))
 
-    def _repr_svg_(self) -> str | None:
-        from resgym.render.games import picture_of
-        from resgym.render.shapes import picture_to_svg
-
-        if self.dimension > 3:
-            return None
-        return picture_to_svg(picture_of(self, (), 0, [*map(variable_pretty, self.variables)]))
+    _repr_svg_ = Lazy("resgym.pictures.games:position_svg")
 
     def _repr_html_(self) -> str:
         return f"""<style>.position svg {{ max-width: 100%; height: auto }}</style>

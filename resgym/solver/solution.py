@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 from resgym.game.exact import OrderedRule, Position
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
-from resgym.render.games import counted
-from resgym.texts import Table, shown
+from resgym.texts import Table, counted, shown
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
+from resgym.trust import packaged
 
 Objective = Literal["depth", "nodes", "leaves"]
 
@@ -66,7 +66,7 @@ class Solution(Table):
         stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``; on the command
             line also ``interrupt`` (Ctrl-C). None if proved.
         grow: function that grows ``tree``.
-        certify: function that writes a certificate.
+        claims: arguments of `resgym.proofs.certificate.certificate`.
     """
 
     value: int | float | None
@@ -80,7 +80,7 @@ class Solution(Table):
     grow: Callable[[], ResolutionTree | None] | None = field(
         default=None, repr=False, compare=False
     )
-    certify: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    claims: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def tree(self) -> ResolutionTree | None:
@@ -98,12 +98,12 @@ class Solution(Table):
             ValueError: not for best responses, ``max_depth``, other rules and pickled solutions,
                 nor for numbers that are too large.
         """
-        if self.certify is None:
+        if self.claims is None:
             raise ValueError(NO_CERTIFICATE)
-        return self.certify()
+        return packaged("resgym.proofs.certificate:certificate")(*self.claims)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tree": self.tree, "grow": None, "certify": None}
+        return {**self.__dict__, "tree": self.tree, "grow": None, "claims": None}
 
     def __str__(self) -> str:
         unit = "moves" if self.objective == "depth" else self.objective

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, prune, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, ordered_rule, prune, reduced
 from resgym.game.spec import (
     Axes,
     GameSpec,
@@ -22,7 +22,6 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.solver.certificate import certificate
 from resgym.solver.search import GOALS, Objective, Proof, best_set, prove
 from resgym.solver.solution import (
     Limits,
@@ -32,7 +31,7 @@ from resgym.solver.solution import (
     check_seconds,
     grown_tree,
 )
-from resgym.trees.growth import Centres, Stop, chart_rule, check_nondegenerate
+from resgym.trees.growth import Centres, Stop, rule_of_charts
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
@@ -109,9 +108,7 @@ def solve(
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
-    if stop is not None:
-        check_nondegenerate(position)
-    played = chart_rule(spec, weights, stop, centres)
+    played = rule_of_charts(position, ordered_rule(spec, weights), stop, centres)
     if type(played) is not OrderedRule:
         if given:
             raise ValueError(
@@ -127,7 +124,7 @@ def solve(
     highest = math.inf if max_depth is None else max_depth
     proof = prove(prune(position), objective, limits, highest=highest)
     solution = (_proved if proof.settled else _unproved)(position, proof, limits)
-    return solution if max_depth is None else replace(solution, certify=None)
+    return solution if max_depth is None else replace(solution, claims=None)
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
@@ -143,8 +140,8 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     title = f"optimal tree, {goal} {objective}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title)
     effort = limits.seconds, proof.search.expanded
-    certify = partial(certificate, position, proof.search)
-    return Solution(value, value, value, True, objective, *effort, None, grow, certify)
+    claims = position, proof.search, None
+    return Solution(value, value, value, True, objective, *effort, None, grow, claims)
 
 
 def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
@@ -165,9 +162,9 @@ def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
         upper = sizes[objective]
     effort = limits.seconds, proof.search.expanded
     host = None if tree is None else zeillinger
-    certify = partial(certificate, position, proof.search, host)
+    claims = position, proof.search, host
     return Solution(
-        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, certify
+        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, claims
     )
 
 

@@ -1,183 +1,34 @@
-"""Grow resolution trees: all games of a host from one position.
-
-A branch may also end, or a host have fewer centres, where the strict transform is smooth over the
-origin. The exponents of the root and the rays of a chart decide that, for polynomials that are
-nondegenerate on the compact faces of their Newton polyhedron. ``docs/resolution.md`` gives the
-criterion.
-"""
+"""Grow resolution trees: all games of a host from one position."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from itertools import chain
 from typing import Any, Literal
 
-from resgym.game.exact import (
-    PLAIN_HOSTS,
-    Ending,
-    OrderedRule,
-    Position,
-    corner,
-    ordered_rule,
-    shifted,
-)
-from resgym.game.spec import (
-    Axes,
-    GameSpec,
-    Point,
-    RuleName,
-    check_choice,
-    check_integer,
-    hints_keywords,
-)
+from resgym.game.exact import PLAIN_HOSTS, Ending, OrderedRule, ordered_rule
+from resgym.game.spec import Axes, GameSpec, RuleName, check_integer, hints_keywords
+from resgym.lazy import Lazy
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.texts import markup
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.fan import (
-    Cone,
-    compact_cells,
-    degenerate_faces,
-    divided,
-    eliminate,
-    in_chart,
-    log_canonical_threshold,
-    path_rays,
-    subsets,
-    tree_divisors,
-    tree_fan,
-)
-from resgym.trees.invariants import Invariants, tree_invariants
-from resgym.trees.pictures import (
-    tree_part,
-    tree_to_dot,
-    tree_to_html,
-    tree_to_latex,
-    tree_to_svg,
-    tree_to_text,
-)
-from resgym.trees.programs import tree_to_form, tree_to_script
-from resgym.trees.surface import SurfaceGraph
+from resgym.trust import packaged
 
 Stop = Literal["smooth", "crossings"]
 Centres = Literal["all", "equimultiple"]
 
-
-class ChartPosition(tuple[Point, ...]):
-    """The points of a chart, with the rays of its cone."""
-
-    rays: Cone
-
-
-class ChartRule(OrderedRule):
-    """The basic rule, with charts that also end where geometry is content, or with fewer centres.
-
-    Args:
-        spec: the game.
-        stop: ``smooth``, ``crossings`` (see `is_smooth`) or None.
-        centres: ``all``, or ``equimultiple`` for those along which the strict transform has the
-            same multiplicity as at the origin of the chart.
-    """
-
-    def __init__(self, spec: GameSpec, stop: Stop | None, centres: Centres) -> None:
-        super().__init__(spec)
-        self.stop, self.centres = stop, centres
-        self.root: Sequence[Point] = ()
-
-    def start(self, points: Iterable[Point]) -> Position:
-        """See `OrderedRule`."""
-        self.root = self._kept(points)
-        return self._chart(self.root, path_rays(self.spec.dimension, ()))
-
-    def _placed(self, after: Iterable[Point], points: Any, axes: Axes, axis: int) -> Position:
-        return self._chart(after, divided(points.rays, axes, axis))
-
-    def ending(self, points: Any) -> Ending | None:
-        """See `OrderedRule`."""
-        ended = super().ending(points)
-        if ended or self.stop is None:
-            return ended
-        return self.stop if is_smooth(self.root, points.rays, self.stop == "crossings") else None
-
-    def sets(self, points: Position) -> Iterator[Axes]:
-        """See `OrderedRule`."""
-        places = shifted(points, corner(points))
-        order = min(map(sum, places))
-        for axes in super().sets(points):
-            along = min(sum(point[k] for k in axes) for point in places)
-            if self.centres == "all" or along == order:
-                yield axes
-
-    def centre(self, points: Position, axes: Axes) -> Axes:
-        """See `OrderedRule`."""
-        return next(each for each in self.sets(points) if {*axes} <= {*each})
-
-    def key(self, points: Any) -> Cone:
-        """See `OrderedRule`; the order of the axes does not matter."""
-        return tuple(sorted(points.rays))
-
-    def _chart(self, points: Iterable[Point], rays: Cone) -> ChartPosition:
-        position = ChartPosition(super().start(points))
-        position.rays = rays
-        return position
-
-
-def chart_rule(
-    spec: GameSpec, weights: Sequence[int] | None, stop: Stop | None, centres: Centres
-) -> OrderedRule:
-    """Return the rule of a tree; see `resgym.resolution_tree`."""
-    check_choice("centres", centres, ["all", "equimultiple"])
-    if stop is None and centres == "all":
-        return ordered_rule(spec, weights)
-    check_choice("stop", stop or "smooth", ["smooth", "crossings"])
-    if spec.rule != "basic" or weights is not None:
-        raise ValueError(f"stop and centres are for rule 'basic', got rule {spec.rule!r}")
-    return ChartRule(spec, stop, centres)
-
-
-def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> bool:
-    """Return whether the strict transform is smooth at all points of a chart over the origin.
-
-    Args:
-        points: the minimal exponents of the root.
-        rays: those of the chart.
-        crossings: it must also have normal crossings with the exceptional divisors and the
-            coordinate hyperplanes that divide the total transform.
-    """
-    places = [in_chart(point, rays) for point in points]
-    lowest = corner(places)
-    support = shifted(places, lowest)
-    free = [j for j, ray in enumerate(rays) if not crossings or (sum(ray) == 1 and not lowest[j])]
-    for axes in subsets(len(rays)):
-        # Where x_j = 0 for these axes only: is it over the origin, and in the strict transform?
-        over = all(map(any, zip(*(rays[j] for j in axes), strict=True)))
-        if over and all(any(a[j] for j in axes) for a in support):
-            linear = (
-                [a for a in support if a[j] == sum(a[k] for k in axes) == 1]
-                for j in axes
-                if j in free
-            )
-            if _vanish_together([*filter(None, linear)]):
-                return False
-    return True
-
-
-def _vanish_together(systems: Sequence[Sequence[Point]]) -> bool:
-    """Whether Laurent polynomials with these exponents have a common zero, for generic ones.
-
-    They have none if and only if the Newton polytopes of some of them have a sum whose dimension is
-    below their number (Bernstein, Minkowski).
-    """
-    steps = [shifted(others, first) for first, *others in systems]
-    return all(
-        len(eliminate(chain(*(steps[k] for k in chosen)))[0]) >= len(chosen)
-        for chosen in subsets(len(steps))
-    )
-
-
 BATCH_ROWS = 1024
 """Number of charts that the host is asked about at once."""
+
+
+def rule_of_charts(
+    position: Exponents, rule: OrderedRule, stop: Stop | None, centres: Centres
+) -> OrderedRule:
+    """Return a rule with ``stop`` and ``centres``; see `resolution_tree`."""
+    if stop is None and centres == "all":
+        return rule
+    return packaged("resgym.geometry.smooth:chart_rule")(position, rule, stop, centres)
+
 
 Charts = Sequence[Chart]
 Sets = Sequence[Axes]
@@ -195,28 +46,20 @@ class ResolutionTree(ChartTree):
     start = Exponents(())
     """What it is the tree of, as it was given."""
 
-    divisors = tree_divisors
-    fan = tree_fan
-    invariants = tree_invariants
-    log_canonical_threshold = log_canonical_threshold
+    divisors = Lazy("resgym.geometry.fan:tree_divisors")
+    fan = Lazy("resgym.geometry.fan:tree_fan")
+    log_canonical_threshold = Lazy("resgym.geometry.fan:log_canonical_threshold")
+    invariants = Lazy("resgym.geometry.invariants:tree_invariants")
+    surface_graph = Lazy("resgym.geometry.invariants:tree_surface_graph")
+    to_form = Lazy("resgym.geometry.programs:tree_to_form")
+    to_script = Lazy("resgym.geometry.programs:tree_to_script")
 
-    to_text = tree_to_text
-    to_dot = tree_to_dot
-    to_svg = tree_to_svg
-    to_html = tree_to_html
-    to_latex = tree_to_latex
-    to_form = tree_to_form
-    to_script = tree_to_script
-
-    def _repr_html_(self) -> str:
-        return f"<b>{markup(self.title)}</b>{tree_part(self, mark=f'{id(self)}-')}"
-
-    def surface_graph(self, minimal: bool = True) -> SurfaceGraph:
-        """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
-        found = self.invariants()
-        if not isinstance(found, Invariants):
-            raise ValueError("polynomial must be one to have a graph, got an ideal")
-        return found.surface_graph(minimal)
+    to_text = Lazy("resgym.pictures.trees:tree_to_text")
+    to_dot = Lazy("resgym.pictures.trees:tree_to_dot")
+    to_svg = Lazy("resgym.pictures.trees:tree_to_svg")
+    to_html = Lazy("resgym.pictures.trees:tree_to_html")
+    to_latex = Lazy("resgym.pictures.trees:tree_to_latex")
+    _repr_html_ = Lazy("resgym.pictures.trees:tree_in_notebook")
 
     def compare(self, *hosts: Any) -> ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
@@ -278,29 +121,15 @@ def resolution_tree(
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
     spec = GameSpec(position.dimension, reposition=reposition, rule=rule, unit=unit)
-    if stop is not None:
-        check_nondegenerate(position)
     name, choose = _choice(host, position, spec, seed)
     return grow_tree(
         position,
         choose,
-        chart_rule(spec, weights, stop, centres),
+        rule_of_charts(position, ordered_rule(spec, weights), stop, centres),
         max_depth=max_depth,
         max_nodes=max_nodes,
         title=f"host {name}: {position.pretty()}",
     )
-
-
-def full_tree(points: Exponents) -> ResolutionTree:
-    """Return a tree without practical limits."""
-    return resolution_tree(points, max_depth=10**4, max_nodes=10**6)
-
-
-def check_nondegenerate(points: Exponents) -> None:
-    """Raise ValueError if what is known of the coefficients shows that ``stop`` does not hold."""
-    cells = compact_cells(full_tree(points))
-    if bad := ["an ideal"] if points.ideal else degenerate_faces(cells, points):
-        raise ValueError(f"stop is for nondegenerate polynomials, got {bad[0]}")
 
 
 def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[str, Choose]:
@@ -343,15 +172,12 @@ def grow_tree(
     are those of `resolution_tree`; without ``max_depth`` no branch is too deep.
     """
 
-    def chart_of(
-        number: int, parent: int | None, axis: int | None, depth: int, position: Position
-    ) -> Chart:
-        ending = rule.ending(position)
-        if ending is None and max_depth is not None and depth >= max_depth:
-            ending = "depth"
-        return Chart(number, parent, axis, depth, position, ending=ending)
+    def ended(chart: Chart) -> Chart:
+        """Return a chart with its ending."""
+        cut: Ending | None = "depth" if chart.depth == max_depth else None
+        return chart._replace(ending=rule.ending(chart.points) or cut)
 
-    charts = [chart_of(1, None, None, 0, rule.start(points))]
+    charts = [ended(Chart(1, None, None, 0, rule.start(points)))]
     first = 0
     while batch := charts[first : first + BATCH_ROWS]:
         first += len(batch)
@@ -375,7 +201,7 @@ def grow_tree(
                     # If one answer cannot be played exactly, all are cut.
                     charts[number - 1] = chart._replace(ending="overflow")
                     break
-                new.append(chart_of(child, number, axis, chart.depth + 1, position))
+                new.append(ended(Chart(child, number, axis, chart.depth + 1, position)))
             else:
                 children = tuple(child.number for child in new)
                 charts[number - 1] = chart._replace(axes=chosen, children=children)

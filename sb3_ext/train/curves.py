@@ -20,7 +20,7 @@ import numpy as np
 
 from resgym.cli import OneLineParser
 from resgym.files import parse_json, read_text
-from resgym.measure.plots import Curve, plot_curves, plot_file
+from resgym.pictures.plots import Curve, plot_curves, plot_file
 from sb3_ext.runs.command import command
 
 FILES = ("rho.json", "evaluations.jsonl")

@@ -12,8 +12,8 @@ import gymnasium
 
 from resgym.benchmark import evaluate
 from resgym.cli import OneLineParser
-from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
+from resgym.pictures.plots import plot_curves
 from resgym.players import Player
 from resgym.scoreboard import Scoreboard, shipped_rows
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv

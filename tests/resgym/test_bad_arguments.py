@@ -9,13 +9,13 @@ import torch
 import resgym
 from resgym import make_agent, make_host, register_reward, solve
 from resgym.benchmark import evaluate, load
+from resgym.pictures.games import picture_of
 from resgym.players import resolve_player
 from resgym.players.registry import register_host
 from resgym.players.scripted import RandomAgent
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.render.games import picture_of
 from resgym.testing import check_player
-from tests.resgym.trees.test_surface import grown
+from tests.resgym.geometry.test_surface import grown
 
 
 def make(seat, **arguments):

@@ -10,8 +10,8 @@ import pytest
 
 import resgym
 from resgym.benchmark import evaluate, tasks
-from resgym.measure.plots import Curve, plot_curves
-from resgym.render.shapes import Picture, Text, picture_to_svg
+from resgym.pictures.plots import Curve, plot_curves
+from resgym.pictures.shapes import Picture, Text, picture_to_svg
 from resgym.scoreboard import shipped_rows
 from resgym.texts import (
     MOST,
@@ -79,7 +79,7 @@ def test_every_place_has_its_escape(name):
 
 
 def tree_page(tree):
-    from resgym.trees.pictures import tree_to_html
+    from resgym.pictures.trees import tree_to_html
 
     return tree_to_html(tree)
 

@@ -13,8 +13,8 @@ from safetensors.numpy import save
 import resgym
 from resgym.benchmark import Solved
 from resgym.files import MAX_DEPTH, parse_json
+from resgym.proofs.certificate import read_certificate
 from resgym.scoreboard import read_rows
-from resgym.solver.certificate import read_certificate
 from sb3_ext.checkpoints.models import MODEL
 from sb3_ext.config.sections import read_mapping
 from sb3_ext.runs.checkpoint import MANIFEST, STATE, join_state

@@ -1,6 +1,7 @@
 """Players by name, and everything that may be given as an opponent."""
 
 import importlib.metadata
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,8 +17,7 @@ from resgym.players.registry import register_agent, register_host
 
 @pytest.fixture(autouse=True)
 def _forget_registrations(monkeypatch):
-    copies = {role: dict(known) for role, known in registry._FACTORIES.items()}
-    monkeypatch.setattr(registry, "_FACTORIES", copies)
+    monkeypatch.setattr(registry, "PLAYERS", deepcopy(registry.PLAYERS))
 
 
 def test_registered_players_are_made_by_name():

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import prod
 
-from resgym.trees.fan import chart_rays
+from resgym.geometry.fan import chart_rays
 from tests.reference.rule import canonical, move
 
 

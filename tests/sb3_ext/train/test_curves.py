@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from resgym.measure.plots import plot_curves
+from resgym.pictures.plots import plot_curves
 from sb3_ext.train import curves
 from sb3_ext.train.curves import main, read_curves
 

@@ -3,7 +3,7 @@
 import numpy as np
 from moviepy import VideoFileClip
 
-from resgym.render.games import HEIGHT, WIDTH
+from resgym.pictures.games import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.train.loading import SavedRun
 from sb3_ext.train.play import record_video

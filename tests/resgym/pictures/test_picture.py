@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from resgym.render.games import HEIGHT, WIDTH, picture_of
-from resgym.render.shapes import Circle, Line, Polygon, Text, picture_to_svg, text_width
+from resgym.pictures.games import HEIGHT, WIDTH, picture_of
+from resgym.pictures.shapes import Circle, Line, Polygon, Text, picture_to_svg, text_width
 from tests.reference.polyhedron import newton_vertices
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 from resgym.game.spec import Point
+from resgym.geometry.fan import Face, Ray, dot
 from resgym.texts import Facts, Rows, position_pretty
-from resgym.trees.fan import Face, Ray, dot
 
 MOST = 1_000_000
 """Numbers of a spectrum, eigenvalues or lattice points, with repetitions."""

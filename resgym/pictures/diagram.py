@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resgym.game.exact import is_vertex, prune
-from resgym.render.shapes import Circle, Line, Point, Polygon, Shape, Text
+from resgym.pictures.shapes import Circle, Line, Point, Polygon, Shape, Text
 
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9

@@ -14,9 +14,12 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from resgym.files import output_file, write_file
+from resgym.measure.exploitability import Exploitability
 from resgym.measure.rho import CrossPlay
-from resgym.render.shapes import require_matplotlib
+from resgym.pictures.shapes import require_matplotlib
 from resgym.texts import printable, shown
 
 if TYPE_CHECKING:
@@ -140,6 +143,18 @@ def plot_curves(
     figure.legend(loc="outside right upper", fontsize="small", title=legend, title_fontsize="small")
     _save(figure, target)
     return figure
+
+
+def plot_exploitability(result: Exploitability, path: Any = None) -> Figure:
+    """Draw best play and worst case of every start, see `plot_curves`."""
+    order = np.lexsort((result.worst[:, 0], result.optimal[:, 0]))
+    named = {"best play": result.optimal, result.name: result.worst}
+    curves = []
+    for name, bounds in named.items():
+        ends = bounds[order].clip(max=result.cut)
+        curves.append(Curve(name, range(len(order)), ends[:, 0].tolist(), ends.tolist()))
+    bands, moves = "bounds, where they differ", f"moves, at most {result.cut}"
+    return plot_curves(curves, path, xlabel="start", ylabel=moves, bands=bands)
 
 
 def _plain(text: str) -> str:

@@ -9,8 +9,8 @@ from operator import mul
 import pytest
 
 import resgym
-from resgym.trees.fan import eliminate
-from tests.resgym.trees.test_invariants import NAMES, random_positions
+from resgym.geometry.fan import eliminate
+from tests.resgym.geometry.test_invariants import NAMES, random_positions
 
 DOLGACHEV = {
     **{"E12": (2, 3, 7), "E13": (2, 4, 5), "E14": (3, 3, 4), "Z11": (2, 3, 8), "Z12": (2, 4, 6)},

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from resgym.game.exact import corner, prune
+from resgym.geometry.fan import compact_cells, degenerate_faces
+from resgym.geometry.smooth import full_tree, isolated_fault
 from resgym.polynomials.monomials import Exponents, factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
 from resgym.texts import Facts
-from resgym.trees.fan import compact_cells, degenerate_faces
-from resgym.trees.growth import full_tree
-from resgym.trees.invariants import isolated_fault
 
 _PRINCIPAL = "the ideal of the monomials becomes principal in every final chart"
 _CROSSINGS = "over the origin, the total transform has normal crossings in every final chart"

@@ -7,7 +7,7 @@ from PIL import Image, ImageSequence
 
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
-from resgym.render.games import HEIGHT, WIDTH
+from resgym.pictures.games import HEIGHT, WIDTH
 from tests.resgym.games import record_game
 
 

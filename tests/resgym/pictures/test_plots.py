@@ -9,8 +9,8 @@ from matplotlib import pyplot
 
 from resgym.cli import main
 from resgym.files import write_file
-from resgym.measure.plots import Curve, plot_curves, plot_rho_table
 from resgym.measure.rho import CrossPlay, RhoResult
+from resgym.pictures.plots import Curve, plot_curves, plot_rho_table
 
 
 def result(value):

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from resgym.render.diagram import facets_in_box, scales_of
+from resgym.pictures.diagram import facets_in_box, scales_of
 from tests.reference.polyhedron import newton_vertices
 
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))

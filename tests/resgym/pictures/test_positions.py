@@ -6,7 +6,7 @@ import re
 import gymnasium
 import pytest
 
-from resgym.render.diagram import CHOSEN
+from resgym.pictures.diagram import CHOSEN
 from tests.reference import rule
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 

@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 from resgym.game.exact import corner, shifted
 from resgym.game.spec import check_integer
-from resgym.render.diagram import FAINT, INK, MUTED, TICK_SIZE
-from resgym.render.games import counted
-from resgym.render.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg, text_width
-from resgym.texts import Formula, format_axes, latex, markup, position_pretty, variable_pretty
+from resgym.geometry.fan import chart_rays, old_coordinates, tree_divisors
+from resgym.pictures.diagram import FAINT, INK, MUTED, TICK_SIZE
+from resgym.pictures.shapes import Line, Picture, Polygon, Shape, Text, picture_to_svg, text_width
+from resgym.texts import (
+    Formula,
+    counted,
+    format_axes,
+    latex,
+    markup,
+    position_pretty,
+    variable_pretty,
+)
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.fan import chart_rays, old_coordinates, tree_divisors
 
 ENDINGS = {
     "depth": "cut: depth limit",
@@ -321,6 +328,11 @@ def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
                 f'<p><span class="{chart.ending or ""}" title="{markup(title)}">{text}</span></p>'
             )
     return "\n".join([*parts, *["</details>"] * opened, "</div>"])
+
+
+def tree_in_notebook(tree: ChartTree) -> str:
+    """HTML of a folded tree with its title."""
+    return f"<b>{markup(tree.title)}</b>{tree_part(tree, mark=f'{id(tree)}-')}"
 
 
 def tree_to_html(tree: ChartTree, max_charts: int = 20_000, note: str = "") -> str:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 from resgym.game.exact import prune
-from resgym.polynomials.parse import read
-from resgym.texts import position_pretty
-from resgym.trees.fan import (
+from resgym.geometry.fan import (
     Cell,
     Face,
     Ray,
@@ -27,10 +25,12 @@ from resgym.trees.fan import (
     dot,
     facet_order,
     log_canonical_threshold,
-    subsets,
 )
-from resgym.trees.ideals import MonomialIdeal, check_number
-from resgym.trees.surface import SurfaceGraph, surface_graph
+from resgym.geometry.ideals import MonomialIdeal, check_number
+from resgym.geometry.smooth import isolated_fault
+from resgym.geometry.surface import SurfaceGraph, surface_graph
+from resgym.polynomials.parse import read
+from resgym.texts import position_pretty
 
 
 class RationalFunction(NamedTuple):
@@ -337,6 +337,14 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
     return found
 
 
+def tree_surface_graph(tree: Any, minimal: bool = True) -> SurfaceGraph:
+    """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
+    found = tree_invariants(tree)
+    if not isinstance(found, Invariants):
+        raise ValueError("polynomial must be one to have a graph, got an ideal")
+    return found.surface_graph(minimal)
+
+
 def _monodromy(cells: Iterable[Cell]) -> MonodromyZeta:
     """Return Varchenko's product over the facets in all coordinate planes.
 
@@ -349,26 +357,6 @@ def _monodromy(cells: Iterable[Cell]) -> MonodromyZeta:
             order = dot(cell.weights, cell.face[0]) // math.gcd(*plane)
             powers[order] -= (-1) ** len(plane) * cell.volume
     return MonodromyZeta(sorted(pair for pair in powers.items() if all(pair)))
-
-
-def isolated_fault(points: Sequence[Ray], variables: Sequence[str]) -> str:
-    """Return why polynomials with these exponents are not isolated at 0; empty where they are.
-
-    Without a linear term, on every coordinate plane as many partial derivatives as it has
-    dimensions must not vanish (Kouchnirenko).
-    """
-    size = len(variables)
-    for axes in subsets(size) if min(map(sum, points)) > 1 else ():
-        outside = [axis for axis in range(size) if axis not in axes]
-        found = sum(
-            any(p[i] and sum(p[a] for a in outside) == (i in outside) for p in points)
-            for i in range(size)
-        )
-        if found < len(axes):
-            names = ", ".join(variables[axis] for axis in axes)
-            few = f"at least {len(axes)} of the partial derivatives must not vanish, got {found}"
-            return f"along {names} {few}"
-    return ""
 
 
 def _quasihomogeneous(weights: Ray, order: int) -> dict[Fraction, int]:

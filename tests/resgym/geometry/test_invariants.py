@@ -14,9 +14,9 @@ import resgym
 from resgym.app.answers import answer
 from resgym.app.questions import read_question
 from resgym.game.exact import prune
+from resgym.geometry.fan import volume
+from resgym.geometry.invariants import RationalFunction
 from resgym.polynomials.parse import ConstantWarning
-from resgym.trees.fan import volume
-from resgym.trees.invariants import RationalFunction
 from tests.resgym.commands import run
 
 NAMES = [

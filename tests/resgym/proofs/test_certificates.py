@@ -14,7 +14,7 @@ import pytest
 import resgym
 from resgym import certificate_check
 from resgym.certificate_check import check
-from resgym.solver.certificate import read_certificate
+from resgym.proofs.certificate import read_certificate
 from tests.reference import certificates as reference
 from tests.resgym.commands import run
 from tests.resgym.solver.positions import drawn

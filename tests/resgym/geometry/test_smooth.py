@@ -3,8 +3,8 @@
 import pytest
 
 import resgym
-from resgym.trees.fan import chart_rays
-from resgym.trees.growth import is_smooth
+from resgym.geometry.fan import chart_rays
+from resgym.geometry.smooth import is_smooth
 from tests.resgym.commands import run
 
 SIMPLE = [*(f"A{k}" for k in range(1, 9)), *(f"D{k}" for k in range(4, 9)), "E6", "E7", "E8"]

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resgym.render.diagram import AREA, BORDER, INK, MUTED, TICK_SIZE
-from resgym.render.shapes import (
+from resgym.geometry.fan import Cell, Ray, dot, least
+from resgym.pictures.diagram import AREA, BORDER, INK, MUTED, TICK_SIZE
+from resgym.pictures.shapes import (
     Circle,
     Line,
     Picture,
@@ -28,7 +29,6 @@ from resgym.render.shapes import (
     text_width,
 )
 from resgym.texts import Rows, Table
-from resgym.trees.fan import Cell, Ray, dot, least
 
 STEP = 70.0
 """Pixels between neighbours."""

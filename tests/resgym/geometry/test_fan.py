@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resgym
+from resgym.geometry.fan import Fan, chart_rays
 from resgym.polynomials.parse import ConstantWarning
 from resgym.polynomials.singularities import random_family
-from resgym.trees.fan import Fan, chart_rays
 from tests.resgym.trees.tree_check import check_leaves_fill_the_orthant
 
 HOWALD = "x*y^4*z^6, x^5*y, y^7*z, x^8*z^8"  # an example of Macaulay2's documentation of lct

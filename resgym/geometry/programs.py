@@ -8,10 +8,10 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
+from resgym.geometry.fan import chart_rays, compact_cells, degenerate_faces, least, tree_fan
+from resgym.pictures.trees import totals_text
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import monomial_text, shown
-from resgym.trees.fan import chart_rays, compact_cells, degenerate_faces, least, tree_fan
-from resgym.trees.pictures import totals_text
 
 # By the ending of files: the mark of a comment, the brackets of a list, the script, and its line
 # for <fan> if the cones glue, and if not. Names have two letters or more, since variables have one.

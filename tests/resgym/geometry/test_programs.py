@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import resgym
+from resgym.geometry.fan import chart_rays
 from resgym.polynomials.parse import CoefficientWarning
-from resgym.trees.fan import chart_rays
 
 # The node x^2 + y^2: one blow-up, a divisor (1, 1) of multiplicity 2 and log discrepancy 2.
 NODE = {

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from resgym.pictures.shapes import text_width
+from resgym.pictures.trees import outline
 from resgym.polynomials.singularities import random_family
-from resgym.render.shapes import text_width
 from resgym.trees.growth import resolution_tree
-from resgym.trees.pictures import outline
 from tests.reference import players
 from tests.resgym.latex import check_latex
 

@@ -1,0 +1,1 @@
+"""Positions, games, trees and measures to look at."""

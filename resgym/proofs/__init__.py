@@ -1,0 +1,1 @@
+"""What a search has proved, as a file that a hundred lines of Python check."""

@@ -1,1 +1,0 @@
-"""Positions and games as text, SVG, arrays and animations."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
@@ -17,45 +17,36 @@ from resgym.game.state import GameState
 from resgym.players.registry import given_sets
 
 
+@dataclass(eq=False, repr=False)
 class ScoringPlayer:
-    """Play the legal action with the highest score, the first one on ties."""
+    """Play the legal action with the highest score, the first one on ties.
 
-    def __init__(
-        self,
-        role: Role,
-        score: Callable[[Any], Tensor],
-        points_shape: tuple[int, int],
-        *,
-        scale_observation: bool = True,
-        device: torch.device | str = "cpu",
-        name: str = "policy",
-    ) -> None:
-        """Wrap a function of observations.
+    Attributes:
+        role: ``host`` or ``agent``.
+        score: maps an observation of the environments to scores [N, A]; higher is better.
+        points_shape: the (P, D) of the function's observations. Positions with another number of
+            rows are padded or cut to it if their points fit.
+        scale_observation: as in the environments.
+        device: device of the function.
+        name: name in tables.
+    """
 
-        Args:
-            role: ``host`` or ``agent``.
-            score: maps an observation of the environments to scores [N, A]; higher is better.
-            points_shape: the (P, D) of the function's observations. Positions with another number
-                of rows are padded or cut to it if their points fit.
-            scale_observation: as in the environments.
-            device: device of the function.
-            name: name in tables.
-        """
-        self.role = role
-        self.name = name
-        self._score = score
-        self._shape = points_shape
-        self._scale = scale_observation
-        self._device = torch.device(device)
+    role: Role
+    score: Callable[[Any], Tensor]
+    points_shape: tuple[int, int]
+    _: KW_ONLY
+    scale_observation: bool = True
+    device: torch.device | str = "cpu"
+    name: str = "policy"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""
-        seen: Any = self._fit(observe_points(state, self._scale)).to(self._device)
+        seen: Any = self._fit(observe_points(state, self.scale_observation)).to(self.device)
         if self.role == "host":
             legal = state.legal_sets()
         else:
             legal = given_sets(coords)
-            seen = {"coords": legal.to(self._device, torch.int8), "points": seen}
+            seen = {"coords": legal.to(self.device, torch.int8), "points": seen}
         with torch.no_grad():
             try:
                 scores = self.scores(seen)
@@ -71,20 +62,19 @@ class ScoringPlayer:
 
     def scores(self, observation: Any) -> Tensor:
         """Return the function's scores of an observation, [N, A]."""
-        return self._score(observation)
+        return self.score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
         rows, dimension = points.shape[1:]
-        if dimension != self._shape[1]:
+        most, own = self.points_shape
+        if dimension != own:
             raise ValueError(
-                f"{self.name} plays games of dimension {self._shape[1]}, got dimension {dimension}"
+                f"{self.name} plays games of dimension {own}, got dimension {dimension}"
             )
-        if rows > self._shape[0] and (points[:, self._shape[0] :] >= 0).any():
-            raise ValueError(
-                f"{self.name} plays positions of at most {self._shape[0]} points, got more"
-            )
-        missing = self._shape[0] - rows  # where it is negative, rows are cut off
-        return torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)
+        if rows > most and (points[:, most:] >= 0).any():
+            raise ValueError(f"{self.name} plays positions of at most {most} points, got more")
+        # Where it is negative, rows are cut off.
+        return torch.nn.functional.pad(points, (0, 0, 0, most - rows), value=-1.0)
 
 
 RecurrentScore = Callable[[Any, "Tensor | None", Tensor], "tuple[Tensor, Tensor]"]
@@ -122,14 +112,14 @@ class RecurrentPlayer(ScoringPlayer):
     def begin(self, rows: Tensor) -> None:
         """A game begins in these rows, bool [N], of its batch of N."""
         batch = self._batch
-        batch.begins = rows.to(self._device, copy=True)
+        batch.begins = rows.to(self.device, copy=True)
         if batch.memory is not None and len(batch.memory) != len(rows):
             batch.memory = None
 
     def select(self, index: Tensor) -> RecurrentPlayer:
         """The player of the rows ``index`` (int64 or bool [N])."""
-        chosen, index = copy.copy(self), index.to(self._device)
-        every = torch.arange(len(self._batch.begins), device=self._device)
+        chosen, index = copy.copy(self), index.to(self.device)
+        every = torch.arange(len(self._batch.begins), device=self.device)
         chosen._rows = (every if self._rows is None else self._rows)[index]
         return chosen
 
@@ -140,7 +130,7 @@ class RecurrentPlayer(ScoringPlayer):
         if rows is None:
             if len(batch.begins) != len(points):
                 self.begin(torch.ones(len(points), dtype=torch.bool))
-            rows = torch.arange(len(points), device=self._device)
+            rows = torch.arange(len(points), device=self.device)
         memory = None if batch.memory is None else batch.memory[rows]
         scores, new = self._network(observation, memory, batch.begins[rows])
         if batch.memory is None:

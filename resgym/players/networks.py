@@ -51,9 +51,9 @@ class ScoringPlayer:
             try:
                 scores = self.scores(seen)
             except RuntimeError as error:
+                rows, dimension = self.points_shape
                 raise ValueError(
-                    f"{self.name} must take points [N, {self._shape[0]}, {self._shape[1]}], "
-                    f"got {error}"
+                    f"{self.name} must take points [N, {rows}, {dimension}], got {error}"
                 ) from error
             if not isinstance(scores, Tensor) or scores.ndim != 2:
                 raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")

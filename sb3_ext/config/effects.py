@@ -49,16 +49,17 @@ KEYS: Mapping[str, Effect] = {
     ),
     **dict.fromkeys(
         (
-            *("agent", "agents", "host", "hosts", "opponent", "opponents", "player", "players"),
-            *("student", "targets"),
+            *("agent", "agents", "host", "hosts", "init_from", "opponent", "opponents", "player"),
+            *("players", "student", "targets", "trained_agent"),
         ),
         Effect.LOAD,
     ),
     **dict.fromkeys(
         (
             *("best_model_save_path", "csv_file", "dir", "directory", "filename"),
-            *("folder", "log_dir", "log_path", "monitor_dir", "out", "output_folder", "path"),
-            *("reward_log", "run_dir", "save_path", "tensorboard_log", "video_folder"),
+            *("folder", "log_dir", "log_folder", "log_path", "monitor_dir", "out"),
+            *("output_folder", "path", "reward_log", "run_dir", "save_path", "tensorboard_log"),
+            "video_folder",
         ),
         Effect.WRITE,
     ),

@@ -24,7 +24,7 @@ class ScoringPlayer:
         self,
         role: Role,
         score: Callable[[Any], Tensor],
-        points_shape: tuple[int, int],
+        points_shape: tuple[int, int] | None,
         *,
         scale_observation: bool = True,
         device: torch.device | str = "cpu",
@@ -36,7 +36,7 @@ class ScoringPlayer:
             role: ``host`` or ``agent``.
             score: maps an observation of the environments to scores [N, A]; higher is better.
             points_shape: the (P, D) of the function's observations. Positions with another number
-                of rows are padded or cut to it if their points fit.
+                of rows are padded or cut to it if their points fit. None: it takes every size.
             scale_observation: as in the environments.
             device: device of the function.
             name: name in tables.
@@ -74,6 +74,8 @@ class ScoringPlayer:
         return self._score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
+        if self._shape is None:
+            return points
         rows, dimension = points.shape[1:]
         if dimension != self._shape[1]:
             raise ValueError(

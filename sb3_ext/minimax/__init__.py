@@ -2,5 +2,6 @@
 
 from sb3_ext.minimax.algorithm import MinimaxDQN, ValueAgent, minimax_targets
 from sb3_ext.minimax.positions import WorstCasePositions
+from sb3_ext.minimax.sizes import OtherSize
 
-__all__ = ["MinimaxDQN", "ValueAgent", "WorstCasePositions", "minimax_targets"]
+__all__ = ["MinimaxDQN", "OtherSize", "ValueAgent", "WorstCasePositions", "minimax_targets"]

@@ -98,8 +98,8 @@ class WorstCasePositions(PeriodicCallback):
         """Walks, and replaces the positions of the last walk."""
         model: Any = self.model
         generator = self._generator()
-        spec: GameSpec = self.training_env.get_attr("plan")[0].start_spec
-        rows, dimension = model.observation_space.shape
+        spec, rows = self.start_spec(), self.largest().max_num_points
+        dimension = spec.dimension
         game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
         seed = int(torch.randint(2**31, (), generator=generator))
         starts = functional.starts(spec, self.starts, seed)
@@ -118,13 +118,21 @@ class WorstCasePositions(PeriodicCallback):
             if not len(new):
                 return
             about: Any = {"scale_observation": False, "device": model.device}
-            host = ScoringPlayer("host", model.q_net_target, (rows, dimension), **about)
+            host = ScoringPlayer("host", model.q_net_target, None, **about)
             costs = set_costs(host, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
             new, costs = new[known], costs[known]
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))
+
+    def largest(self) -> GameSpec:
+        """The game, with the full sizes of its starts."""
+        return self.training_env.get_attr("plan")[0].spec  # type: ignore[no-any-return]
+
+    def start_spec(self) -> GameSpec:
+        """The game, with the sizes of the starts now."""
+        return self.training_env.get_attr("plan")[0].start_spec  # type: ignore[no-any-return]
 
     def change_batch(self, model: Any, batch: Any) -> Any:
         """The batch with the last part of its observations replaced."""

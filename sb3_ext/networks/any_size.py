@@ -28,25 +28,41 @@ def axis_pairs(dimension: int) -> list[tuple[int, int]]:
 
 
 @cache
-def _parts_of_sets(dimension: int) -> list[list[list[int]]]:
-    """Of each of the host's sets: its axes, the other axes, and the pairs of axes inside it."""
-    sets, named = action_axes(dimension), list(enumerate(axis_pairs(dimension)))
+def _groups(dimension: int, single: bool) -> list[list[list[int]]]:
+    """Of each action, a set of axes or a single one: its axes, the others, its pairs of axes.
+
+    Pairs are those inside a set, and all that have a single axis.
+    """
+    sets = [(axis,) for axis in range(dimension)] if single else action_axes(dimension)
+    pairs = [[len({*two} & {*axes}) for two in axis_pairs(dimension)] for axes in sets]
     return [
         [list(axes) for axes in sets],
         [[axis for axis in range(dimension) if axis not in axes] for axes in sets],
-        [[pair for pair, two in named if {*two} <= {*axes}] for axes in sets],
+        [[k for k, both in enumerate(each) if both == max(each)] for each in pairs],
     ]
 
 
-def _highest(x: Tensor, groups: Sequence[Sequence[int]] | None = None) -> Tensor:
-    """From [N, K, F] the maximum over all K, [N, F], or over each group, [N, G, F]; 0 for none."""
-    parts = x.unbind(1)
-    if groups is None:
-        return reduce(torch.maximum, parts)
-    none = x.new_zeros(len(x), x.shape[2])
-    return torch.stack(
-        [reduce(torch.maximum, [parts[k] for k in g]) if g else none for g in groups], 1
-    )
+def _highest(x: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
+    """From [N, K, F] the maximum over each group of numbers below K, [N, G, F]; 0 for none."""
+    parts, none = x.unbind(1), x.new_zeros(len(x), x.shape[2])
+    return torch.stack([reduce(torch.maximum, [parts[k] for k in g] or [none]) for g in groups], 1)
+
+
+def _pool(x: Tensor, groups: Tensor) -> Tensor:
+    """Maxima over groups of the first dimension of [R, K, F], 0 where there is none."""
+    return pool(x.flatten(1).contiguous(), groups, mean=False).view(len(groups), *x.shape[1:])
+
+
+class _Exchange(nn.Module):
+    """A layer on each of [N, K, F] and the maximum over all K."""
+
+    def __init__(self, size: int, width: int) -> None:
+        super().__init__()
+        self.own, self.over = nn.Linear(size, width), nn.Linear(size, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """To [N, K, width]."""
+        return (self.own(x) + self.over(_highest(x, [range(x.shape[1])]))).relu_()  # type: ignore[no-any-return]
 
 
 def _features_of_pairs(differences: Tensor) -> Tensor:
@@ -100,9 +116,9 @@ class AnySizeExtractor(PointExtractor):
 
     Every set is shifted and scaled to its canonical position. Each ordered pair of points is
     encoded on each pair of axes, and pooled over the other points. Each entry of the set, a point
-    on an axis, then gets maxima over its pairs of axes, over its point and over its axis. Pooling
-    over points describes the axes. An action of the host is described by its axes, the other axes
-    and the pairs of axes inside; one of an agent by its axis.
+    on an axis, then gets the maxima over its pairs of axes. Pooling over points describes axes and
+    pairs of axes. An action, a set of axes or a single one, gets the maxima over its axes, over the
+    other axes and over its pairs.
 
     Args:
         observation_space: as for `PointSetExtractor`, of any size.
@@ -121,59 +137,30 @@ class AnySizeExtractor(PointExtractor):
         super().__init__("any_size", observation_space)
         self.pair_width = pairs = check_count("pair_width", pair_width)
         self._features_dim = width = check_count("width", width)
-        layer = nn.Linear
-        self.pair, self.pair_again = layer(_SEEN, pairs), layer(pairs, pairs)
-        self.pair_all = layer(pairs, pairs, bias=False)
-        self.entry, self.entry_all = layer(pairs, width), layer(pairs, width, bias=False)
-        self.entry_told = layer(3 + len(self.beside), width, bias=False)
-        self.entry_again, self.row = layer(width, width), layer(width, width, bias=False)
-        self.column = layer(width, width, bias=False)
-        self.axis, self.axis_again = layer(width, width), layer(width, width)
-        self.axis_all = layer(width, width, bias=False)
-        self.inside, self.whole = layer(width, width), layer(width + 1, width, bias=False)
-        if not self.beside:  # of a host, whose actions are sets
-            self.outside = layer(width, width, bias=False)
-            self.inner_pairs = layer(pairs, width, bias=False)
-            self.sizes = layer(2, width, bias=False)
+        self.pairs = nn.Sequential(nn.Linear(_SEEN, pairs), nn.ReLU(True), _Exchange(pairs, pairs))
+        size = pairs + 3 + len(self.beside)
+        self.entries = nn.Sequential(_Exchange(size, width), _Exchange(width, width))
+        self.axes = nn.Sequential(_Exchange(width, width), _Exchange(width, width))
+        self.inside, self.sizes = nn.Linear(width, width), nn.Linear(3, width, bias=False)
+        self.outside = nn.Linear(width, width, bias=False)
+        self.inner = nn.Linear(pairs, width, bias=False)
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features of actions [N, A, width]."""
         rows = Rows(points_of(observations))
         dimension = rows.points.shape[1]
-        named = list(enumerate(axis_pairs(dimension)))
-        by_axis = [[pair for pair, two in named if axis in two] for axis in range(dimension)]
         first, second, others = rows.pairs()
-        told = _features_of_pairs(rows.points[first] - rows.points[second])
-        pairs = self.pair(told).relu_()
-        pairs = _sum(self.pair_again(pairs), self.pair_all(_highest(pairs)))
-        around = _pool(pairs, others)  # [R, K, F]
-        told = point_features(rows.points).view(-1, 3, dimension).transpose(1, 2)
+        pairs = self.pairs(_features_of_pairs(rows.points[first] - rows.points[second]))
+        pairs = _pool(pairs, others)  # [R, K, F]
+        told = [_highest(pairs, _groups(dimension, True)[2])]
+        told.append(point_features(rows.points).view(-1, 3, dimension).transpose(1, 2))
         for key in self.beside:
-            given = rows.spread(observations[key].to(told.dtype))  # type: ignore[index]
-            told = torch.cat([told, given[:, :, None]], 2)
-        own = self.entry(_highest(around, by_axis)) + self.entry_told(told)
-        entry = _sum(own, self.entry_all(_highest(around)))  # [R, D, F]
-        own = self.entry_again(entry)
-        own = own + rows.spread(self.column(_pool(entry, rows.groups)).flatten(1)).view_as(own)
-        entry = _sum(own, self.row(_highest(entry)))
-        axes = self.axis(_pool(entry, rows.groups)).relu_()
-        axes = _sum(self.axis_again(axes), self.axis_all(_highest(axes)))  # [N, D, F]
-        count = rows.count[:, None].to(axes.dtype).log1p()
-        whole = self.whole(torch.cat([_highest(axes), count], 1))
-        if self.beside:
-            return _sum(self.inside(axes), whole)
-        inside, outside, inner = _parts_of_sets(dimension)
-        sizes = axes.new_tensor([[1 / len(a), 1 / (1 + dimension - len(a))] for a in inside])
-        pairs = self.inner_pairs(_pool(around, rows.groups))
+            told.append(rows.spread(observations[key].to(pairs.dtype))[:, :, None])  # type: ignore[index]
+        entries = self.entries(torch.cat(told, 2))  # [R, D, F]
+        axes, pairs = self.axes(_pool(entries, rows.groups)), _pool(pairs, rows.groups)
+        inside, outside, inner = _groups(dimension, bool(self.beside))
+        share = axes.new_tensor([[1 / len(each), len(each) / dimension] for each in inside])
+        count = rows.count[:, None, None].to(axes.dtype).log1p().expand(-1, len(inside), 1)
         features = _highest(self.inside(axes), inside) + _highest(self.outside(axes), outside)
-        return _sum(features + _highest(pairs, inner) + self.sizes(sizes), whole)
-
-
-def _pool(x: Tensor, groups: Tensor) -> Tensor:
-    """Maxima over groups of the first dimension of [R, K, F], 0 where there is none."""
-    return pool(x.flatten(1).contiguous(), groups, mean=False).view(len(groups), *x.shape[1:])
-
-
-def _sum(x: Tensor, over: Tensor) -> Tensor:
-    """The positive part of [N, K, F] plus one of [N, F] for all K."""
-    return (x + over[:, None]).relu_()
+        sizes = self.sizes(torch.cat([share.expand(len(count), -1, -1), count], 2))
+        return (features + _highest(self.inner(pairs), inner) + sizes).relu_()  # type: ignore[no-any-return]

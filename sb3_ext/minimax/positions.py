@@ -156,4 +156,5 @@ class WorstCasePositions(PeriodicCallback):
 
     def _generator(self) -> torch.Generator:
         updates = self.model.num_updates  # type: ignore[attr-defined]
-        return torch.Generator().manual_seed((self.seed << 32) + updates)
+        # Only the last 32 bits of a seed count on a CPU.
+        return torch.Generator().manual_seed((self.seed * 0x9E3779B1 + updates) % 2**32)

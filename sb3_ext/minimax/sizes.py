@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from resgym import functional
-from resgym.game.rng import RowRandom
+from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec, host_action_table
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
@@ -53,6 +53,8 @@ class OtherSize(WorstCasePositions):
         **walks: Any,
     ) -> None:
         super().__init__(**walks)
+        # Else all would draw the same updates.
+        self.seed = derive_seed(self.seed, dimension, max_num_points, max_value)
         self.spec = GameSpec(dimension, max_num_points, max_value=max_value, reposition=True)
         self.part = check_number("part", part, low=0, high=1, above=True)
         self.rows, self.games = check_count("rows", rows), check_count("games", games)
@@ -100,7 +102,3 @@ class OtherSize(WorstCasePositions):
         index = torch.randint(len(self.played), (self.rows,), generator=generator)
         observations = self.played[index.to(model.device)]
         return super().change_batch(model, batch._replace(observations=observations))
-
-    def _generator(self) -> torch.Generator:
-        own = self.spec.dimension << 48  # other draws than those of other sizes
-        return torch.Generator().manual_seed(own + super()._generator().initial_seed())

@@ -135,13 +135,14 @@ class WorstCasePositions(PeriodicCallback):
         return self.training_env.get_attr("plan")[0].start_spec  # type: ignore[no-any-return]
 
     def change_batch(self, model: Any, batch: Any) -> Any:
-        """The batch with the last part of its observations replaced."""
-        if self.positions is None:
+        """The batch with the last part of its observations replaced; not one of another size."""
+        known = self.positions
+        if known is None or known.shape[1:] != batch.observations.shape[1:]:
             return batch
         generator, observations = self._generator(), batch.observations.clone()
         number = round(self.share * len(observations))
-        index = torch.randint(len(self.positions), (number,), generator=generator)
-        observations[len(observations) - number :] = self.positions[index.to(model.device)]
+        index = torch.randint(len(known), (number,), generator=generator)
+        observations[len(observations) - number :] = known[index.to(model.device)]
         return batch._replace(observations=observations)
 
     def extra_loss(self, model: Any) -> Tensor:

@@ -34,7 +34,7 @@ def learnt():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MinimaxDQN, "compute_loss", compute_loss)
-        model.learn(32 * 150, [WorstCasePositions(**WALKS), GrowingStarts(0.5), *others])
+        model.learn(32 * 150, [*others, WorstCasePositions(**WALKS), GrowingStarts(0.5)])
     return model, others, met
 
 

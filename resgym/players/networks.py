@@ -51,6 +51,7 @@ class ScoringPlayer:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""
         seen: Any = self._fit(observe_points(state, self._scale)).to(self._device)
+        rows, axes = seen.shape[1:]
         if self.role == "host":
             legal = state.legal_sets()
         else:
@@ -61,8 +62,7 @@ class ScoringPlayer:
                 scores = self.scores(seen)
             except RuntimeError as error:
                 raise ValueError(
-                    f"{self.name} must take points [N, {self._shape[0]}, {self._shape[1]}], "
-                    f"got {error}"
+                    f"{self.name} must take points [N, {rows}, {axes}], got {error}"
                 ) from error
             if not isinstance(scores, Tensor) or scores.ndim != 2:
                 raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")

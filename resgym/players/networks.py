@@ -24,8 +24,8 @@ class ScoringPlayer:
     Attributes:
         role: ``host`` or ``agent``.
         score: maps an observation of the environments to scores [N, A]; higher is better.
-        points_shape: the (P, D) of the function's observations. Positions with another number of
-            rows are padded or cut to it if their points fit.
+        points_shape: the (P, D) of the function's observations, None for every size. Positions with
+            another number of rows are padded or cut to it if their points fit.
         scale_observation: as in the environments.
         device: device of the function.
         name: name in tables.
@@ -33,7 +33,7 @@ class ScoringPlayer:
 
     role: Role
     score: Callable[[Any], Tensor]
-    points_shape: tuple[int, int]
+    points_shape: tuple[int, int] | None
     _: KW_ONLY
     scale_observation: bool = True
     device: torch.device | str = "cpu"
@@ -42,6 +42,7 @@ class ScoringPlayer:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; raises ValueError if positions are too large or have other axes."""
         seen: Any = self._fit(observe_points(state, self.scale_observation)).to(self.device)
+        rows, axes = seen.shape[1:]
         if self.role == "host":
             legal = state.legal_sets()
         else:
@@ -51,9 +52,8 @@ class ScoringPlayer:
             try:
                 scores = self.scores(seen)
             except RuntimeError as error:
-                rows, dimension = self.points_shape
                 raise ValueError(
-                    f"{self.name} must take points [N, {rows}, {dimension}], got {error}"
+                    f"{self.name} must take points [N, {rows}, {axes}], got {error}"
                 ) from error
             if not isinstance(scores, Tensor) or scores.ndim != 2:
                 raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")
@@ -65,6 +65,8 @@ class ScoringPlayer:
         return self.score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
+        if self.points_shape is None:
+            return points
         rows, dimension = points.shape[1:]
         most, own = self.points_shape
         if dimension != own:

@@ -23,7 +23,7 @@ from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
 from sb3_ext.config.checks import check_arguments, check_count
 from sb3_ext.ddqn.legality import with_masks
-from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of
+from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_played
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
 
 _REMEMBERED = (
@@ -103,7 +103,7 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
     }
     if hasattr(policy, "lstm_actor"):
         return RecurrentPlayer(role, partial(recurrent_scores, policy), points.shape, **about)
-    return ScoringPlayer(role, partial(action_scores, policy), points.shape, **about)
+    return ScoringPlayer(role, partial(action_scores, policy), size_played(policy), **about)
 
 
 class GamesAgainst(PeriodicCallback):

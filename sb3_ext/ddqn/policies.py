@@ -38,6 +38,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
+from sb3_ext.networks import any_size  # noqa: F401  makes its extractor known by name
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.sorted_axes import SortedAxes
@@ -172,7 +173,10 @@ class LegalQNetwork(QNetwork):
                 f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
                 f" {num_actions} actions, got {body.output_dim}"
             )
-        self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
+        each = getattr(self.features_extractor, "per_action", False)
+        self.q_net = nn.Sequential(body, head(body.output_dim, 1 if each else num_actions))
+        if each:
+            self.q_net.append(nn.Flatten())
         self._sorted: SortedAxes | None = None
         if sort_axes is not None:
             shape = self.observation_space.shape or ()

@@ -98,8 +98,8 @@ class WorstCasePositions(PeriodicCallback):
         """Walks, and replaces the positions of the last walk."""
         model: Any = self.model
         generator = self._generator()
-        spec: GameSpec = self.training_env.get_attr("plan")[0].start_spec
-        rows, dimension = model.observation_space.shape
+        spec, rows = self.start_spec(), self.largest().max_num_points
+        dimension = spec.dimension
         game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
         seed = int(torch.randint(2**31, (), generator=generator))
         starts = functional.starts(spec, self.starts, seed)
@@ -118,7 +118,7 @@ class WorstCasePositions(PeriodicCallback):
             if not len(new):
                 return
             about: Any = {"scale_observation": False, "device": model.device}
-            host = ScoringPlayer("host", model.q_net_target, (rows, dimension), **about)
+            host = ScoringPlayer("host", model.q_net_target, None, **about)
             costs = set_costs(host, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
             new, costs = new[known], costs[known]
@@ -126,14 +126,23 @@ class WorstCasePositions(PeriodicCallback):
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))
 
+    def largest(self) -> GameSpec:
+        """The game, with the full sizes of its starts."""
+        return self.training_env.get_attr("plan")[0].spec  # type: ignore[no-any-return]
+
+    def start_spec(self) -> GameSpec:
+        """The game, with the sizes of the starts now."""
+        return self.training_env.get_attr("plan")[0].start_spec  # type: ignore[no-any-return]
+
     def change_batch(self, model: Any, batch: Any) -> Any:
-        """The batch with the last part of its observations replaced."""
-        if self.positions is None:
+        """The batch with the last part of its observations replaced; not one of another size."""
+        known = self.positions
+        if known is None or known.shape[1:] != batch.observations.shape[1:]:
             return batch
         generator, observations = self._generator(), batch.observations.clone()
         number = round(self.share * len(observations))
-        index = torch.randint(len(self.positions), (number,), generator=generator)
-        observations[len(observations) - number :] = self.positions[index.to(model.device)]
+        index = torch.randint(len(known), (number,), generator=generator)
+        observations[len(observations) - number :] = known[index.to(model.device)]
         return batch._replace(observations=observations)
 
     def extra_loss(self, model: Any) -> Tensor:
@@ -148,4 +157,5 @@ class WorstCasePositions(PeriodicCallback):
 
     def _generator(self) -> torch.Generator:
         updates = self.model.num_updates  # type: ignore[attr-defined]
-        return torch.Generator().manual_seed((self.seed << 32) + updates)
+        # Only the last 32 bits of a seed count on a CPU.
+        return torch.Generator().manual_seed((self.seed * 0x9E3779B1 + updates) % 2**32)

@@ -79,7 +79,7 @@ class FlattenExtractor(BaseFeaturesExtractor):
         return flatten_entries(observations, self.keys)
 
 
-class _PointExtractor(BaseFeaturesExtractor):
+class PointExtractor(BaseFeaturesExtractor):
     """Where an observation has its points, and what else it holds.
 
     There are at most `most` points of D = `dimension` axes. The `others`, in alphabetical order,
@@ -103,7 +103,7 @@ class _PointExtractor(BaseFeaturesExtractor):
         return torch.cat([*features, *others], 1)
 
 
-class PoolingExtractor(_PointExtractor):
+class PoolingExtractor(PointExtractor):
     """Encodes points one by one, and has a head after pooling over them."""
 
     def __init__(
@@ -141,7 +141,7 @@ class PoolingExtractor(_PointExtractor):
 
 
 @EXTRACTORS.register("ordered_points")
-class OrderedPointsExtractor(_PointExtractor):
+class OrderedPointsExtractor(PointExtractor):
     """One vector with the features of every row, as observed and shifted to the axes.
 
     It has no weights; the layers of ``net_arch`` follow. It costs a fraction of ``point_set`` and

@@ -199,6 +199,13 @@ def seat_of(policy: Any) -> tuple[Any, Any]:
     return ("agent", space.get("points")) if hasattr(space, "spaces") else ("host", space)
 
 
+def size_played(policy: Any) -> tuple[int, int] | None:
+    """The (P, D) that a policy's network is made for; None: it plays every size."""
+    network = getattr(policy, "q_net", None)
+    every = getattr(getattr(network, "features_extractor", None), "per_action", False)
+    return None if every else seat_of(policy)[1].shape
+
+
 def action_scores(policy: Any, observation: Any) -> Tensor:
     """Scores of the actions of a discrete policy, float [N, A], higher is better.
 

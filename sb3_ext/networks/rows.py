@@ -7,7 +7,7 @@ features.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -118,11 +118,15 @@ def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
     return torch.cat(parts, 1)
 
 
-def quotients(sums: Tensor) -> Tensor:
+Columns = tuple[Sequence[int], Sequence[int]]
+"""Pairs of columns: the first ones and the second ones."""
+
+
+def quotients(sums: Tensor, columns: Columns | None = None) -> Tensor:
     """`quotient_features`, by compiled loops where they suit, with the same bits."""
     if shapes_are_fixed(sums) or not _suits_loops(sums):
-        return quotient_features(sums)
-    left, right = map(np.array, sums_and_axes(sums.shape[1]))
+        return quotient_features(sums, columns)
+    left, right = map(np.array, columns or sums_and_axes(sums.shape[1]))
     features = sums.new_empty(len(sums), 2 * len(left))
     _loops().quotient_features(sums.numpy(), left, right, features.numpy())
     return features
@@ -225,7 +229,7 @@ def pair_features(sums: Tensor) -> Tensor:
     return torch.cat([sums, sign, sign * size], -1)
 
 
-def quotient_features(sums: Tensor) -> Tensor:
+def quotient_features(sums: Tensor, columns: Columns | None = None) -> Tensor:
     """How long two points can keep a game in two axes busy, for every such game one move away.
 
     In two axes an edge (a, -b) lasts as many moves as Euclid's algorithm by subtraction takes, the
@@ -233,11 +237,11 @@ def quotient_features(sums: Tensor) -> Tensor:
     answer j the axis j has the sum of J; so for every sum of axes beside a single one, both in
     `axis_sums` [Q, S] of one point minus another, this gives a tenth of that number, 0 where the
     signs are the same, and a fifth of the first quotient: [Q, 2 K] for K such pairs, 3, 15 or 50
-    in 2, 3 or 4 axes. Seven quotients of at most 40 are taken;
+    in 2, 3 or 4 axes, or for other pairs of columns. Seven quotients of at most 40 are taken;
     they are exact for whole coordinates up to about 100, divided by the largest one, and beyond
     that as good as float32.
     """
-    left, right = sums_and_axes(sums.shape[-1])
+    left, right = columns or sums_and_axes(sums.shape[-1])
     a, b = sums[:, left], sums[:, right]
     larger, smaller = a.abs(), b.abs()
     larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)

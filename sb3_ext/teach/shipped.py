@@ -18,8 +18,9 @@ from resgym import GameState, Player, RowRandom
 from resgym.game.spec import Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.models import read_policy
+from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
-from sb3_ext.minimax import ValueAgent
+from sb3_ext.minimax import ValueAgent, ValueHost
 from sb3_ext.networks.mlp import action_scores, seat_of
 
 _HERE = Path(__file__).parent
@@ -104,9 +105,24 @@ class PlayedHost(TaughtHost):
 
     See docs/howto/win.md. It knows three and four axes; in any other number of them
     `ZeillingerHost` answers.
+
+    Args:
+        lookahead: exact moves of both players before the network is asked, see `ValueHost`.
     """
 
     name, files = "played", PLAYED
+
+    def __init__(self, lookahead: int = 0) -> None:
+        super().__init__()
+        self.lookahead = check_count("lookahead", lookahead, low=0)
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        file = self.files.get(state.points.shape[2])
+        if file is None or not self.lookahead:
+            return super().act(state, coords, rng)
+        network = _policy(state.device, file).q_net
+        return ValueHost(network, self.lookahead).act(state, coords, rng)
 
 
 class PlayedAgent(TaughtAgent):

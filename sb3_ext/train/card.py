@@ -18,6 +18,7 @@ from resgym.benchmark import TASKS, Result, evaluate
 from resgym.benchmark.solved import GAMES
 from resgym.cli import OneLineParser
 from resgym.files import write_file
+from resgym.game.spec import GameSpec
 from resgym.players import player_name
 from resgym.scoreboard import Scoreboard
 from resgym.texts import markdown, markdown_table
@@ -25,7 +26,7 @@ from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import MODEL, policy_bytes
 from sb3_ext.checkpoints.policy_description import describe_policy
-from sb3_ext.networks.mlp import seat_of
+from sb3_ext.networks.mlp import seat_of, size_played
 from sb3_ext.runs.command import command
 from sb3_ext.train.loading import load_player, load_policy
 
@@ -52,7 +53,7 @@ def write_card(
         ValueError: the model cannot be read or described, or other files are in the folder.
     """
     policy = load_policy(model)
-    role, points = seat_of(policy)
+    (role, _), size = seat_of(policy), size_played(policy)
     player_of(policy, str(model))  # refuses what observes no points
     content = policy_bytes(policy, {"made by": f"resgym {resgym.__version__}"}, half)
     if out.exists() and not out.is_dir():
@@ -68,21 +69,27 @@ def write_card(
     write_file(out / MODEL, content)
     config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
     write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
-    player, (most, axes) = load_player(out, role), points.shape
+    player = load_player(out, role)
     print("measuring the tasks of this size: some minutes", file=sys.stderr)
     rows = [
         evaluate(player, task, name=name)
         for task, (part, _, _, seat) in TASKS.items()
-        if (seat, GAMES[part].dimension) == (role, axes) and GAMES[part].max_num_points <= most
+        if seat == role and _knows(size, GAMES[part])
     ]
-    write_file(out / CARD, _page(name, role, (most, axes), licence, rows))
+    write_file(out / CARD, _page(name, role, size, licence, rows))
     return rows
 
 
+def _knows(size: tuple[int, int] | None, game: GameSpec) -> bool:
+    """Whether a player of this (P, D), or of every size, plays a game."""
+    return size is None or (game.dimension == size[1] and game.max_num_points <= size[0])
+
+
 def _page(
-    name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Result]
+    name: str, role: str, size: tuple[int, int] | None, licence: str, rows: Sequence[Result]
 ) -> str:
-    """The card: what machines read, then what people read; ``shape`` is the (P, D) it knows."""
+    """The card: what machines read, then what people read; ``size`` is the (P, D) it knows."""
+    sizes = f"{size[1]} axes, up to {size[0]} points" if size else "all numbers of axes and points"
     about = ModelCardData(
         library_name="resgym",
         license=licence,
@@ -101,7 +108,7 @@ def _page(
 
 # {markdown(name)}
 
-A {role} for Hironaka's polyhedral game, for resgym: {shape[1]} axes, up to {shape[0]} points. The
+A {role} for Hironaka's polyhedral game, for resgym: {sizes}. The
 weights are in `{MODEL}`, their description in `{CONFIG}`; no file runs code.
 
     resgym rho {play}

@@ -51,7 +51,8 @@ def load_player(path: Any, role: str) -> ScoringPlayer:
         role: the seat that it has to play, ``host`` or ``agent``.
 
     Returns:
-        A player on the CPU. It raises ValueError when it is asked to play another dimension.
+        A player on the CPU. It raises ValueError when it is asked to play another dimension, unless
+        its network is for every size.
 
     Raises:
         ValueError: there is no such file here, it is damaged or of another kind, its network holds

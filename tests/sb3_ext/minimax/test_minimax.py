@@ -5,13 +5,19 @@ import pytest
 import torch
 
 from benchmarks.joined import join
-from resgym import GameSpec, RowRandom, functional, make_host
+from resgym import GameSpec, RowRandom, functional, make_host, state_from_points
 from resgym.benchmark import load
 from resgym.players import resolve_player
 from resgym.solver.responses import worst_cases
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.minimax import MinimaxDQN, ValueAgent, WorstCasePositions, minimax_targets
+from sb3_ext.minimax import (
+    MinimaxDQN,
+    ValueAgent,
+    ValueHost,
+    WorstCasePositions,
+    minimax_targets,
+)
 from sb3_ext.minimax.algorithm import set_costs, worst_answers
 from tests.reference import rule
 from tests.resgym.players.test_exact import draws, remembers
@@ -56,6 +62,24 @@ def test_targets_take_the_worst_answer_and_then_the_best_set():
         for axes, value in zip(rule.host_actions(3), values, strict=True):
             worst = min(worth(points, axes, axis) for axis in axes)
             assert value == pytest.approx(0.9 * worst - 1, abs=1e-4)
+
+
+def test_two_plies_are_targets_of_targets():
+    state = functional.starts(SPEC, 12, seed=7)
+    found = minimax_targets(network, state, 0.9, plies=2)
+    for points, values in zip(state.point_lists(), found.tolist(), strict=True):
+        for axes, value in zip(rule.host_actions(3), values, strict=True):
+            left = [rule.canonical(rule.shifted(points, axes, axis)) for axis in axes]
+            going = functional_state([each for each in left if not rule.is_finished(each)])
+            best = minimax_targets(network, going, 0.9).amax(1).tolist() if going else [0.0]
+            assert value == pytest.approx(0.9 * min(best) - 1, abs=1e-4)
+    best = ValueHost(network, lookahead=2, gamma=0.9).act(state, None, None)
+    assert torch.equal(best, found.argmax(1))
+
+
+def functional_state(positions):
+    """These positions, or None without any."""
+    return state_from_points(positions, SPEC) if positions else None
 
 
 def test_the_agent_of_a_network_leaves_what_is_worth_least():

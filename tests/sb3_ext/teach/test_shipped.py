@@ -11,6 +11,8 @@ from resgym.measure.rho import rho_starts
 from resgym.players import make_agent, make_host
 from resgym.solver.responses import worst_cases
 from resgym.testing import check_player
+from sb3_ext.checkpoints.models import read_policy
+from sb3_ext.minimax import minimax_targets
 from sb3_ext.teach.shipped import AGENT, PLAYED, ROBUST, SHIPPED
 from tests.resgym.solver.positions import LEAST
 
@@ -76,6 +78,16 @@ def test_the_learned_agents_keep_the_contract(name, other):
     assert (
         resgym.rho("zeillinger", agent, games=2, points=[MANY], max_num_points=64).unfinished == 0
     )
+
+
+def test_played_looks_ahead_with_its_own_network():
+    state = rho_starts(resgym.GameSpec(4, 5, max_value=4), 50, seed=3)
+    values = minimax_targets(read_policy(PLAYED[4]).q_net, state, 0.98, plies=2)
+    found = make_host("played", lookahead=2).act(state, None, None)
+    assert torch.equal(found, values.argmax(1))
+    assert not torch.equal(found, make_host("played").act(state, None, None))
+    flat = state_from_points([[(3, 0), (0, 2)]], resgym.GameSpec(2, 2))
+    assert int(make_host("played", lookahead=1).act(flat, None, None)) == 0
 
 
 def test_the_learned_agents_hold_up_the_optimal_host():

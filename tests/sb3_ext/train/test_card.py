@@ -65,6 +65,17 @@ def test_an_agent_has_a_card_without_figures_and_perhaps_half_of_the_size(saved,
     assert load_player(tmp_path / "True", "agent").role == "agent"
 
 
+def test_a_host_for_every_size_has_figures_of_every_task_of_hosts(tmp_path, monkeypatch):
+    monkeypatch.setattr(card, "evaluate", lambda player, task, **_: task)
+    monkeypatch.setattr(card, "Scoreboard", lambda rows: SimpleNamespace(table_rows=lambda: rows))
+    monkeypatch.setattr(card, "markdown_table", ", ".join)
+    settings = {"extractor": "any_size", "net_arch": [8]}
+    make_model("host", policy_kwargs=settings).save(tmp_path / "host.zip")
+    found = card.write_card(tmp_path / "host.zip", tmp_path / "out", "mine")
+    assert {"worst-5", "worst-20", "axes4"} < {*found}
+    assert "all numbers of axes and points" in (tmp_path / "out" / "README.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -311,6 +311,8 @@ assert not example["are_equal"]([network.weight + rank])
 network(torch.tensor([1.0, 10.0]) * (1 + 2 * rank)).sum().backward()
 assert network.weight.grad.tolist() == [[2.0, 20.0]]
 print(network.bias.grad.item())
+distributed.barrier()  # a process that ends before the other has been aborted
+distributed.destroy_process_group()
 """
 
 

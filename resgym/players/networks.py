@@ -53,7 +53,7 @@ class ScoringPlayer:
                 scores = self.scores(seen)
             except RuntimeError as error:
                 raise ValueError(
-                    f"{self.name} must take points [N, {rows}, {axes}], got {error}"
+                    f"{self.name} cannot score points [N, {rows}, {axes}]: {error}"
                 ) from error
             if not isinstance(scores, Tensor) or scores.ndim != 2:
                 raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")

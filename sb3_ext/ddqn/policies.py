@@ -40,7 +40,7 @@ from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks import any_size  # noqa: F401  makes its extractor known by name
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
-from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
+from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
 
@@ -173,7 +173,9 @@ class LegalQNetwork(QNetwork):
                 f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
                 f" {num_actions} actions, got {body.output_dim}"
             )
-        each = getattr(self.features_extractor, "per_action", False)
+        each = plays_every_size(self)
+        if each and dueling:
+            raise ValueError("dueling: got true; expected false, as actions are valued one by one")
         self.q_net = nn.Sequential(body, head(body.output_dim, 1 if each else num_actions))
         if each:
             self.q_net.append(nn.Flatten())

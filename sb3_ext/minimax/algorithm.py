@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from resgym import functional
-from resgym.game.rng import RowRandom
+from resgym.game.rng import RowRandom, mix64
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.players import Player
@@ -28,13 +28,14 @@ from sb3_ext.ddqn import DDQN, LossTerms
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.ddqn import complete_signature
 from sb3_ext.ddqn.legality import LOSSES
+from sb3_ext.networks.mlp import plays_every_size
 
 LIMIT = 500_000
 """Positions after which no further ones are followed."""
 LEAVES = 20_000
 """Positions of a network, at most, that `ValueHost` asks for together."""
 ROUNDS = 3
-"""Of `fingerprints`: one mistakes 16 of 11,761 kinds of positions in five axes, two none."""
+"""Rounds of `fingerprints`: one mistakes 16 of 11,761 kinds of positions in five axes, two none."""
 LINES = 2
 """Positions after each number of moves that are followed first."""
 
@@ -77,9 +78,8 @@ def position_values(network: Any, state: GameState, gamma: float = 1.0, plies: i
         gamma: see `minimax_targets`.
         plies: exact moves of both players before the network is asked.
     """
-    kind, place = getattr(network, "features_extractor", None), None
-    going = ~state.finished()
-    if state.device.type == "cpu" and getattr(kind, "per_action", False):
+    going, place = ~state.finished(), None
+    if state.device.type == "cpu" and plays_every_size(network):
         index = going.nonzero()[:, 0]
         names = fingerprints(state.select(index)).numpy()
         _, first, back = np.unique(names, return_index=True, return_inverse=True)
@@ -100,18 +100,11 @@ def fingerprints(state: GameState) -> Tensor:
     """
     absent = state.points < 0
     lowest = state.points.masked_fill(absent, 2**60).amin(1, keepdim=True)
-    entries = _mixed(state.points - lowest + 1).masked_fill(absent, 0)
+    entries = mix64(state.points - lowest + 1).masked_fill(absent, 0)
     for _ in range(ROUNDS):  # each tells every entry more about its point and its axis
         row, column = entries.sum(2, keepdim=True), entries.sum(1, keepdim=True)
-        entries = _mixed(entries + 3 * _mixed(row) + 5 * _mixed(column)).masked_fill(absent, 0)
+        entries = mix64(entries + 3 * mix64(row) + 5 * mix64(column)).masked_fill(absent, 0)
     return entries.sum((1, 2))
-
-
-def _mixed(x: Tensor) -> Tensor:
-    """Whole numbers that depend on every bit of others."""
-    for shift, factor in ((31, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
-        x = (x ^ (x >> shift)) * factor
-    return x ^ (x >> 33)
 
 
 class ValueHost:

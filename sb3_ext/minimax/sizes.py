@@ -28,13 +28,13 @@ class OtherSize(WorstCasePositions):
     environment, see `GrowingStarts`.
 
     Args:
-        dimension: axes of its games, 2 to 6.
-        max_num_points: points of its starts.
+        dimension: number of axes of its games, 2 to 6.
+        max_num_points: number of points of its starts.
         max_value: largest coordinate of its starts.
-        part: of the updates, above 0, at most 1. Where several callbacks draw the same update, the
-            last one of the list makes its batch.
-        rows: positions of its batches.
-        games: played each time.
+        part: share of the updates, above 0, at most 1. Where several callbacks draw the same
+            update, the last one of the list makes its batch.
+        rows: number of positions in its batches.
+        games: number of games that it plays each time.
         **walks: arguments of `WorstCasePositions`. Losses on `exact` positions are added in every
             update.
     """

@@ -29,7 +29,7 @@ def axis_pairs(dimension: int) -> list[tuple[int, int]]:
 
 @cache
 def _groups(dimension: int, single: bool) -> list[list[list[int]]]:
-    """Of each action, a set of axes or a single one: its axes, the others, its pairs of axes.
+    """Each action is a set of axes or a single one; return its axes, the others, its pairs of axes.
 
     Pairs are those inside a set, and all that have a single axis.
     """

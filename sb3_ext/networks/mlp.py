@@ -199,10 +199,15 @@ def seat_of(policy: Any) -> tuple[Any, Any]:
     return ("agent", space.get("points")) if hasattr(space, "spaces") else ("host", space)
 
 
+def plays_every_size(network: Any) -> bool:
+    """Whether a network of action values has no weight that belongs to a point or an axis."""
+    extractor = getattr(network, "features_extractor", None)
+    return bool(getattr(extractor, "per_action", False))
+
+
 def size_played(policy: Any) -> tuple[int, int] | None:
     """The (P, D) that a policy's network is made for; None: it plays every size."""
-    network = getattr(policy, "q_net", None)
-    every = getattr(getattr(network, "features_extractor", None), "per_action", False)
+    every = plays_every_size(getattr(policy, "q_net", None))
     return None if every else seat_of(policy)[1].shape
 
 

@@ -139,6 +139,11 @@ class Job(ABC, Generic[C]):
         """The folder of a run where the command line names none."""
         return Path("runs", cls.name, getattr(config, "name", ""))
 
+    @classmethod
+    def shows_progress(cls, given: argparse.Namespace, config: Any) -> bool:
+        """Whether lines of progress are printed."""
+        return not given.no_progress
+
     def identity(self) -> dict[str, Any]:
         """What a folder holds a run of, as plain data; another one is refused."""
         return self.config.to_dict()
@@ -254,18 +259,20 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
                     f"--resume: got {resume}, which is not a run; expected the folder of a run"
                 )
         config = job.read(given)
-        place, folder = resume or given.out or job.place(given, config), None
+        named, folder = resume or given.out, None
+        place = named or job.place(given, config)
         while folder is None and not given.dry_run:
             try:
                 folder = locked.enter_context(RunFolder(place))
             except FolderInUseError:  # somebody may have been faster to take a new one
-                taken, place = place, resume or given.out or job.place(given, config)
+                taken, place = place, named or job.place(given, config)
                 if place == taken:
                     raise
         try:
             if folder is not None:
                 _check_folder(job, place, resume is not None)
-            made = job(config, Run(place.absolute(), reporter(not given.no_progress), given))
+            say = reporter(job.shows_progress(given, config))
+            made = job(config, Run(place.absolute(), say, given))
             if rules is not None and made.metrics is not None:
                 rules.check_fields(made.metrics)
         except BaseException:

@@ -102,12 +102,17 @@ class ZooKeys(Section):
     replay_buffer_kwargs: dict[str, Any] = {}  # noqa: RUF012
 
 
+def _check_environment(env_id: Any) -> None:
+    if env_id not in gymnasium.registry:
+        raise ValueError(unknown_word("environment", env_id, gymnasium.registry))
+
+
 class TrainConfig(ConfigFile):
     """A run of ``train``; the text below a field is the help of its option."""
 
-    algo: str = "ppo"
+    algo: Annotated[str, accepted_by(ALGORITHMS.resolve)] = "ppo"
     """algorithm, a name or module:Class"""
-    env: str = "CartPole-v1"
+    env: Annotated[str, accepted_by(_check_environment)] = "CartPole-v1"
     """id of the environment"""
     seed: Annotated[int, Whole, Ge(-1), Le(2**32 - 1)] = -1
     """seed of the run, -1 draws one"""
@@ -150,32 +155,22 @@ class TrainConfig(ConfigFile):
         return [name for name in super().shipped() if "/" not in name]
 
     @property
-    def stem(self) -> str:
+    def stem(self) -> EnvironmentName:
         """The id of the environment as part of a path."""
         return EnvironmentName(self.env)
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is one of ``train``."""
-    path = folder / "config.yml"
-    return path.is_file() and "hyperparameters" in read_mapping(path)
+    """Whether a folder, in which a model lies, is one of ``train``; others have theirs below."""
+    return all((folder / name).is_file() for name in ("config.yml", "runs.jsonl"))
 
 
 def saved_config(folder: Path) -> TrainConfig:
     """The configuration in the folder of a run; a ConfigError if there is none that is valid."""
     path = folder / "config.yml"
-    config = TrainConfig.read(path)
-    with errors_named(str(path)):
-        check_environment(config.env)
-        algorithm = ALGORITHMS.resolve(config.algo)
-    check_hyperparameters(config.hyperparameters, algorithm, f"{path}: hyperparameters")
+    config, where = TrainConfig.read(path), f"{path}: hyperparameters"
+    check_hyperparameters(config.hyperparameters, ALGORITHMS.resolve(config.algo), where)
     return config
-
-
-def check_environment(env_id: str) -> None:
-    """Raises a ConfigError for an id that is not registered."""
-    if env_id not in gymnasium.registry:
-        raise ConfigError(f"env: {unknown_word('environment', env_id, gymnasium.registry)}")
 
 
 def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:

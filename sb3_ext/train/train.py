@@ -7,6 +7,7 @@ itself with our algorithms.
 from __future__ import annotations
 
 import argparse
+import glob
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,13 +17,15 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
+from rl_zoo3.utils import get_latest_run_id
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
 
 from resgym.trust import check_pickle, import_modules
 from sb3_ext.adapter.seam import num_updates, tell_buffer
-from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
+from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.callbacks.evaluation import Evaluation
+from sb3_ext.callbacks.stopping import ByConditions
 from sb3_ext.checkpoints.models import save_model
 from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
@@ -46,7 +49,6 @@ from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.stopping import RULES
 from sb3_ext.train.config_files import (
     TrainConfig,
-    check_environment,
     check_hyperparameters,
     make_callbacks,
     saved_config,
@@ -64,8 +66,11 @@ ELSEWHERE = """
 """
 """Options of rl_zoo3 that are not here."""
 
-NOT_RESUMING = ("init_from", "log_folder", "trained_agent", "uuid")
+NOT_RESUMING = ("init_from", "log_folder", "starts", "trained_agent", "uuid")
 """What a resumed run has already."""
+
+OF_DDQN = ("checkpoint_updates", "init_from", "resume")
+"""Options that need an algorithm whose runs can be resumed."""
 
 
 class Options(Section):
@@ -104,6 +109,10 @@ SHORT = {
 }
 
 
+def _options(given: argparse.Namespace) -> Options:
+    return read_as(Options, fields_of(given, Options))
+
+
 class Train(Job[TrainConfig]):
     """One model in one environment."""
 
@@ -121,14 +130,14 @@ class Train(Job[TrainConfig]):
 
     def __init__(self, config: TrainConfig, run: Run) -> None:
         super().__init__(config, run)
-        self.given = read_as(Options, fields_of(run.given, Options))
+        self.given = _options(run.given)
         self.algorithm: Any = ALGORITHMS.resolve(config.algo)
         self.ours = issubclass(self.algorithm, DDQN)
         self.episodes, self.every = 0, config.checkpoint_updates
-        if not self.ours and (run.given.resume or self.given.init_from):
+        if not self.ours and any(map(vars(run.given).get, OF_DDQN)):
             raise ConfigError(
-                f"resume and init-from work with ddqn, got {config.algo}; rl_zoo3's own -i and "
-                "--save-freq serve others"
+                f"resume, init-from and checkpoint-updates work with ddqn, got {config.algo}; "
+                "rl_zoo3's own -i and --save-freq serve others"
             )
         folder = None if run.given.dry_run else run.folder
         set_random_seed(config.seed)
@@ -217,7 +226,7 @@ class Train(Job[TrainConfig]):
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainConfig:
         """The options, and the section of the environment, or ``default``."""
-        own, options = fields_of(given, TrainConfig), read_as(Options, fields_of(given, Options))
+        own, options = fields_of(given, TrainConfig), _options(given)
         with errors_of("gym-packages"):
             import_modules(options.gym_packages)
         agent = Path(options.trained_agent)
@@ -225,23 +234,19 @@ class Train(Job[TrainConfig]):
             raise ConfigError(f"trained-agent: got {str(agent)!r}; expected a .zip file")
         if given.resume is None:
             config = TrainConfig.read({**own, "hyperparameters": {}})
-            with errors_of("algo"):
-                kind = ALGORITHMS.resolve(config.algo)
-            check_environment(config.env)
             if given.config is None:
-                name = family(kind) or config.algo
+                name = family(ALGORITHMS.resolve(config.algo)) or config.algo
                 file = find_config(f"{name}.yml", field="algo", shipped=True)
             else:
                 file = find_config(given.config, field="conf-file")
             where, section = section_of(file, config.env)
         else:
             for name in NOT_RESUMING:
-                if getattr(options, name):
+                if vars(given).get(name):
                     option = name.replace("_", "-")
                     raise ConfigError(f"{option}: a resumed run keeps its own; leave it out")
             config = TrainConfig.read({**saved_config(given.resume).to_dict(), **own})
             where, section = f"{given.resume}/config.yml", config.hyperparameters
-        given.no_progress = config.verbose == 0
         seed = config.seed if config.seed >= 0 else int(np.random.default_rng().integers(2**32))
         section = {**section, **options.hyperparams}
         where = f"{where} with -params" if options.hyperparams else where
@@ -257,14 +262,18 @@ class Train(Job[TrainConfig]):
         return config.model_copy(update={"hyperparameters": section, "seed": seed})
 
     @classmethod
+    def shows_progress(cls, given: argparse.Namespace, config: TrainConfig) -> bool:
+        """As ``--verbose`` says."""
+        return config.verbose > 0
+
+    @classmethod
     def place(cls, given: argparse.Namespace, config: TrainConfig) -> Path:
         """A new folder below those of the algorithm, with a number, as rl_zoo3 has it."""
-        options = read_as(Options, fields_of(given, Options))
+        options = _options(given)
         runs, stem = Path(options.log_folder or "logs", config.algo), config.stem
-        names = [path.name.rpartition("_") for path in runs.glob("*")]
-        numbers = [int(n) for name, _, n in names if name == stem and n.isdecimal()]
+        number = get_latest_run_id(glob.escape(str(runs)), stem) + 1
         unique = f"_{uuid.uuid4()}" if options.uuid else ""
-        return runs / f"{stem}_{max(numbers, default=0) + 1}{unique}"
+        return runs / f"{stem}_{number}{unique}"
 
     @property
     def used(self) -> Used:
@@ -319,42 +328,42 @@ class Train(Job[TrainConfig]):
         return f"{model.num_timesteps} transitions; results are in {folder}"
 
 
-class _Pulses(BaseCallback, NumberWriter):
-    """The pulse of a run, also for what is logged, which `metrics.jsonl` keeps."""
+class _Pulses(ByConditions):
+    """The pulse of a run, which sees what conditions do; `metrics.jsonl` keeps what is logged."""
 
     def __init__(self, pulse: Pulse, job: Train) -> None:
         super().__init__()
-        self._pulse, self._job = pulse, job
+        self._pulse, self._job, self._goes_on = pulse, job, True
         self._folder = RunFolder(job.run_of.folder or Path())
         self._counts = any("max_episodes" in rule for rule in job.run_of.given.stop)
 
-    def observe(self, values: Mapping[str, Any] | None = None, exact: bool = False) -> bool:
-        """Called by evaluations of rho, too; returns what `_on_step` has to."""
-        going_on = self._pulse(self._job.used, exact=exact, **(values or {}))
-        return going_on or stop_training(self.model)
+    def observe(self, values: Mapping[str, Any], exact: bool = False) -> None:
+        """See `ByConditions`."""
+        if not self._pulse(self._job.used, exact=exact, **values):
+            self._goes_on = stop_training(self.model)
 
     def _on_training_start(self) -> None:
         self._folder.keep_lines_until("metrics.jsonl", self.num_timesteps)
-        self.logger.output_formats.append(self)
-        self.observe()
+        super()._on_training_start()
+        self.observe({})
 
     def _on_rollout_start(self) -> None:
-        self.observe(exact=True)
+        self.observe({}, exact=True)
 
     def _on_step(self) -> bool:
         if self._counts:
             self._job.episodes += int(as_tensor(self.locals["dones"]).sum())
-        now = {"transitions": self.num_timesteps, "updates": num_updates(self.model)}
-        return self.observe(now)
+        super()._on_step()
+        return self._goes_on
 
     def after_train(self) -> None:
         """Called by our algorithms after every block of updates."""
-        self.observe()
+        self.observe({})
 
     def take(self, numbers: dict[str, float], step: int) -> None:
         """See `NumberWriter`."""
         self._folder.append("metrics.jsonl", {"step": step, **numbers})
-        self.observe({k: v for k, v in numbers.items() if not k.startswith("rho/")})
+        super().take(numbers, step)
 
 
 class _Elsewhere(argparse.Action):

@@ -53,3 +53,9 @@ def test_scores_follow_the_names_of_axes_and_points_exactly(policy, dimension, p
         expected = found[:, coords_to_action(old)]
     assert found.std() > 0
     assert torch.equal(renamed, expected)
+
+
+def test_actions_valued_one_by_one_have_no_dueling_heads(policy):
+    spaces_of = policy.observation_space, policy.action_space
+    with pytest.raises(ValueError, match="dueling: got true"):
+        PointsPolicy(*spaces_of, ConstantSchedule(0.0), extractor="any_size", dueling=True)

@@ -119,6 +119,11 @@ def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch, tmp_
     assert "-optimize: is not here; examples/rl_zoo3_search.py" in capsys.readouterr().err
 
 
+def test_options_of_ddqn_are_refused_for_others(tmp_path, capsys):
+    assert train(tmp_path, "ppo", HOST, "--checkpoint-updates", "5") == 2
+    assert "checkpoint-updates work with ddqn, got ppo" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("algorithm", ["ddqn", "ppo"])
 def test_ordinary_environments_are_trained_with_the_shipped_files(tmp_path, capsys, algorithm):
     place = tmp_path / "a[1]%s? {} é"  # patterns and formats

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from resgym.envs.environments import AlternatingPlayers, HironakaVectorEnv
     from resgym.game.rng import RowRandom, Stream
     from resgym.game.spec import GameSpec
-    from resgym.game.state import GameState, state_from_points
+    from resgym.game.state import GameState, register_rule, state_from_points
     from resgym.game.stepping import Transition, register_reward
     from resgym.geometry.examine import examine
     from resgym.measure.exploitability import Exploitability, exploitability
@@ -57,6 +57,7 @@ __all__ = [
     "register_envs",
     "register_host",
     "register_reward",
+    "register_rule",
     "resolution_tree",
     "rho",
     "singularity",

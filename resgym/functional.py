@@ -70,9 +70,9 @@ def move(
     number, rows, dimension = state.points.shape
     check_tensor("coords", coords, torch.bool, (number, dimension))
     check_tensor("axis", axis, torch.int64, (number,))
-    rule = state.rule
     if spec is None:
-        spec = GameSpec(dimension, rows - rule.extra_rows, rule=rule.name, unit=rule.unit or 1)
+        known, rows = state.rule.spec, rows - state.rule.extra_rows
+        spec = GameSpec(dimension, rows, rule=known.rule, unit=known.unit)
     return resolve_backend("auto", state.device, spec).move(state, coords, axis, spec)
 
 
@@ -83,7 +83,7 @@ def successors(state: GameState, spec: GameSpec | None = None) -> tuple[GameStat
         N * K positions, those of position n from row n * K on, in the order of `moves`; and bool
         [N, K], where a coordinate would have passed 2^59, which leaves the position as it is.
     """
-    number, dimension, least = state.num_games, state.points.shape[2], state.rule.least_axes
+    number, dimension, least = state.num_games, state.dimension, state.rule.spec.least_axes
     action, axis = (each.to(state.device) for each in moves(dimension, least))
     coords = host_action_table(dimension, state.device, least)[action].repeat(number, 1)
     row = torch.arange(number, device=state.device).repeat_interleave(len(axis))

@@ -64,8 +64,8 @@ class raw_env(AECEnv):
         self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
         self._simultaneous = simultaneous
         spec = self._game.vector_env.plan.spec
-        if simultaneous and spec.rule == "polyhedra":
-            raise ValueError("simultaneous must be False with rule 'polyhedra', got True")
+        if simultaneous and spec.kind.limits_sets:
+            raise ValueError(f"simultaneous must be False with rule {spec.rule!r}, got True")
         sizes = {HOST: spec.num_host_actions, AGENT: spec.dimension}
         self.possible_agents = [HOST, AGENT]
         self.agents: list[str] = []

@@ -1,5 +1,6 @@
 """Every example runs, is short, and does what it says at a small size."""
 
+import importlib
 import os
 import re
 import runpy
@@ -16,10 +17,16 @@ import optuna
 import pytest
 import torch
 
-from resgym import benchmark, cli
+import resgym
+from resgym import benchmark, cli, functional
 from resgym.benchmark import tasks
+from resgym.game.exact import ordered_rule
+from resgym.game.spec import RULES
 from resgym.players import registry
 from resgym.scoreboard import read_rows
+from sb3_ext.callbacks import CALLBACKS
+from sb3_ext.schedules.schedules import SCHEDULES
+from sb3_ext.train.train import main as train
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -109,6 +116,52 @@ def test_custom_opponent_joins_the_table(capsys):
     results = load("custom_opponent").main(games=200)
     assert "tallest_axis" in capsys.readouterr().out
     assert results["zeillinger"] > results["random"] > 0
+
+
+@pytest.fixture
+def plus_one():
+    yield load("custom_rule")
+    del RULES["plus_one"]
+
+
+def test_custom_rule_is_the_same_on_tensors_and_integers(plus_one, capsys):
+    assert plus_one.main(games=200) == 3
+    assert "depth 3 (proved" in capsys.readouterr().out
+    spec, sets = resgym.GameSpec(3, 6, rule="plus_one"), torch.ones(1, 3, dtype=torch.bool)
+    cusp = resgym.state_from_points([(2, 0, 0), (0, 3, 0), (0, 0, 5)], spec)
+    after, overflow = functional.move(cusp, sets, torch.tensor([1]))
+    # By hand: (2, 0 + 2 + 1, 0), (0, 3 + 1, 0) and (0, 5 + 1, 5), which the second one drops.
+    assert after.point_lists() == [[(2, 3, 0), (0, 4, 0)]]
+    assert not overflow
+    (points,) = cusp.point_lists()
+    assert sorted(ordered_rule(spec).after(points, (0, 1, 2), 1)) == [(0, 4, 0), (2, 3, 0)]
+    tree = resgym.resolution_tree("x^2+y^3", "all_coord", rule="plus_one")
+    assert (tree.depth, tree.complete) == (3, True)
+
+
+def test_custom_rule_is_played_by_an_environment_that_names_it(plus_one):
+    env = gymnasium.make_vec("resgym/HironakaHost-v0", 64, opponent="random", rule="plus_one")
+    env.reset(seed=0)
+    assert env.unwrapped.plan.spec.kind is plus_one.PlusOne
+    ended = [env.step(torch.full((64,), 3))[2] for _ in range(30)]
+    assert all(torch.stack(ended).any(0))  # all axes: a game of three axes is soon over
+    with pytest.raises(ValueError, match=r"'zeillinger' plays rules .* the game has 'plus_one'"):
+        resgym.rho("zeillinger", "random", rule="plus_one")
+    with pytest.raises(ValueError, match="'plus_one' is already taken by another rule"):
+        resgym.register_rule("plus_one")
+
+
+def test_custom_schedule_and_callback_train_by_their_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    custom = importlib.import_module("custom_training")
+    assert (EXAMPLES / "custom_training.py").samefile(custom.__file__)
+    assert custom.main() == 1e-3 / 4
+    config = tmp_path / "names.yml"
+    config.write_text(custom.CONFIG)
+    run = ["--algo", "ddqn", "--env", "resgym/HironakaAgent-v0", "-conf", str(config)]
+    assert train([*run, "-f", str(tmp_path / "logs"), "--import", "custom_training"]) == 0
+    assert re.search(r"longest game: [1-9]\d* moves", capsys.readouterr().out)
+    del SCHEDULES["halving"], CALLBACKS["longest_game"]
 
 
 @pytest.mark.learning

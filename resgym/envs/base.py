@@ -88,7 +88,7 @@ class PlannedVectorEnv(VectorEnv):
         self.device = device
         self.form = form
         self.seat = plan.seat
-        self.all_actions_legal = plan.seat == "host" and plan.spec.rule != "polyhedra"
+        self.all_actions_legal = plan.seat == "host" and not plan.spec.kind.limits_sets
         self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
         self.single_observation_space = form.space(plan)
         self.single_action_space = spaces.Discrete(plan.num_actions)

@@ -27,7 +27,6 @@ from resgym.game.state import (
     canonical_state,
     check_tensor,
     holds_integers,
-    rule_of,
     tensor_kind,
 )
 from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
@@ -238,7 +237,7 @@ class ResultForm:
         """Return the observation space of one game for the seat of a plan."""
         spec = plan.spec
         high = 1.0 if plan.scale_observation else np.inf
-        rows = spec.max_num_points + rule_of(spec).extra_rows
+        rows = spec.max_num_points + spec.kind.extra_rows
         space: spaces.Space[Any] = spaces.Box(-1.0, high, (rows, spec.dimension), np.float32)
         if plan.seat != "host":
             parts = {"points": space, "coords": spaces.MultiBinary(spec.dimension)}

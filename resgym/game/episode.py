@@ -185,7 +185,7 @@ class Backend:
         active = ~state.ended
         known = actions.clamp(0, plan.num_actions - 1)
         legal = known == actions
-        if plan.seat != "host" or plan.spec.rule == "polyhedra":
+        if plan.seat != "host" or plan.spec.kind.limits_sets:
             legal = legal & legal_actions(plan, state).gather(1, known[:, None])[:, 0]
         check_refusal(plan, active, legal)
         waiting, lengths = state.ended, state.lengths + active

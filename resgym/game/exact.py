@@ -115,11 +115,18 @@ def shifted(points: Iterable[Point], origin: Point) -> list[Point]:
     return [tuple(map(sub, point, origin)) for point in points]
 
 
-def played(position: Sequence[Point], axes: Axes, axis: int, unit: int = 0) -> list[Point]:
-    """Return all points after the host's set ``axes`` and the agent's ``axis``."""
+def played(
+    position: Sequence[Point],
+    axes: Axes,
+    axis: int,
+    total: Callable[[list[int]], int] = sum,
+) -> list[Point]:
+    """Return all points after the host's set ``axes`` and the agent's ``axis``.
+
+    ``total`` makes the new coordinate of a point from its coordinates in the set.
+    """
     return [
-        (*point[:axis], sum([point[k] for k in axes]) - unit, *point[axis + 1 :])
-        for point in position
+        (*point[:axis], total([point[k] for k in axes]), *point[axis + 1 :]) for point in position
     ]
 
 
@@ -169,8 +176,14 @@ def orders(axes: Iterable[Point]) -> Iterator[Iterator[Point]]:
 class OrderedRule:
     """The rule of a `GameSpec`; this class is the default rule."""
 
-    def __init__(self, spec: GameSpec) -> None:
+    def __init__(self, spec: GameSpec, weights: Iterable[int] | None = None) -> None:
+        if weights is not None:
+            raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
         self.spec = spec
+
+    def total(self, values: list[int]) -> int:
+        """Return a point's new coordinate from those in the host's set; `Rule.sums` on integers."""
+        return sum(values)
 
     def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
@@ -178,8 +191,7 @@ class OrderedRule:
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
-        taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
-        following = played(points, axes, axis, taken)
+        following = played(points, axes, axis, self.total)
         if max(point[axis] for point in following) > MAX_COORDINATE:
             return None
         return self._placed(following, points, axes, axis)
@@ -221,6 +233,10 @@ class OrderedRule:
 class OrderedPolyhedra(OrderedRule):
     """Rule ``polyhedra``; see `resgym.game.state.Polyhedra`."""
 
+    def total(self, values: list[int]) -> int:
+        """See `OrderedRule`."""
+        return sum(values) - self.spec.unit
+
     def ending(self, points: Position) -> Ending | None:
         """See `OrderedRule`."""
         return "below_one" if min(map(sum, points)) < self.spec.unit else None
@@ -240,7 +256,7 @@ class WeightedPosition(Position):
     """The points of rule ``thom`` with weights and distinguished point (None once it is lost)."""
 
     weights: Point
-    marked: Point | None
+    distinguished: Point | None
 
 
 class OrderedThom(OrderedRule):
@@ -270,11 +286,11 @@ class OrderedThom(OrderedRule):
             weight - points.weights[axis] if k in axes and k != axis else weight
             for k, weight in enumerate(points.weights)
         )
-        return self._weighted(after, weights, after[points.index(points.marked)])
+        return self._weighted(after, weights, after[points.index(points.distinguished)])
 
     def ending(self, points: Any) -> Ending | None:
         """See `OrderedRule`."""
-        return "no_contribution" if points.marked is None else super().ending(points)
+        return "no_contribution" if points.distinguished is None else super().ending(points)
 
     def answers(self, points: Any, axes: Axes) -> Axes:
         """See `OrderedRule`."""
@@ -283,23 +299,21 @@ class OrderedThom(OrderedRule):
 
     def key(self, points: Any) -> Any:
         """See `OrderedRule`."""
-        return super().key(points), points.weights, points.marked
+        return super().key(points), points.weights, points.distinguished
 
     def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
         kept = self._kept(points)
         position = WeightedPosition(self._shifted(kept))
         position.weights = weights
-        position.marked = position[kept.index(marked)] if marked in kept else None
+        position.distinguished = position[kept.index(marked)] if marked in kept else None
         return position
 
 
 def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> OrderedRule:
     """Return the rule of a game; ``weights``, 1 by default, are for rule ``thom``."""
-    if spec.rule == "thom":
-        return OrderedThom(spec, weights)
-    if weights is not None:
-        raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
-    return OrderedPolyhedra(spec) if spec.rule == "polyhedra" else OrderedRule(spec)
+    # The default rule without torch, which takes a second to import.
+    kind: type[OrderedRule] = OrderedRule if spec.rule == "basic" else spec.kind.ordered
+    return kind(spec, weights)
 
 
 def _zeillinger(points: Position) -> Axes:

@@ -41,12 +41,9 @@ def move(
             their position unchanged.
         overflow: bool [N], where a coordinate would have exceeded ``MAX_COORDINATE``.
     """
-    width = used_rows(state.count, state.points.shape[1])
-    columns = state.points[:, :width].permute(2, 1, 0).contiguous()
-    total = (columns * coords.t()[:, None]).sum(0)
-    if state.rule.unit:
-        total = total - state.rule.unit
-    alive = torch.arange(width, device=axis.device)[:, None] < state.count
+    columns = state.columns()
+    total = state.rule.sums(columns, coords)
+    alive = columns[0] >= 0
     legal = state.answers(coords).gather(1, axis[:, None])[:, 0]
     legal = legal & state.rule.permits(state, coords)
     playable = legal & ~state.finished()
@@ -65,7 +62,7 @@ def move(
         lowest = torch.where(alive, columns, MAX_COORDINATE).amin(1).t() * spec.reposition
         shifted = marked.scatter(1, place, (marked * coords).sum(1, keepdim=True)) - lowest
         fallen, shifted = torch.where(here, fallen, weights), torch.where(here, shifted, marked)
-        after = with_weights(after, fallen, shifted)
+        after = with_weights(after, fallen, shifted, spec)
     return after, overflow
 
 
@@ -101,7 +98,7 @@ def random_starts(spec: GameSpec, rng: RowRandom, sizes: GameSpec | None = None)
         weights = rng.split(WEIGHTS_SPLIT).integers(spec.dimension, n=spec.dimension) + 1
         index = rng.split(MARKED_SPLIT).integers(state.count)[:, None, None]
         marked = state.points.gather(1, index.expand(-1, 1, spec.dimension))[:, 0]
-        return with_weights(state, weights, marked)
+        return with_weights(state, weights, marked, spec)
     state = _draw(spec, rng.split(0), sizes)
     looking = devices.is_host_memory(state.device)
     for attempt in range(1, sizes.start_attempts):

@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from resgym.texts import shown
+from resgym.trust import packaged
 
 if TYPE_CHECKING:
     import torch
@@ -29,10 +31,16 @@ Axes = tuple[int, ...]
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
-RuleName = Literal["basic", "polyhedra", "thom"]
 P = ParamSpec("P")
 R = TypeVar("R")
-RULES: tuple[str, ...] = get_args(RuleName)
+
+RULES: dict[str, Any] = {
+    "basic": "resgym.game.state:Rule",
+    "polyhedra": "resgym.game.state:Polyhedra",
+    "thom": "resgym.game.state:Thom",
+}
+"""Rules by name: registered classes, and those of this package as ``module:class``."""
+
 MAX_DIMENSION = 10
 
 MAX_COORDINATE = 2**59
@@ -68,7 +76,7 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of the choices; the ValueError lists them."""
     if value not in choices:
         hint = nearest(value, choices)
@@ -104,6 +112,24 @@ def hints_keywords(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return checked
+
+
+def register(table: dict[str, Any], kind: str, name: str) -> Callable[[R], R]:
+    """Return a decorator that enters an object of a kind into a table, under a free name.
+
+    Raises:
+        ValueError: the name is taken, or has other characters than letters, digits, ``_``, ``-``.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise ValueError(f"name must be letters, digits, '_' or '-', got {name!r}")
+    if name in table:
+        raise ValueError(f"name {name!r} is already taken by another {kind}")
+
+    def decorator(entry: R) -> R:
+        table[name] = entry
+        return entry
+
+    return decorator
 
 
 def check_function(name: str, function: Any, *arguments: str, instead: str = "") -> None:
@@ -194,7 +220,7 @@ class GameSpec:
             superset of the vertices with the same ends); ``newton`` keeps exactly the vertices of
             conv(S) + R^d_{>=0}.
         reposition: subtract the per-axis minimum after every move (changes no outcome).
-        rule: ``basic``, or one of the rules of `resgym.game.state`: ``polyhedra``, ``thom``.
+        rule: a name of `RULES`: ``basic``, ``polyhedra``, ``thom``, or one that was registered.
         unit: with ``polyhedra``, the common denominator of the coordinates, which are multiples of
             1/unit; 1 with the other rules.
     """
@@ -204,7 +230,7 @@ class GameSpec:
     max_value: int = 20
     polytope: Polytope = "dominance"
     reposition: bool = False
-    rule: RuleName = "basic"
+    rule: str = "basic"
     unit: int = 1
 
     def __post_init__(self) -> None:
@@ -222,6 +248,12 @@ class GameSpec:
             raise ValueError(f"unit must be 1 with rule {self.rule!r}, got {self.unit}")
         if self.rule == "polyhedra" and self.reposition:
             raise ValueError("reposition must be False with rule 'polyhedra', got True")
+
+    @property
+    def kind(self) -> Any:
+        """The class of the rule, see `resgym.game.state.Rule`."""
+        entry = RULES[self.rule]
+        return packaged(entry) if isinstance(entry, str) else entry
 
     @property
     def num_host_actions(self) -> int:

@@ -11,47 +11,54 @@ sees them. Letters in shapes, everywhere in this project:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from resgym.game.devices import resolve_device
-from resgym.game.pruning import newton_vertices, prune_dominated
+from resgym.game.exact import OrderedPolyhedra, OrderedRule, OrderedThom
+from resgym.game.pruning import newton_vertices, prune_dominated, used_rows
 from resgym.game.spec import (
     MAX_COORDINATE,
+    RULES,
     GameSpec,
     Point,
-    RuleName,
     action_axes,
     check_coordinates,
     host_action_table,
+    register,
 )
 from resgym.texts import AXIS_NAMES, Rows, Table, position_pretty, shown
 
 _ABSENT = 2**61  # with ten coordinates on top it still fits in int64
 
 
-@dataclass(frozen=True)
 class Rule:
     """The default rule, and the questions that every rule answers.
 
     Sets are bool [N, D].
 
     Attributes:
-        name: name of the rule.
-        least_axes: least number of axes of a host's set.
+        ordered: the same rule on Python integers.
+        limits_sets: whether some positions forbid sets, as `permits` says.
         extra_rows: number of rows behind those of the points.
-        unit: subtracted from the coordinate that a move changes.
+        spec: the game.
     """
 
-    name: ClassVar[RuleName] = "basic"
-    least_axes = 2
+    ordered = OrderedRule
+    limits_sets = False
     extra_rows = 0
-    unit: int = 0
+
+    def __init__(self, spec: GameSpec) -> None:
+        self.spec = spec
+
+    def sums(self, columns: Tensor, coords: Tensor) -> Tensor:
+        """Return int64 [P, N]: the new coordinates of points int64 [D, P, N] on agents' axes."""
+        return (columns * coords.t()[:, None]).sum(0)
 
     def finished(self, state: GameState) -> Tensor:
         """Return bool [N]: the game is over."""
@@ -59,21 +66,13 @@ class Rule:
 
     def permits(self, state: GameState, coords: Tensor) -> Tensor:
         """Return bool [N]: the host may choose this set."""
-        return coords.sum(1) >= self.least_axes
-
-    def legal_sets(self, state: GameState) -> Tensor | None:
-        """Return bool [N, A]: the actions that a host may take; all of them in a finished game.
-
-        None if all are legal in every position.
-        """
-        return None
+        return coords.sum(1) >= self.spec.least_axes
 
     def answers(self, state: GameState, coords: Tensor) -> Tensor:
         """Return bool [N, D]: the axes of a set that the agent may choose."""
         return coords
 
 
-@dataclass(frozen=True)
 class Polyhedra(Rule):
     """Hironaka's polyhedra game; coordinates are multiples of 1/unit.
 
@@ -81,27 +80,23 @@ class Polyhedra(Rule):
     when all coordinates of a point sum to less: then no set is permissible.
     """
 
-    name = "polyhedra"
-    least_axes = 1
+    ordered = OrderedPolyhedra
+    limits_sets = True
+
+    def sums(self, columns: Tensor, coords: Tensor) -> Tensor:
+        """See `Rule`."""
+        return super().sums(columns, coords) - self.spec.unit
 
     def finished(self, state: GameState) -> Tensor:
         """See `Rule`."""
-        return (state.alive() & (state.points.sum(2) < self.unit)).any(1)
+        return (state.alive() & (state.points.sum(2) < self.spec.unit)).any(1)
 
     def permits(self, state: GameState, coords: Tensor) -> Tensor:
         """See `Rule`."""
-        enough = (state.points * coords[:, None]).sum(2) >= self.unit
+        enough = (state.points * coords[:, None]).sum(2) >= self.spec.unit
         return (enough | ~state.alive()).all(1)
 
-    def legal_sets(self, state: GameState) -> Tensor:
-        """See `Rule`."""
-        sets = host_action_table(state.points.shape[2], state.device, self.least_axes)
-        legal = torch.stack([self.permits(state, each[None]) for each in sets], 1)
-        # If the set of all axes is not permissible, no set is.
-        return legal | ~legal[:, -1:]
 
-
-@dataclass(frozen=True)
 class Thom(Rule):
     """The game on Thom polynomials: axes have weights, and one point is distinguished.
 
@@ -111,7 +106,7 @@ class Thom(Rule):
     or the distinguished one is lost.
     """
 
-    name = "thom"
+    ordered = OrderedThom
     extra_rows = 2
 
     def finished(self, state: GameState) -> Tensor:
@@ -124,14 +119,12 @@ class Thom(Rule):
         return coords & (weights == weights.amin(1, keepdim=True))
 
 
-BASIC = Rule()
+BASIC = Rule(GameSpec())
 
 
-def rule_of(spec: GameSpec) -> Rule:
-    """Return the rule of a game."""
-    if spec.rule == "polyhedra":
-        return Polyhedra(spec.unit)
-    return Thom() if spec.rule == "thom" else BASIC
+def register_rule(name: str) -> Callable[[type[Rule]], type[Rule]]:
+    """Register a subclass of `Rule` under a free name (decorator); see docs/game.md."""
+    return register(RULES, "rule", name)
 
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -188,6 +181,11 @@ class GameState(Table):
         return self.points.shape[0]
 
     @property
+    def dimension(self) -> int:
+        """Number of axes D."""
+        return self.points.shape[2]
+
+    @property
     def device(self) -> torch.device:
         """Device of the tensors."""
         return self.points.device
@@ -195,7 +193,12 @@ class GameState(Table):
     @property
     def num_host_actions(self) -> int:
         """Number of host actions A."""
-        return len(action_axes(self.points.shape[2], self.rule.least_axes))
+        return len(action_axes(self.dimension, self.rule.spec.least_axes))
+
+    def columns(self) -> Tensor:
+        """Return int64 [D, W, N]: the points by axis, W of them as `used_rows` says."""
+        width = used_rows(self.count, self.points.shape[1])
+        return self.points[:, :width].permute(2, 1, 0).contiguous()
 
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""
@@ -206,8 +209,15 @@ class GameState(Table):
         return self.rule.finished(self)
 
     def legal_sets(self) -> Tensor | None:
-        """Return the host's legal actions, bool [N, A]; None if all are legal in every position."""
-        return self.rule.legal_sets(self)
+        """Return the host's legal actions, bool [N, A]: all of them in a finished game.
+
+        None if all are legal in every position.
+        """
+        if not self.rule.limits_sets:
+            return None
+        sets = host_action_table(self.dimension, self.device, self.rule.spec.least_axes)
+        legal = torch.stack([self.rule.permits(self, axes[None]) for axes in sets], 1)
+        return legal | self.finished()[:, None]
 
     def answers(self, coords: Tensor) -> Tensor:
         """Return bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
@@ -232,7 +242,7 @@ class GameState(Table):
 
     def table_rows(self) -> Rows:
         """See `Table`: a row for each of the first 20 games."""
-        names = AXIS_NAMES[: self.points.shape[2]]
+        names = AXIS_NAMES[: self.dimension]
         rows = [
             (str(number), position_pretty(points, names))
             for number, points in enumerate(self.select(slice(20)).point_lists())
@@ -261,17 +271,17 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
         absent = points < 0
         lowest = torch.where(absent, MAX_COORDINATE, points).amin(1, keepdim=True)
         points = torch.where(absent, points, points - lowest)
-    return GameState(points, count, rule_of(spec))
+    return GameState(points, count, spec.kind(spec))
 
 
-def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState:
+def with_weights(state: GameState, weights: Tensor, marked: Tensor, spec: GameSpec) -> GameState:
     """Return a state of rule ``thom``: points, then weights and a distinguished point.
 
     Both are int64 [N, D]; the point becomes -1 where it is not an alive point.
     """
     found = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
     extra = torch.stack([weights, torch.where(found, marked, -1)], 1)
-    return GameState(torch.cat([state.points, extra], 1), state.count, Thom())
+    return GameState(torch.cat([state.points, extra], 1), state.count, spec.kind(spec))
 
 
 def _lists(value: Any, depth: int = 3) -> Any:
@@ -351,7 +361,7 @@ def state_from_points(
     if spec.reposition:
         marked = marked - torch.where(columns < 0, MAX_COORDINATE, columns).amin(1)
     return with_weights(
-        state, _weights(weights, len(games), spec).to(device), marked.t().to(device)
+        state, _weights(weights, len(games), spec).to(device), marked.t().to(device), spec
     )
 
 

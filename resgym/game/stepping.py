@@ -21,9 +21,8 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, Point, Role, check_choice, check_function
-from resgym.game.state import BASIC, GameState, Rule, rule_of
-from resgym.texts import shown
+from resgym.game.spec import GameSpec, Point, Role, check_choice, check_function, register
+from resgym.game.state import BASIC, GameState, Rule
 
 
 class Transition(NamedTuple):
@@ -68,12 +67,11 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
     It returns the host's reward float32 [N] of a transition for either role; the agent's reward is
     the negative.
     """
-    if not isinstance(name, str) or not name or name in REWARDS:
-        raise ValueError(f"name must be new, not one of {sorted(REWARDS)}, got {shown(name)}")
+    enter = register(REWARDS, "reward", name)
 
     def decorator(function: RewardFunction) -> RewardFunction:
         check_function(name, function, "transition")
-        REWARDS[name] = function
+        enter(function)
         return function
 
     return decorator
@@ -224,7 +222,7 @@ class EpisodeState(NamedTuple):
     @classmethod
     def empty(cls, num_games: int, spec: GameSpec, device: torch.device) -> EpisodeState:
         """Return N rows before their first episode."""
-        rule = rule_of(spec)
+        rule: Rule = spec.kind(spec)
         shape = (num_games, spec.max_num_points + rule.extra_rows, spec.dimension)
         zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
         return cls(

@@ -139,7 +139,7 @@ def check_answer(
         raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    number = state.num_host_actions if coords is None else state.points.shape[2]
+    number = state.num_host_actions if coords is None else state.dimension
     exact = answer.to(torch.int64)
     inside = exact.clamp(0, number - 1)
     legal = inside == exact
@@ -341,9 +341,7 @@ class Seat:
             games, weights = [*map(list, positions)], list[Point]()
             for game, position in zip(games, positions, strict=True):
                 if isinstance(position, WeightedPosition):
-                    assert position.marked
-                    game.remove(position.marked)
-                    game.append(position.marked)
+                    game.sort(key=position.distinguished.__eq__)  # which comes last
                     weights.append(position.weights)
             state = state_from_points(games, self.spec, weights=weights or None)
             coords = None if coords is None else state.answers(coords)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import os
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,15 @@ from typing import (
     runtime_checkable,
 )
 
-from resgym.game.spec import GameSpec, Role, check_choice, check_function, check_keywords, nearest
+from resgym.game.spec import (
+    GameSpec,
+    Role,
+    check_choice,
+    check_function,
+    check_keywords,
+    nearest,
+    register,
+)
 from resgym.trust import named_object, packaged, parse_expression
 
 if TYPE_CHECKING:
@@ -112,7 +119,7 @@ class ScriptedHost:
     """A host; two of the same class with the same fields are equal."""
 
     role: ClassVar[Role] = "host"
-    rules: ClassVar[Sequence[str]] = ("basic", "thom")
+    rules: ClassVar[Collection[str]] = ("basic", "thom")
 
 
 @dataclass(frozen=True)
@@ -176,30 +183,17 @@ first used.
 without it, or without safetensors, which reads them."""
 
 
-def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise ValueError(f"name must be letters, digits, '_' or '-', got {name!r}")
-    if name in PLAYERS[role]:
-        raise ValueError(f"name {name!r} is already taken by another {role}")
-
-    def decorator(factory: AnyFactory) -> AnyFactory:
-        PLAYERS[role][name] = factory
-        return factory
-
-    return decorator
-
-
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:
     """Register a class, or a function that builds a host, under a name (decorator).
 
     The name has letters, digits, ``_`` and ``-``, and must be free.
     """
-    return _register("host", name)
+    return register(PLAYERS["host"], "host", name)
 
 
 def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
     """Register an agent; see `register_host`."""
-    return _register("agent", name)
+    return register(PLAYERS["agent"], "agent", name)
 
 
 def _names(role: Role) -> list[str]:

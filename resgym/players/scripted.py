@@ -62,8 +62,7 @@ class ChooseLastAgent(ScriptedAgent):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        coords = given_sets(coords)
-        return coords.shape[1] - 1 - coords.flip(1).to(torch.uint8).argmax(1)
+        return given_sets(coords).cumsum(1).argmax(1)  # the first place of the largest sum
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class GreedyPointsAgent(ScriptedAgent):
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         coords = given_sets(coords)
-        dimension = state.points.shape[2]
+        dimension = state.dimension
         # The sizes come from the position; repositioning changes no count.
         spec = replace(self.spec or GameSpec(), dimension=dimension, reposition=False)
         every_axis = [torch.full_like(state.count, axis) for axis in range(dimension)]
@@ -112,7 +111,7 @@ class RandomPairHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        dimension = state.points.shape[2]
+        dimension = state.dimension
         pairs = torch.triu_indices(dimension, dimension, 1, device=state.device)
         first, second = pairs[:, rng.integers(pairs.shape[1])]
         return pair_to_action(first, second, dimension)
@@ -127,8 +126,7 @@ class AllCoordHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        every = torch.full_like(state.count, state.num_host_actions - 1)
-        return every.masked_fill(state.finished(), 0)
+        return torch.where(state.finished(), 0, state.num_host_actions - 1)
 
 
 class ZeillingerHost(ScriptedHost):
@@ -142,13 +140,14 @@ class ZeillingerHost(ScriptedHost):
     compiled = "zeillinger"
     invariant = "scale"
     reads_order = True
+    least_axes = False
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        return _choose(state, least_axes=False)
+        return _choose(state, self.least_axes)
 
 
-class ZeillingerLexHost(ScriptedHost):
+class ZeillingerLexHost(ZeillingerHost):
     """Choose the pair of points with the least (L, S); ties go to the least axes.
 
     As `ZeillingerHost`, but of all pairs with the least (L, S) it takes the one whose (first axis
@@ -158,10 +157,7 @@ class ZeillingerLexHost(ScriptedHost):
 
     compiled = "zeillinger_lex"
     invariant = "scale"
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        return _choose(state, least_axes=True)
+    least_axes = True
 
 
 def _choose(state: GameState, least_axes: bool) -> Tensor:
@@ -190,7 +186,7 @@ def _choose(state: GameState, least_axes: bool) -> Tensor:
     first, second = chosen.argmin(0), chosen.argmax(0)
     undecided = (first == second) | state.finished()
     return pair_to_action(
-        first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.points.shape[2]
+        first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.dimension
     )
 
 

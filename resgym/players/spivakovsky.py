@@ -11,7 +11,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from resgym.game.pruning import used_rows
 from resgym.game.rng import RowRandom
 from resgym.game.spec import action_axes, coords_to_action
 from resgym.game.state import GameState
@@ -34,7 +33,7 @@ class WeakSpivakovskyHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        dimension = state.points.shape[2]
+        dimension = state.dimension
         alive = state.alive()[..., None]
         lowest = torch.where(alive, state.points, _ABSENT).amin(1, keepdim=True)
         bit = 1 << torch.arange(dimension, device=state.device)
@@ -75,10 +74,9 @@ class SpivakovskyHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        dimension = state.points.shape[2]
-        width = used_rows(state.count, state.points.shape[1])
-        columns = state.points[:, :width].permute(2, 1, 0).contiguous()
-        alive = state.alive()[:, :width].t().contiguous()
+        dimension = state.dimension
+        columns = state.columns()
+        alive = state.alive()[:, : columns.shape[1]].t().contiguous()
         below, above, alive, chosen = _first_level(columns, alive & ~state.finished())
         for _ in range(dimension - 1):
             below, above, alive, joined = _level(below, above, alive, ~chosen)

@@ -71,7 +71,7 @@ class _OptimalPlayer:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        named = action_axes(state.points.shape[2])
+        named = action_axes(state.dimension)
         if self.role == "host":
             sets = [self._set(reduced(prune(points))) for points in state.point_lists()]
             answers = [-1 if axes is None else named.index(axes) for axes in sets]

@@ -107,8 +107,7 @@ class ChartTree:
         if chart.others:
             found["others"] = dict(chart.others)
         if isinstance(chart.points, WeightedPosition):
-            found["weights"] = chart.points.weights
-            found["distinguished"] = chart.points.marked
+            found |= vars(chart.points)
         return found
 
     def to_json(self, indent: int | None = None) -> str:

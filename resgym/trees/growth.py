@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, Literal
 
 from resgym.game.exact import PLAIN_HOSTS, Ending, OrderedRule, ordered_rule
-from resgym.game.spec import Axes, GameSpec, RuleName, check_integer, hints_keywords
+from resgym.game.spec import Axes, GameSpec, check_integer, hints_keywords
 from resgym.lazy import Lazy
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -89,7 +89,7 @@ def resolution_tree(
     centres: Centres = "all",
     reposition: bool = False,
     seed: int = 0,
-    rule: RuleName = "basic",
+    rule: str = "basic",
     unit: int = 1,
     weights: Sequence[int] | None = None,
 ) -> ResolutionTree:

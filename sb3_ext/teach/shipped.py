@@ -55,7 +55,7 @@ class _Shipped:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        file = self.files.get(state.points.shape[2])
+        file = self.files.get(state.dimension)
         if file is None:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, file)
@@ -118,7 +118,7 @@ class PlayedHost(TaughtHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        file = self.files.get(state.points.shape[2])
+        file = self.files.get(state.dimension)
         if file is None or not self.lookahead:
             return super().act(state, coords, rng)
         network = _policy(state.device, file).q_net
@@ -135,7 +135,7 @@ class PlayedAgent(TaughtAgent):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        if file := self.files.get(state.points.shape[2]):
+        if file := self.files.get(state.dimension):
             policy = _policy(state.device, file)
             return ValueAgent(partial(action_scores, policy)).act(state, coords, rng)
         return self._fallback.act(state, coords, rng)

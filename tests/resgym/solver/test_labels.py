@@ -50,3 +50,11 @@ def test_huge_coordinates_are_told():
     costs, _, solved = Labeller(2, 2).costs(points, count)
     assert solved.tolist() == [False, True]
     assert costs[1].tolist() == [2]
+
+
+def test_a_common_factor_of_large_coordinates_is_divided_out():
+    points, count = batch(drawn(20, 4, 3, 4, 9), 4)
+    small = Labeller(3, 4).costs(points, count)
+    large = Labeller(3, 4).costs(points << 30, count)
+    assert small[2].all()
+    assert all((one == other).all() for one, other in zip(small, large, strict=True))

@@ -1,14 +1,17 @@
 """Collecting for `learn` from outside: weights go out with a version, parallel steps come in."""
 
 import copy
+from functools import partial
 
 import gymnasium
 import pytest
 import torch
 from gymnasium.vector import VectorWrapper
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
@@ -19,7 +22,7 @@ def collector_of(model, env, generator):
     """A collector that shares nothing with the model but the mask's source."""
     network = copy.deepcopy(model.q_net)
     network.set_training_mode(False)
-    explorer = Explorer(network, 4)
+    explorer = Explorer(network, int(model.action_space.n))
     spaces = env.observation_space, env.action_space
     legal_actions = LegalActions(*spaces, env, model.mask_source)
     return TensorCollector(env, explorer, legal_actions, generator)
@@ -38,6 +41,35 @@ def test_collecting_outside_is_collecting_inside(dict_obs):
     assert outside.num_timesteps == inside.num_timesteps
     assert same(weights(inside), weights(outside))
     assert collector.version == outside.num_updates - 1  # of the weights that played last
+
+
+class OneMemory(VecEnvWrapper):
+    """Writes the results of every step into the same arrays."""
+
+    memory = None
+
+    def reset(self):
+        return self.venv.reset()
+
+    def step_wait(self):
+        *results, infos = self.venv.step_wait()
+        self.memory = self.memory or results
+        for kept, new in zip(self.memory, results, strict=True):
+            kept[...] = new
+        return (*self.memory, infos)
+
+
+def test_what_was_collected_stays_when_an_environment_reuses_its_memory():
+    played = []
+    for wrap in (lambda env: env, OneMemory):
+        env = wrap(DummyVecEnv([partial(gymnasium.make, "CartPole-v1")] * 2))
+        env.seed(1)
+        model = DDQN("MlpPolicy", env, seed=0)
+        played.append(collector_of(model, env, torch.Generator().manual_seed(0)).collect(40))
+    assert any(each.terminated.any() for each in played[0])
+    for one, other in zip(*played, strict=True):
+        for name in ("observations", "rewards", "terminated", "next_observations"):
+            assert torch.equal(getattr(one, name), getattr(other, name))
 
 
 class OfEndedRows(VectorWrapper):

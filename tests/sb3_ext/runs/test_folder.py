@@ -121,6 +121,16 @@ def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
         RunFolder(tmp_path).append("log.jsonl", {"step": 2})
 
 
+def test_lines_of_later_steps_and_half_a_line_are_dropped(tmp_path):
+    folder, file = RunFolder(tmp_path), tmp_path / "log.jsonl"
+    for step in (1, 2, 3, 4):
+        folder.append("log.jsonl", {"step": step})
+    with file.open("a") as opened:
+        opened.write('{"step": 2')
+    folder.keep_lines_until("log.jsonl", 3)
+    assert file.read_text().splitlines() == [f'{{"step": {step}}}' for step in (1, 2, 3)]
+
+
 def test_several_writers_of_one_file_do_not_meet(tmp_path):
     def write(number):
         for _ in range(20):

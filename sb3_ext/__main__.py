@@ -10,7 +10,6 @@ COMMANDS = {
     "quickstart": ("sb3_ext.train.quickstart", "main", "train a host and measure it"),
     "win": ("sb3_ext.train.quickstart", "win", "train a host that wins against every agent"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
-    "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
     "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "curves": ("sb3_ext.train.curves", "main", "draw the learning curves of runs"),

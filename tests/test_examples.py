@@ -373,3 +373,21 @@ def test_processes_average_their_gradients(tmp_path):
     (tmp_path / "mean.py").write_text(MEAN)
     printed = torchrun(tmp_path, "mean.py", EXAMPLES / "torchrun_ddqn.py")
     assert "".join(printed.split()) == "1.01.0"  # line ends may come after both
+
+
+def test_population_goes_on_and_meets_the_hardest_most(tmp_path):
+    league = load("population")
+    small = ("net_arch=[8]", "replay_buffer.size=500", "rollout.initial_rollout_size=8")
+    league.SETTINGS += [f"roles.{role}.{each}" for role in league.OTHER for each in small]
+    league.SETTINGS += ["evaluation.games=4", "evaluation.action_games=4", "evaluation.max_moves=9"]
+    whole = league.main(tmp_path / "whole", rounds=6, members=1, steps=2)
+    league.main(tmp_path / "parts", rounds=2, members=1, steps=2)
+    assert league.main(tmp_path / "parts", rounds=6, members=1, steps=2) == whole
+    names = {f"0/{path.name}" for path in (tmp_path / "parts").glob("0/check*")}
+    assert names == whole.keys() == {*whole[league.version(0, 6)]}
+    assert names >= {league.version(0, number) for number in range(3, 7)}
+    assert len(names) <= 6
+    scores = {"a": {"a": 0.0, "b": 0.5}, "b": {"a": 1.0, "b": 0.0}}
+    assert league.weights(scores, "host", "a") == pytest.approx([0.8, 0.2])
+    assert league.weights(scores, "agent", "a") == pytest.approx([0.0, 1.0], abs=1e-6)
+    assert league.best(scores) == {"host": "b", "agent": "b"}

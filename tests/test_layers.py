@@ -40,7 +40,7 @@ sb3_ext.schedules sb3_ext.runs
 sb3_ext.networks sb3_ext.replay sb3_ext.__main__
 sb3_ext.checkpoints
 sb3_ext.ddqn
-sb3_ext.callbacks sb3_ext.cluster sb3_ext.testing
+sb3_ext.callbacks sb3_ext.cluster
 sb3_ext.minimax
 sb3_ext.attack sb3_ext.teach sb3_ext.train sb3_ext.two_player
 sb3_ext sb3_ext.enjoy

@@ -38,7 +38,6 @@ WITH_REASON = {
 }
 # The same without a reason: nothing may be added.
 NOT_YET = {
-    "sb3_ext/testing.py: smoke_pipeline",
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
 }

@@ -35,7 +35,6 @@ from sb3_ext.checkpoints.models import save_player
 from sb3_ext.cluster.connection import Spread, spreading
 from sb3_ext.config.checks import ConfigError, errors_named, errors_of, unknown_word
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import write_json
 from sb3_ext.train.config_files import transitions_for
@@ -58,6 +57,7 @@ examples:
 """
     Config = AttackConfig
     file = ("--budget", "points5")
+    shared = (*Job.shared, "--starts", "--actors")
     metrics = ("rho/score", "rho/validation", "seeds")
     may_change = frozenset({"seeds"})
     every = 1
@@ -88,12 +88,6 @@ examples:
             choices=PARTS,
             help="parts of the attack (default: all)",
         )
-        add_options(parser, "--starts", "--actors")
-
-    @classmethod
-    def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Settings for ``--starts``."""
-        return starts_setting(given.starts)
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: AttackConfig) -> Path:

@@ -102,9 +102,6 @@ def effects_of(
     """Every value of plain data that has an effect: its field, itself, and which."""
     if isinstance(data, str):
         yield from _effects_of_text(data, field, effect)
-        if field.rpartition(".")[2].startswith("settings["):
-            name, _, value = data.partition("=")
-            yield from effects_of({name: parse_yaml(value)}, field)
     elif isinstance(data, Mapping):
         for key, value in data.items():
             name = str(key)

@@ -76,6 +76,25 @@ class Section(BaseModel):
         return self.model_dump()
 
 
+class Switches(Section):
+    """Switches of PyTorch for a training, see `sb3_ext.runs.command.numerics`."""
+
+    deterministic: bool = False
+    """use only operations of PyTorch that repeat bit for bit, and warn where it has none; needed on
+    CUDA only (default false)"""
+    tf32: bool = False
+    """allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision (default
+    false)"""
+    detect_anomaly: bool = False
+    """check every gradient for NaN and name the operation that made it; makes updates several times
+    slower (default false)"""
+
+    @property
+    def switches(self) -> dict[str, bool]:
+        """Their values, by name."""
+        return self.model_dump(include={*Switches.model_fields})
+
+
 def checked(check: Callable[[Any], Any]) -> BeforeValidator:
     """A validator from a function that returns the value to keep, or raises as `Section` says."""
 

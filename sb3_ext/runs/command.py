@@ -299,21 +299,11 @@ def torch_threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-SWITCHES = {
-    "deterministic": "use deterministic operations where PyTorch has them, and warn where it has "
-    "none; needed on CUDA only",
-    "tf32": "allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision",
-    "detect_anomaly": "find the operation that makes a NaN in a gradient; updates take several "
-    "times as long",
-}
-"""What each switch does, for people."""
-
-
 @contextmanager
 def numerics(
     deterministic: bool = False, tf32: bool = False, detect_anomaly: bool = False
 ) -> Iterator[None]:
-    """The switches that are True are on in the block, see `SWITCHES`; others stay as they are."""
+    """Those of `sb3_ext.config.sections.Switches` that are True are on in the block."""
     import torch
 
     with ExitStack() as after:

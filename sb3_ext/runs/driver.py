@@ -31,7 +31,15 @@ from sb3_ext.runs.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.runs.command import Report, RunSignals, add_options, command, reporter, torch_threads
+from sb3_ext.runs.command import (
+    Report,
+    RunSignals,
+    add_options,
+    command,
+    reporter,
+    starts_setting,
+    torch_threads,
+)
 from sb3_ext.runs.files import FolderInUseError, RunFolder, going_on_without, provenance
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
@@ -121,7 +129,7 @@ class Job(ABC, Generic[C]):
 
     @classmethod
     def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Settings that a command line means by other options than ``--set``."""
+        """Settings that a command line means by options of its own."""
         return []
 
     @classmethod
@@ -132,7 +140,8 @@ class Job(ABC, Generic[C]):
         if file is None:
             known = ", ".join(cls.Config.shipped())
             raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
-        return cls.Config.read(file, [*given.settings, *cls.changes(given)])
+        starts = starts_setting(vars(given).get("starts"))
+        return cls.Config.read(file, [*given.settings, *starts, *cls.changes(given)])
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: Any) -> Path:

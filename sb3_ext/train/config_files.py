@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import gymnasium
 from annotated_types import Ge, Le
 from huggingface_sb3 import EnvironmentName
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 from rl_zoo3.utils import get_class_by_name
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common import buffers
@@ -39,6 +39,7 @@ from sb3_ext.config.sections import (
     PositiveCount,
     Section,
     Size,
+    Switches,
     Transitions,
     Whole,
     accepted_by,
@@ -51,7 +52,6 @@ from sb3_ext.networks.extractors import extractor_class
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.runs.command import SWITCHES
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 
 ZOO_KEYS = (
@@ -107,7 +107,7 @@ def _check_environment(env_id: Any) -> None:
         raise ValueError(unknown_word("environment", env_id, gymnasium.registry))
 
 
-class TrainConfig(ConfigFile):
+class TrainConfig(ConfigFile, Switches):
     """A run of ``train``; the text below a field is the help of its option."""
 
     algo: Annotated[str, accepted_by(ALGORITHMS.resolve)] = "ppo"
@@ -144,9 +144,6 @@ class TrainConfig(ConfigFile):
     """ddqn: updates between two checkpoints, 0 for none"""
     verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1
     """how much is printed, 0 to 2"""
-    deterministic: Annotated[bool, Field(description=SWITCHES["deterministic"])] = False
-    tf32: Annotated[bool, Field(description=SWITCHES["tf32"])] = False
-    detect_anomaly: Annotated[bool, Field(description=SWITCHES["detect_anomaly"])] = False
     hyperparameters: dict[str, Any]
 
     @classmethod

@@ -43,7 +43,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
+from sb3_ext.runs.command import numerics, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive
 from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.stopping import RULES
@@ -303,9 +303,8 @@ class Train(Job[TrainConfig]):
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if config.log_interval != -1:
             more["log_interval"] = config.log_interval if config.log_interval >= 0 else None
-        switches = {name: getattr(config, name) for name in SWITCHES}
         threads = config.num_threads if config.num_threads > 0 else None
-        with numerics(**switches), torch_threads(threads):
+        with numerics(**config.switches), torch_threads(threads):
             model.learn(
                 left,
                 [*self.callbacks, _Pulses(pulse, self)],

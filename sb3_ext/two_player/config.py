@@ -18,6 +18,7 @@ from sb3_ext.config.sections import (
     PositiveNumber,
     Section,
     Size,
+    Switches,
     Whole,
     read_as,
 )
@@ -142,22 +143,13 @@ class CheckpointSection(Section):
     """number of checkpoints kept, the newest ones"""
 
 
-class ComputeSection(Section):
+class ComputeSection(Switches):
     """Where the work is done."""
 
     device: str
     """cpu, cuda, cuda:1, ... or auto"""
     torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None
     """threads of a tensor operation while training; null: PyTorch's setting"""
-    deterministic: bool = False
-    """use only operations of PyTorch that repeat bit for bit, and warn where it has none; needed on
-    CUDA only (default false)"""
-    tf32: bool = False
-    """allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision (default
-    false)"""
-    detect_anomaly: bool = False
-    """check every gradient for NaN and name the operation that made it; makes updates several times
-    slower (default false)"""
 
 
 def _read_role(data: Any, info: ValidationInfo) -> TrainedRole | ScriptedRole:

@@ -18,7 +18,6 @@ from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.models import save_model, save_player
 from sb3_ext.config.checks import ConfigError, errors_of
-from sb3_ext.runs.command import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
 from sb3_ext.runs.files import RunFolder, going_on_without, write_json, write_text_durably
 from sb3_ext.runs.stopping import Ended
@@ -32,7 +31,7 @@ class TwoPlayer(Job[TrainerConfig]):
     name = "two_player"
     about = "Train a host and an agent against each other."
     Config = TrainerConfig
-    shared = ("--set", "--stop", "--no-progress")
+    shared = ("--set", "--starts", "--stop", "--no-progress")
     may_change = frozenset(("training.steps", "logging", "checkpoint", "compute"))
     resumes = True
 
@@ -63,13 +62,11 @@ class TwoPlayer(Job[TrainerConfig]):
         text = "start from the networks of a run's folder"
         add("--init-from", type=Path, metavar="FOLDER", help=text)
         add("--smoke", action="store_true", help="run a few steps of every part, in seconds")
-        add_options(parser, "--starts")
 
     @classmethod
     def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Settings for ``--steps`` and ``--starts``."""
-        steps = [] if given.steps is None else [f"training.steps={given.steps}"]
-        return [*starts_setting(given.starts), *steps]
+        """The setting for ``--steps``."""
+        return [] if given.steps is None else [f"training.steps={given.steps}"]
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:

@@ -15,7 +15,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import read_as
 from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.checkpoint import checkpoint_errors, load_checkpoint, save_checkpoint
-from sb3_ext.runs.command import SWITCHES, numerics, torch_threads
+from sb3_ext.runs.command import numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, pair_name
 from sb3_ext.two_player.players import TwoPlayers
@@ -107,8 +107,7 @@ class HostAgentTrainer(TwoPlayers):
         learners = [self.roles[name] for name in names]
         end = self.total_steps + steps
         compute = self.config.compute
-        exactly = numerics(**compute.model_dump(include=set(SWITCHES)))
-        with torch_threads(compute.torch_threads), exactly:
+        with torch_threads(compute.torch_threads), numerics(**compute.switches):
             for learner in learners:
                 learner.begin()
             while self.total_steps < end:

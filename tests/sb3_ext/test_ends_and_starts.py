@@ -12,12 +12,10 @@ from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint
 from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
-from sb3_ext.two_player.league import LeagueConfig
-from sb3_ext.two_player.league import main as population
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.attack.helpers import SMALL
 from tests.sb3_ext.teach.labelled import config as taught
-from tests.sb3_ext.two_player.helpers import league_data, tiny
+from tests.sb3_ext.two_player.helpers import tiny
 
 HOST = "resgym/HironakaHost-v0"
 AT_ONCE = "max_seconds=1.0e-9"
@@ -56,9 +54,6 @@ class Command:
     def two_player(self, *given):
         return self.of_file(two_player, tiny("evaluation.every_steps=1"), *given)
 
-    def population(self, *given):
-        return self.of_file(population, league_data("members=1"), *given)
-
     def attack(self, more, goes_on):
         less = [part for each in (*SMALL, "exact=null", "seeds=[0, 1]") for part in ("--set", each)]
         return attack(["zeillinger", *less, "--out", str(self.out), "--no-progress", *more])
@@ -69,10 +64,6 @@ class Command:
 
 def kept(command, name):
     return json.loads((command.out / name).read_text())
-
-
-def rounds(command):
-    return kept(command, "league/league.json")["round"]
 
 
 def updates(command):
@@ -101,7 +92,6 @@ ENDS = [
     ("train", until("updates", lower=5), "goal reached: updates", transitions, 96, 320),
     ("two_player", "max_updates=4", "max_updates 4", steps, 2, 6),
     ("two_player", until("rho/host-random", times=3), "goal reached: rho/", steps, 3, 6),
-    ("population", until("rounds", lower=1), "goal reached: rounds", rounds, 1, 2),
     ("attack", "max_updates=6", "max_updates 6", seeds, 1, 2),
     ("teach", "max_updates=3", "max_updates 3", updates, 3, 8),
 ]
@@ -163,16 +153,6 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     assert Command(name, tmp_path / "other")("--starts", str(bad)) == 2
     error = capsys.readouterr().err
     assert f"{bad}, line 2: points[0] must have 3 coordinates (dimension), got 2" in error
-
-
-def test_members_of_a_population_start_from_a_file(tmp_path, capsys):
-    command, path = Command("population", tmp_path), file_of_starts(tmp_path)
-    assert command("--starts", path, "--stop", AT_ONCE) == 0
-    members = LeagueConfig.read(command.out / "config.yml").member(0)
-    assert members.game.starts == path
-    capsys.readouterr()
-    assert command("--starts", f"{path}x", goes_on=True) == 2
-    assert "starts.txtx" in capsys.readouterr().err
 
 
 def test_what_is_measured_starts_from_a_file(tmp_path, capsys):

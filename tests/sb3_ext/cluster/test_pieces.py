@@ -10,17 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from sb3_ext.attack.attack import main as attack
 from sb3_ext.cluster import connection as pieces
 from sb3_ext.cluster.connection import AHEAD, spreading
 from sb3_ext.runs.files import file_digest
 from sb3_ext.teach import teach
-from sb3_ext.two_player.league import main as population
 from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
-from tests.sb3_ext.two_player.helpers import league_data
 
 COMMAND = b"ray::do_piece"
 NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
@@ -132,13 +129,11 @@ FOUND = ["result.json", "seed-0/policy.safetensors", "seed-1/policy.safetensors"
     [
         (teach.main, ["--config", "small"], ["updates=0", f"rounds={json.dumps([FEW])}"], SOLVED),
         (attack, ["zeillinger", *LESS], ["exact.starts=50", "lookahead=5", "seeds=[0, 1]"], FOUND),
-        (population, ["--config", "league.yml"], ["rounds=1"], ["league/league.json"]),
     ],
 )
 def test_results_are_the_same_with_actors(command, given, settings, files, tmp_path, monkeypatch):
     monkeypatch.setattr(teach, "PIECE", 64)
     monkeypatch.chdir(tmp_path)
-    Path("league.yml").write_text(yaml.safe_dump(league_data()))
     more = [part for each in settings for part in ("--set", each)]
     for name, actors in (("here", "0"), ("there", "2")):
         options = ["--out", str(tmp_path / name), "--actors", actors, "--no-progress"]

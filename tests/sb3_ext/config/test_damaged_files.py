@@ -13,7 +13,6 @@ from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, section_of
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.league import LeagueConfig
 from tests.fakes import BOMB
 
 VALUES = (
@@ -38,7 +37,6 @@ def read_algorithm(path):
 ALGORITHMS = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
 READERS = {
     "attack/": AttackConfig.read,
-    "population/": LeagueConfig.read,
     "taught/": read_algorithm,
     "teach/": TeachConfig.read,
     "two_player/": TrainerConfig.read,

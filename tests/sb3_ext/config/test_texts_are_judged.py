@@ -35,7 +35,6 @@ from sb3_ext.train.loading import load_player
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.league import LeagueConfig
 from tests.sb3_ext.checkpoints.test_checkpoint import rewrite_manifest
 from tests.sb3_ext.config.test_damaged_files import reader_of
 from tests.sb3_ext.train.helpers import SMALL_RUN, make_model
@@ -61,7 +60,6 @@ FORMS = (
 
 SCHEMAS = {
     "attack/points5": AttackConfig,
-    "population/small": LeagueConfig,
     "teach/small": TeachConfig,
     "two_player/self_play": TrainerConfig,
     "two_player/ppo_host": TrainerConfig,

@@ -11,20 +11,16 @@ import yaml
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.train.train import main as train
-from sb3_ext.two_player import HostAgentTrainer, job, league
+from sb3_ext.two_player import HostAgentTrainer, job
 from tests.sb3_ext.runs.killed import contents, die_at, fork
 from tests.sb3_ext.train.helpers import SMALL_RUN, run_of
-from tests.sb3_ext.two_player.helpers import POOL, league_data, tiny
+from tests.sb3_ext.two_player.helpers import POOL, tiny
 
 SETTINGS = (
     *("training.steps=12", "checkpoint.every_steps=2", "logging.every_steps=1"),
     *("evaluation.every_steps=5", "roles.host.net_arch=[16, b]"),
 )
 DRAW = random.Random(0)
-DATA = {
-    "two_player": lambda: tiny(*SETTINGS, *POOL, name="self_play"),
-    "population": lambda: league_data("rounds=3"),
-}
 
 
 def points(kind, below, number):
@@ -41,17 +37,12 @@ def goes_on(command, folder, kill):
         return train(given)
     die_at(kill, HostAgentTrainer, "step")
     given = ["--config", str(folder.parent / "killed.yml"), "--out", str(folder)]
-    main = {"two_player": job.main, "population": league.main}[command]
-    return main([*(["--resume", str(folder)] if begun else given), "--no-progress"])
+    return job.main([*(["--resume", str(folder)] if begun else given), "--no-progress"])
 
 
 PLANS = {
     "train": ["step:3", "step:150,write:40", *points("step", 400, 8), *points("write", 120, 12)],
     "two_player": ["step:6,write:9", "write:150", *points("step", 13, 6), *points("write", 130, 9)],
-    "population": [
-        *(f"write:{number}" for number in range(2, 200, 4)),
-        *map(",".join, zip(points("step", 13, 10), points("write", 50, 10), strict=True)),
-    ],
 }
 
 
@@ -61,8 +52,8 @@ PLANS = {
 def test_runs_killed_anywhere_end_as_if_they_had_not_been(command, tmp_path):
     """Every file is the same. A plan has a kill point for each process before the one that ends."""
     folder_of = run_of if command == "train" else lambda folder: folder
-    if command in DATA:
-        (tmp_path / "killed.yml").write_text(yaml.safe_dump(DATA[command](), sort_keys=False))
+    data = tiny(*SETTINGS, *POOL, name="self_play")
+    (tmp_path / "killed.yml").write_text(yaml.safe_dump(data, sort_keys=False))
     fork(partial(goes_on, command, tmp_path / "whole", "none"))
     expected = contents(folder_of(tmp_path / "whole"))
     for number, plan in enumerate(PLANS[command]):

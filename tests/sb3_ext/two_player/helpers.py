@@ -125,14 +125,3 @@ class AgentNet(HostNet):
 
     def forward(self, observation):
         return super().forward(observation["points"])
-
-
-def league_data(*settings, **keys):
-    """A league of two members and two rounds that takes seconds; changes as on the command line."""
-    data = {
-        **{"name": "tiny", "seed": 3, "members": 2, "rounds": 2, "steps_per_round": 4},
-        **{"games": 4, "keep": 1, "power": 2.0, "draws": 2, "latest_share": 0.5},
-        "two_player": tiny("evaluation.games=4", "evaluation.action_games=4"),
-        "settings": [],
-    }
-    return apply_settings({**data, **keys}, settings)

@@ -187,7 +187,9 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
         # As text: numbers of a browser are exact only up to 2^53.
         "exponents": [[*map(str, point)] for point in points],
         "chart": chart_facts(start, path_rays(dimension, match.moves), names),
-        "picture": _drawn(match, named, names) if dimension == 2 else None,
+        "picture": picture_to_svg(picture_of(points, named, len(match.moves), names))
+        if dimension == 2
+        else None,
         "scene": space_scene(points, names) if dimension == 3 else None,
     }
 
@@ -264,15 +266,6 @@ def _tree(question: Question, models: Path | None) -> Any:
     return found | {"names": names}
 
 
-def _picture(question: Question, models: Path | None) -> str:
-    match, named = _replayed(question, models)
-    return _drawn(match, named, _names(question))
-
-
-def _drawn(match: Match, named: Axes, names: list[str]) -> str:
-    return picture_to_svg(picture_of(match.points, named, len(match.moves), names))
-
-
 def _names(question: Question) -> list[str]:
     return [*map(variable_pretty, _read(question.start).variables)]
 
@@ -280,7 +273,6 @@ def _names(question: Question) -> list[str]:
 ANSWERS = {
     "game": _game,
     "hint": _hint,
-    "picture.svg": _picture,
     "score": _score,
     "tree": _tree,
 }

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from resgym.players.registry import PLAYERS
+from resgym.polynomials.parse import ParseError
 from resgym.texts import one_line
 from resgym.trust import command_words, import_modules
 
@@ -61,6 +62,8 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; every error becomes a `RefusedError`."""
     try:
         return function(*arguments)
+    except ParseError as error:  # its lines show the place
+        raise RefusedError(str(error)) from None
     except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         needs = f"the request needs too much ({type(error).__name__})"
         raise RefusedError(one_line(error) if str(error) else needs) from None

@@ -23,7 +23,7 @@ const linkOf = (fields) => linkTo({ ...fields, puzzle: puzzle?.number });
 const goTo = (change) => visit(linkOf(here(change)));
 export const withMove = (moves, axes, axis) => [...(moves ? [moves] : []), `${axes}.${axis}`].join(",");
 const movesUpTo = (count) => game.moves.split(",").slice(0, count).join(",");
-const mine = () => (game.seat === "agent" ? 1 : 0);
+const seats = () => ({ host: [0], agent: [1] })[game.seat] ?? [0, 1];
 
 export async function openGame(fields) {
   const number = ++asked;
@@ -85,7 +85,7 @@ function judge(score) {
   if (game.ending) showChoices(firstMistake(score.costs));
 }
 
-const firstMistake = (costs) => costs.findIndex((cost) => (game.seat === "both" ? cost[0] || cost[1] : cost[mine()]));
+const firstMistake = (costs) => costs.findIndex((cost) => seats().some((seat) => cost[seat]));
 
 function showVerdict({ par, costs, lost, stalled }) {
   const played = counted(costs.length || game.history.length, "move");
@@ -93,12 +93,14 @@ function showVerdict({ par, costs, lost, stalled }) {
   if (game.ending) {
     lines.push(game.seat === "both"
       ? `${played}. The host's choices cost ${shown(lost[0])}, the agent's ${shown(lost[1])}.`
-      : verdictOf(played, par, lost[mine()]));
+      : verdictOf(played, par, lost[seats()[0]]));
   } else if (game.seat !== "both") {
-    lines.push(`Your last move: ${words(costs.at(-1)?.[mine()], mine())}.`);
+    const [seat] = seats();
+    lines.push(`Your last move: ${words(costs.at(-1)?.[seat], seat)}.`);
   }
   if (stalled >= STALLED && !game.ending) lines.push(`No progress for ${counted(stalled, "move")}: the end is no nearer than before.`);
-  const good = game.ending ? game.ending === "resolved" && lost[mine()] === 0 : costs.at(-1)?.[mine()] === 0 && lines.length === 1;
+  const judged = game.ending ? lost : costs.at(-1);
+  const good = lines.length === 1 && (!game.ending || game.ending === "resolved") && seats().every((seat) => judged?.[seat] === 0);
   byId("verdict").hidden = !lines.length;
   byId("verdict").className = good ? "note good" : "note";
   byId("verdict").replaceChildren(...lines.map((line) => make("span", {}, line)));
@@ -123,7 +125,7 @@ function words(cost, seat) {
 function showHistory(costs) {
   const back = (count) => make("button", { class: "plain", title: "Back to this position", onclick: () => goTo({ moves: movesUpTo(count), named: "" }) },
     formula(count ? game.history[count - 1].position : game.first));
-  const badges = (index) => [0, 1].filter((seat) => costs[index] && (game.seat === "both" || seat === mine())).map((seat) => {
+  const badges = (index) => (costs[index] ? seats() : []).map((seat) => {
     const cost = costs[index][seat];
     const name = game.seat === "both" ? `${["host", "agent"][seat]} ` : "";
     const text = cost === null ? "?" : cost === 0 ? "optimal" : `${seat ? "−" : "+"}${counted(cost, "move")}`;

@@ -26,7 +26,9 @@ def test_a_game_a_hint_and_a_tree(served):
     assert served.ask("hint", start="E8", seat="host")[1]["hint"].startswith("{x, y, z} is best")
     assert served.ask("score", start="E8", seat="host")[1]["par"] == 7
     assert served.ask("tree", start="E8")[1]["num_nodes"] > 50
-    assert served.get("/api/picture.svg?start=x^2+y^3")[1].startswith("<svg")
+    assert served.get("/api/tree?start=x^2+y^3&form=svg")[1].startswith("<svg")
+    # A polynomial that cannot be read is shown with the place below it.
+    assert served.ask("game", start="x^2+")[1]["error"].endswith("\n  x^2+\n      ^")
 
 
 def test_many_play_at_once(served, capsys):
@@ -99,7 +101,7 @@ HOSTILE = [
     "/api/score?page=learn&start=E6",
     "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
     "/api/game?start=random(dim=9,points=1024,max=5)",
-    "/api/picture.svg?start=E8&form=%00",
+    "/api/tree?start=E8&form=%00",
     "/api/nothing",
 ]
 

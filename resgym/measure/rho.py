@@ -220,9 +220,8 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
     # A given start that is finished already is not credited to the host.
     won = finished & (moves > 0)
     value = int(won.sum()) / total if total else 0.0
-    residual = won.to(torch.float64) - value * moves.to(torch.float64)
+    residual = won.double() - value * moves.double()
     half = 1.96 * math.sqrt(float((residual**2).sum())) / total if total else 0.0
-    done = moves[finished].cpu()
     return RhoResult(
         rho=value,
         games=games,
@@ -230,7 +229,7 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
         mean_length=total / games,
         unfinished=int((~finished).sum()),
         overflowed=int(overflow.sum()),
-        histogram=torch.bincount(done).tolist() if len(done) else [],
+        histogram=torch.bincount(moves[finished].cpu()).tolist(),
         interval=(max(0.0, value - half), value + half),
     )
 

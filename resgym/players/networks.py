@@ -79,6 +79,17 @@ class ScoringPlayer:
         return torch.nn.functional.pad(points, (0, 0, 0, most - rows), value=-1.0)
 
 
+class ModulePlayer(ScoringPlayer):
+    """The player of a torch module of the caller's, whose best scores must be finite."""
+
+    def scores(self, observation: Any) -> Tensor:
+        """As in `ScoringPlayer`; raises ValueError if the best one is NaN or infinite."""
+        scores = super().scores(observation)
+        if isinstance(scores, Tensor) and not scores.amax(-1).isfinite().all():
+            raise ValueError(f"{self.name} must return finite scores, got NaN or infinite ones")
+        return scores
+
+
 RecurrentScore = Callable[[Any, "Tensor | None", Tensor], "tuple[Tensor, Tensor]"]
 
 

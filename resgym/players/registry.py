@@ -323,7 +323,7 @@ def resolve_player(
             player or of a factory, which is imported; a `Player`; a function
             ``(state, coords, rng) -> int64 [N]``; the path of a saved model, or a model or policy
             with a method ``predict``, which an installed loader reads (group `LOADER_GROUP`); or,
-            with ``spec``, a torch module from observations to scores, as `ScoringPlayer`, which is
+            with ``spec``, a torch module from observations to scores, as `ModulePlayer`, which is
             put into evaluation mode. A string is a path if it contains a separator (``./best``,
             ``runs/host``) or ends in ``.zip``. Any other string is a name, whether or not such a
             file exists.
@@ -351,11 +351,9 @@ def resolve_player(
         if hasattr(opponent, "predict") and hasattr(opponent, "observation_space"):
             return _load_model(opponent, role, field)
         if hasattr(opponent, "state_dict") and spec is not None:
-            if not all(each.isfinite().all() for each in opponent.parameters()):
-                raise ValueError(f"{field}: its network holds NaN or infinite weights")
             device = next((each.device for each in opponent.parameters()), "cpu")
             shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
-            scoring = packaged("resgym.players.networks:ScoringPlayer")
+            scoring = packaged("resgym.players.networks:ModulePlayer")
             return cast(Player, scoring(role, opponent.eval(), shape, device=device, name=name))
         if callable(opponent):
             check_function(seat, opponent, "state", "coords", "rng")

@@ -172,16 +172,18 @@ class Graph:
             after = self.rows["after"][level]
             row, column = (after > OVER).nonzero()
             pairs = start[row] * len(self.keys) + after[row, column]
-            start, level = np.divmod(np.unique(pairs), len(self.keys))
+            start, level = np.divmod(torch.from_numpy(pairs).unique().numpy(), len(self.keys))
 
     def _ask(self, start: np.ndarray, level: np.ndarray, going: np.ndarray) -> bool:
         """Expand the positions of a level, see `walk`; return whether no limit was reached."""
         while not self.limits.reached(len(self.keys)):
             if not self.is_host:
                 going[start[(self.rows["after"][level] == OVER).any(1)]] = False
-            open_ = np.unique(level[going[start] & (self.rows["asked"][level] == 0)])
-            if not len(open_):
+            left = going[start] & (self.rows["asked"][level] == 0)
+            start, level = start[left], level[left]
+            if not len(level):
                 return True
+            open_ = torch.from_numpy(level).unique().numpy()  # NumPy's takes ten times as long
             # Most games end from small positions, and then others need not be asked about.
             self.expand(open_[np.argsort(self.rows["size"][open_])[: self.batch]])
         return False

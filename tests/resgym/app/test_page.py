@@ -113,11 +113,9 @@ def test_a_perfect_game_is_praised_and_a_mistake_is_counted(page):
     assert page.evaluate("document.activeElement.closest('#choices') !== null")
 
 
-def test_both_seats_are_praised_for_a_game_without_mistakes_alone(page, served):
-    for moves, praised in (("012.0", False), ("012.2,012.1,012.1,012.1,02.0,02.0", True)):
-        page.goto(f"{served.address}#start=E6&seat=both&moves={moves}")
-        page.locator("#verdict", has_text=f"{moves.count('.')} move").wait_for()
-        assert page.locator("#verdict.good").count() == praised
+def test_an_agent_that_gave_moves_away_is_not_praised_with_its_host(page, served):
+    page.goto(f"{served.address}#start=E6&seat=both&moves=012.0")
+    page.locator("#verdict:not(.good)", has_text="agent's 5").wait_for()
 
 
 def test_a_game_without_progress_says_so(page, served):

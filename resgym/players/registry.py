@@ -154,6 +154,7 @@ ValueError for a file that they cannot read."""
 PLAYERS: dict[Role, dict[str, str | Factory]] = {
     "host": {
         "all_coord": "resgym.players.scripted:AllCoordHost",
+        "any": "sb3_ext.teach.shipped:AnyHost",
         "optimal": "resgym.solver.players:OptimalHost",
         "played": "sb3_ext.teach.shipped:PlayedHost",
         "random": "resgym.players.scripted:RandomHost",
@@ -167,6 +168,7 @@ PLAYERS: dict[Role, dict[str, str | Factory]] = {
         "zeillinger_lex": "resgym.players.scripted:ZeillingerLexHost",
     },
     "agent": {
+        "any": "sb3_ext.teach.shipped:AnyAgent",
         "choose_first": "resgym.players.scripted:ChooseFirstAgent",
         "choose_last": "resgym.players.scripted:ChooseLastAgent",
         "greedy_points": "resgym.players.scripted:GreedyPointsAgent",
@@ -179,8 +181,8 @@ PLAYERS: dict[Role, dict[str, str | Factory]] = {
 """Players by name: those registered, and those of this project as ``module:class``, imported when
 first used.
 
-``played``, ``robust`` and ``taught`` belong to the learning package. They are not among the names
-without it, or without safetensors, which reads them."""
+``any``, ``played``, ``robust`` and ``taught`` belong to the learning package. They are not among
+the names without it, or without safetensors, which reads them."""
 
 
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:

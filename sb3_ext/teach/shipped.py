@@ -1,4 +1,4 @@
-"""The players that come with the package: ``taught``, ``robust`` and ``played``.
+"""The players that come with the package: ``taught``, ``robust``, ``played`` and ``any``.
 
 They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.models`; such a
 file is ``model.safetensors`` of a model card with ``--half``.
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from resgym import GameState, Player, RowRandom
-from resgym.game.spec import Role
+from resgym.game.spec import MAX_DIMENSION, Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.config.checks import check_count
@@ -28,6 +28,7 @@ SHIPPED = {3: _HERE / "taught_host.safetensors", 4: _HERE / "taught_host_4.safet
 AGENT = _HERE / "taught_agent.safetensors"
 ROBUST = _HERE / "robust_host.safetensors"
 PLAYED = {3: _HERE / "played_host.safetensors", 4: _HERE / "played_host_4.safetensors"}
+ANY = dict.fromkeys(range(2, MAX_DIMENSION + 1), _HERE / "any_host.safetensors")
 
 
 class _Shipped:
@@ -47,7 +48,7 @@ class _Shipped:
 
     def __init__(self) -> None:
         self._fallback = self.fallback()
-        for file in self.files.values():  # one that is missing or damaged is found now
+        for file in {*self.files.values()}:  # one that is missing or damaged is found now
             _policy(torch.device("cpu"), file)
 
     def __repr__(self) -> str:
@@ -59,12 +60,12 @@ class _Shipped:
         if file is None:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, file)
-        seen, given = seat_of(policy)[1], state.points.shape[1]
+        seen, (given, dimension) = seat_of(policy)[1], state.points.shape[1:]
         rows = max(len(seen.high), given) if self.any_number else len(seen.high)
         player = ScoringPlayer(
             self.role,
             partial(action_scores, policy),
-            (rows, seen.shape[1]),
+            (rows, dimension),
             scale_observation=seen.high.max() <= 1,
             device=state.device,
         )
@@ -139,6 +140,24 @@ class PlayedAgent(TaughtAgent):
             policy = _policy(state.device, file)
             return ValueAgent(partial(action_scores, policy)).act(state, coords, rng)
         return self._fallback.act(state, coords, rng)
+
+
+class AnyHost(PlayedHost):
+    """Play the best move of one network for every number of axes, learned by play alone.
+
+    See docs/howto/win.md. The names of axes and points make no difference to it.
+
+    Args:
+        lookahead: as in `PlayedHost`.
+    """
+
+    name, files = "any", ANY
+
+
+class AnyAgent(PlayedAgent):
+    """Leave the host of `AnyHost` what is worth least to it, in every number of axes."""
+
+    name, files = "any", ANY
 
 
 @lru_cache(maxsize=16)

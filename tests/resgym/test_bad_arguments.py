@@ -82,7 +82,7 @@ CASES = [
     (lambda: make_host("random", depth=3), "keyword argument 'depth'; allowed are none$"),
     (lambda: make_host("optimal(speed=1)"), "'speed'; allowed are objective, budget, fallback$"),
     (lambda: make_host("safe(slak=1)"), "'slak' .did you mean 'slack'"),
-    (lambda: make_agent("zeillinger"), r"^agent must be one of \['choose.* got the host 'zeill"),
+    (lambda: make_agent("zeillinger"), r"^agent must be one of \['any.* got the host 'zeill"),
     (lambda: make_host("greedy_points"), r"^host must be one of \['all_.* got the agent 'greedy"),
     *((partial(call, dim=3), "argument 'dim' .did you mean 'dimension'") for call in SIZED),
     *((partial(call, dim=3), "argument 'dim'; allowed are points, ") for call in (tree, small)),

@@ -1,5 +1,7 @@
 """The players that come with the package."""
 
+from itertools import permutations
+
 import pytest
 import torch
 
@@ -13,7 +15,7 @@ from resgym.solver.responses import worst_cases
 from resgym.testing import check_player
 from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.minimax import minimax_targets
-from sb3_ext.teach.shipped import AGENT, PLAYED, ROBUST, SHIPPED
+from sb3_ext.teach.shipped import AGENT, ANY, PLAYED, ROBUST, SHIPPED
 from tests.resgym.solver.positions import LEAST
 
 MANY = [(40 - p, p, (7 * p) % 41) for p in range(41)]
@@ -78,6 +80,35 @@ def test_the_learned_agents_keep_the_contract(name, other):
     assert (
         resgym.rho("zeillinger", agent, games=2, points=[MANY], max_num_points=64).unfinished == 0
     )
+
+
+@pytest.mark.parametrize(("dimension", "least"), [(2, 0.9), (3, 0.9), (4, 0.85), (5, 0.45)])
+def test_any_plays_every_number_of_axes(dimension, least):
+    """Its strength in the exact worst case; Spivakovsky's host is the control in 3 to 5 axes."""
+    (file,) = {*ANY.values()}
+    assert file.stat().st_size < 1e6
+    spec = GameSpec(dimension, 5, max_value=4)
+    starts = rho_starts(spec, 12, seed=9)
+    best = [resgym.solve(points).value for points in starts.point_lists()]
+
+    def strength(name):
+        longest = worst_cases(make_host(name), starts, spec, 200, 3000)[1].tolist()
+        return sum(a / b for a, b in zip(best, longest, strict=True)) / len(best)
+
+    assert strength("any") > least
+    assert dimension == 2 or strength("spivakovsky") < least
+    for player in (make_host("any"), make_agent("any")):
+        check_player(player, dimension=dimension, num_games=24)
+
+
+@pytest.mark.parametrize("name", ["E8", "S12", "T3,4,5"])
+def test_trees_of_any_do_not_depend_on_the_names_of_variables(name):
+    points = [*resgym.singularity(name)]
+    trees = [
+        resgym.resolution_tree([tuple(point[k] for k in order) for point in points], "any")
+        for order in permutations(range(3))
+    ]
+    assert len({(tree.depth, tree.num_nodes, tree.num_leaves) for tree in trees}) == 1
 
 
 def test_played_looks_ahead_with_its_own_network():

@@ -82,8 +82,8 @@ def rows(hosts: Sequence[str], seconds: float, names: Sequence[str]) -> Iterator
                 )
                 cells.append(f"{hits} of {proved}")
                 cells.append(f"{statistics.mean(own[kind] for own in sizes):.2f}" if sizes else "-")
-            yield family, host, *cells
             print(family, host, *cells, file=sys.stderr, flush=True)
+            yield family, host, *cells
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

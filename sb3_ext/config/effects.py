@@ -50,7 +50,7 @@ KEYS: Mapping[str, Effect] = {
     **dict.fromkeys(
         (
             *("agent", "agents", "host", "hosts", "init_from", "opponent", "opponents", "player"),
-            *("players", "student", "targets", "trained_agent"),
+            *("student", "targets", "trained_agent"),
         ),
         Effect.LOAD,
     ),

@@ -10,7 +10,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from resgym.trust import imported_modules
 from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, play_chunk, vector_env_spec
-from sb3_ext.cluster.connection import check_cpus, connected, reason_of, was_lost
+from sb3_ext.cluster.connection import abandon, check_cpus, connected, reason_of, was_lost
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
@@ -219,9 +219,7 @@ class RayCollector:
                 if model.verbose >= 1:
                     print(yaml.safe_dump({"collector": self.statistics}, sort_keys=False))
             finally:
-                for reference, _ in (each for stream in self._streams for each in stream.answers):
-                    with suppress(Exception):  # the cluster may be gone
-                        ray.cancel(reference, force=True)
+                abandon(ray, [chunk for each in self._streams for chunk, _ in each.answers])
                 self._cut()
 
     def _env_kwargs_of(self, number: int) -> dict[str, Any]:

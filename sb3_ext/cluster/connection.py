@@ -114,6 +114,22 @@ def was_lost(ray: Any, error: Exception) -> bool:
     return isinstance(cause, (kinds.WorkerCrashedError, *lost))
 
 
+GRACE_SECONDS = 5.0
+"""So long a piece of work that is no longer needed may take to end by itself."""
+
+
+def abandon(ray: Any, references: list[Any]) -> None:
+    """Ends work whose results are not needed; each may need what those before it in the list give.
+
+    A failed check of Ray's core would end this program if a task ended while it is cancelled, so
+    only one that takes long is, and after those that wait for it.
+    """
+    with suppress(Exception):  # the cluster may be gone
+        _, left = ray.wait(references, num_returns=len(references), timeout=GRACE_SECONDS)
+        for each in reversed(left):
+            ray.cancel(each, force=True)
+
+
 Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Calls a function on pieces of work and gives the results in their order, as `map` does."""
 
@@ -206,9 +222,7 @@ def _spread(
                 yield unpacked(_result(ray, taken, asked.popleft()))
                 taken += 1
     finally:
-        for each in running:  # their results are no longer needed
-            with suppress(Exception):  # the cluster may be gone
-                ray.cancel(each, force=True)
+        abandon(ray, running)
 
 
 def _result(ray: Any, number: int, reference: Any) -> bytes:

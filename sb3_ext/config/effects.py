@@ -182,12 +182,15 @@ def _is_of(module: str) -> bool:
 
 
 def _may_hold_pickles(value: str) -> bool:
-    """Whether a player's name is the path of a file other than a checkpoint without pickles."""
+    """Whether a player's name is the path of a file other than a checkpoint without pickles.
+
+    Without a separator it is a name, whatever files there are (`resgym.players.resolve_player`).
+    """
     path = Path(value)
-    if path.suffix == ".zip" or os.path.isfile(f"{value}.zip"):  # of a name that is too long: no
-        return True
-    return (
-        os.path.basename(value) != value and os.path.isfile(path) and path.suffix != ".safetensors"
+    if path.suffix == ".zip" or os.path.basename(value) == value:
+        return path.suffix == ".zip"
+    return os.path.isfile(f"{value}.zip") or (
+        os.path.isfile(path) and path.suffix != ".safetensors"
     )
 
 

@@ -23,7 +23,8 @@ from sb3_ext.config.sections import (
     read_as,
 )
 from sb3_ext.two_player.hironaka import ROLES, GameSection
-from sb3_ext.two_player.learner import TrainedRole, learner_of
+from sb3_ext.two_player.kinds import learner_of
+from sb3_ext.two_player.learner import TrainedRole
 
 
 class ScriptedRole(Section):

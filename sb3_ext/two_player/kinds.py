@@ -13,6 +13,7 @@ import torch
 from gymnasium.vector.utils import batch_space
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -33,11 +34,12 @@ from sb3_ext.config.sections import (
     Transitions,
     accepted_by,
 )
+from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.networks.mlp import NetArch, Widths
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import ExplorationRate, parse_schedule
-from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
+from sb3_ext.two_player.learner import Learner, RolloutSection, TrainedRole
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
@@ -177,9 +179,6 @@ class OffPolicyLearner(Learner):
         networks_were_replaced(model)
 
 
-LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner
-
-
 def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:
     """The networks of a policy that have a target network ``<name>_target``, with it."""
     own = dict(policy.named_children())
@@ -237,8 +236,22 @@ class PPOLearner(OnPolicyLearner):
     Section: ClassVar[type[TrainedRole]] = PPORole
 
 
-LEARNERS[OnPolicyAlgorithm] = OnPolicyLearner
-LEARNERS[PPO] = LEARNERS[MaskablePPO] = PPOLearner
+LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {
+    OffPolicyAlgorithm: OffPolicyLearner,
+    OnPolicyAlgorithm: OnPolicyLearner,
+    PPO: PPOLearner,
+    MaskablePPO: PPOLearner,
+}
+"""Algorithm, or a class that it is derived from -> what trains it."""
+
+
+def learner_of(algorithm: str) -> type[Learner]:
+    """The kind of learner of an algorithm; of an unknown one a TypeError or ValueError tells."""
+    kind = ALGORITHMS.resolve(algorithm)
+    for base in kind.__mro__:
+        if base in LEARNERS:
+            return LEARNERS[base]
+    raise ValueError(f"{algorithm!r}: {kind.__name__} is of no class in LEARNERS")
 
 
 def share_encoder(learners: Mapping[str, Learner]) -> None:

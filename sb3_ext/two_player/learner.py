@@ -381,16 +381,3 @@ class Learner(ABC):
             elif key in recorded:
                 values[key] = value
         return values | (layer_statistics(self.policy) if layers else {})
-
-
-LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {}
-"""Algorithm, or a class that it is derived from -> what trains it."""
-
-
-def learner_of(algorithm: str) -> type[Learner]:
-    """The kind of learner of an algorithm; of an unknown one a TypeError or ValueError tells."""
-    kind = ALGORITHMS.resolve(algorithm)
-    for base in kind.__mro__:
-        if base in LEARNERS:
-            return LEARNERS[base]
-    raise ValueError(f"{algorithm!r}: {kind.__name__} is of no class in LEARNERS")

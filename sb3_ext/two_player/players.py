@@ -18,8 +18,8 @@ from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.config.checks import errors_of, shown, unknown_word
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
-from sb3_ext.two_player.kinds import share_encoder
-from sb3_ext.two_player.learner import Learner, learner_of
+from sb3_ext.two_player.kinds import learner_of, share_encoder
+from sb3_ext.two_player.learner import Learner
 from sb3_ext.two_player.pool import OpponentPool
 
 

@@ -175,10 +175,12 @@ class _Command(NamedTuple):
 _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
 _TREE = " --rule --unit --weights --stop --centres --compare --out"
-_SEVERAL: dict[str, Any] = {"nargs": "+"}
-_OUT = "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
-_FILES: dict[str, dict[str, Any]] = {"--compare": _SEVERAL | {"default": ()}}
-_FILES["--out"] = _file(*(end for end in _OUT.split() if "." in end)) | {"help": _OUT}
+_MANY_VALUES: dict[str, Any] = {"nargs": "+"}
+_EXPORTS = (
+    "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
+)
+_FILES: dict[str, dict[str, Any]] = {"--compare": _MANY_VALUES | {"default": ()}}
+_FILES["--out"] = _file(*(end for end in _EXPORTS.split() if "." in end)) | {"help": _EXPORTS}
 _COMMANDS = {
     "rho": _Command(
         "measure games finished per move", _measure, "measure.rho:rho", f"host agent {_PAIRS}"
@@ -189,8 +191,8 @@ _COMMANDS = {
         "measure.rho:rho",
         f"--hosts --agents --plot {_PAIRS}",
         {
-            "--hosts": _SEVERAL | {"default": ["random", "all_coord", "zeillinger"]},
-            "--agents": _SEVERAL | {"default": ["random", "choose_first", "choose_last"]},
+            "--hosts": _MANY_VALUES | {"default": ["random", "all_coord", "zeillinger"]},
+            "--agents": _MANY_VALUES | {"default": ["random", "choose_first", "choose_last"]},
             "--plot": _file(".png", ".svg", ".pdf"),
         },
     ),
@@ -304,7 +306,7 @@ file: show the results of this file too; add writes to it
 """
 
 
-def _kind(parameter: Parameter) -> dict[str, Any]:
+def _argument(parameter: Parameter) -> dict[str, Any]:
     """What argparse is told of a function's argument."""
     kind, default = str(parameter.annotation), parameter.default
     if default is False:
@@ -312,7 +314,7 @@ def _kind(parameter: Parameter) -> dict[str, Any]:
     found: dict[str, Any] = {} if default is Parameter.empty else {"default": default}
     if "int" in kind or "float" in kind:
         found["type"] = int if "int" in kind else float
-    return found | (_SEVERAL if kind.startswith("Sequence") else {})
+    return found | (_MANY_VALUES if kind.startswith("Sequence") else {})
 
 
 def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
@@ -326,7 +328,9 @@ def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
     parameters = {**signature(GameSpec).parameters, **signature(function).parameters}
     for option in about.options.split():
         name = option.removeprefix("--").replace("-", "_")
-        found = about.more.get(option) or (_kind(parameters[name]) if name in parameters else {})
+        found = about.more.get(option) or (
+            _argument(parameters[name]) if name in parameters else {}
+        )
         text = helps.get(name, "").format(**names)
         if found.get("default"):
             text += " (default %(default)s)"

@@ -200,15 +200,15 @@ def score(match: Match, named: Axes = (), seconds: float = HINT_SECONDS) -> dict
     ]
     stalled = len(costs) - depths.index(min(depths))
     return {
-        "par": _known(depths[0]),
-        "left": _known(1 + longest(match.points, named) if named else depths[-1]),
-        "costs": [[*map(_known, cost)] for cost in costs],
-        "lost": [_known(sum(seat)) for seat in zip(*costs, strict=True)] or [0, 0],
-        "stalled": _known(depths[-1]) and stalled,
+        "par": _finite(depths[0]),
+        "left": _finite(1 + longest(match.points, named) if named else depths[-1]),
+        "costs": [[*map(_finite, cost)] for cost in costs],
+        "lost": [_finite(sum(seat)) for seat in zip(*costs, strict=True)] or [0, 0],
+        "stalled": _finite(depths[-1]) and stalled,
     }
 
 
-def _known(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
@@ -308,7 +308,7 @@ class _Person:
         self.say(format_position(list(match.points), named, names))
         choices: Mapping[int, Axes] = {axis: (axis,) for axis in named}
         choices = choices or dict(enumerate(action_axes(len(names))))
-        self.say("  ".join(f"{key}) {self._shown(axes)}" for key, axes in choices.items()))
+        self.say("  ".join(f"{key}) {self._choice_text(axes)}" for key, axes in choices.items()))
         chosen = self._ask(choices, named)
         if chosen is None:
             self.say("a move is taken back" if match.undo() else "there is no move to take back")
@@ -317,7 +317,7 @@ class _Person:
         if match.play(axes, axis):
             self.say(format_move(axes, axis, names))
 
-    def _shown(self, axes: Axes) -> str:
+    def _choice_text(self, axes: Axes) -> str:
         return format_axes(axes, self.names) if self.role == "host" else self.names[axes[0]]
 
     def _ask(self, choices: Mapping[int, Axes], named: Axes) -> Axes | None:

@@ -120,13 +120,13 @@ class Workers:
     async def _started(self) -> None:
         pool = ProcessPoolExecutor(1, _CONTEXT, _begin, self._about)
         try:
-            process = await self._in(pool, START_SECONDS, os.getpid)
+            process = await self._run(pool, START_SECONDS, os.getpid)
         except (BrokenExecutor, TimeoutError, OSError) as error:
             print(f"resgym serve: a process did not start: {error!r}", file=sys.stderr)
         else:
             self._idle.put_nowait((pool, process))
 
-    async def _in(self, pool: ProcessPoolExecutor, seconds: float, *call: Any) -> Any:
+    async def _run(self, pool: ProcessPoolExecutor, seconds: float, *call: Any) -> Any:
         # In a thread, since the first process of all has to load everything.
         future = await asyncio.to_thread(lambda: pool.submit(*call))
         return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
@@ -157,7 +157,7 @@ class Workers:
     async def _ask(self, pool: ProcessPoolExecutor, process: int, *call: Any) -> Any:
         alive = True
         try:
-            return await self._in(pool, self.seconds, outcome, *call)
+            return await self._run(pool, self.seconds, outcome, *call)
         except (BrokenExecutor, TimeoutError) as error:
             alive = False
             with suppress(OSError):

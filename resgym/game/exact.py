@@ -187,14 +187,14 @@ class OrderedRule:
 
     def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
-        return self._shifted(self._kept(points))
+        return self._shifted(self._minimal(points))
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
         following = played(points, axes, axis, self.total)
         if max(point[axis] for point in following) > MAX_COORDINATE:
             return None
-        return self._placed(following, points, axes, axis)
+        return self._position_after(following, points, axes, axis)
 
     def ending(self, points: Position) -> Ending | None:
         """Return how the game ended in a position, or None; see `Ending`."""
@@ -216,11 +216,13 @@ class OrderedRule:
         """Return one form for all positions with the same value."""
         return tuple(sorted(points))
 
-    def _placed(self, after: list[Point], points: Position, axes: Axes, axis: int) -> Position:
+    def _position_after(
+        self, after: list[Point], points: Position, axes: Axes, axis: int
+    ) -> Position:
         """Return the position of the points after a move, whose position was ``points``."""
         return self.start(after)
 
-    def _kept(self, points: Iterable[Point]) -> list[Point]:
+    def _minimal(self, points: Iterable[Point]) -> list[Point]:
         given = dict.fromkeys(points)
         least = set(prune(given))
         return [point for point in given if point in least]
@@ -281,7 +283,9 @@ class OrderedThom(OrderedRule):
 
     # Positions of this rule are `WeightedPosition`s.
 
-    def _placed(self, after: list[Point], points: Any, axes: Axes, axis: int) -> WeightedPosition:
+    def _position_after(
+        self, after: list[Point], points: Any, axes: Axes, axis: int
+    ) -> WeightedPosition:
         weights = tuple(
             weight - points.weights[axis] if k in axes and k != axis else weight
             for k, weight in enumerate(points.weights)
@@ -302,7 +306,7 @@ class OrderedThom(OrderedRule):
         return super().key(points), points.weights, points.distinguished
 
     def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
-        kept = self._kept(points)
+        kept = self._minimal(points)
         position = WeightedPosition(self._shifted(kept))
         position.weights = weights
         position.distinguished = position[kept.index(marked)] if marked in kept else None

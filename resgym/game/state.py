@@ -152,12 +152,12 @@ def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]
         raise ValueError(f"{name} must be {needed[0]} {needed[1]}, got {got[0]} {got[1]}")
 
 
-def stamps(*tensors: Tensor) -> list[int]:
+def stamps(*tensors: Tensor | None) -> list[int]:
     """Return a stamp that every write to tensors changes, also through `Tensor.detach`.
 
     Rewards receive live memory. A write through NumPy leaves no stamp.
     """
-    return [0 if each.is_inference() else each._version for each in tensors]
+    return [0 if each is None or each.is_inference() else each._version for each in tensors]
 
 
 @dataclass(frozen=True)
@@ -293,6 +293,26 @@ def _lists(value: Any, depth: int = 3) -> Any:
     return [_lists(each, depth - 1) for each in value]
 
 
+def _game_lists(points: Any, dimension: int) -> list[Any]:
+    """Return the points of each game as lists, whose rows are not checked yet."""
+    if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
+        kind = f"{tensor_kind(points)} on {points.device}"
+        raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
+    games = _lists(points)
+    if not isinstance(games, list):
+        text = shown(points)
+        hint = f" (did you mean resgym.parse({text})?)" if isinstance(points, str) else ""
+        raise TypeError(f"points must be lists of integers, got {text}{hint}")
+    # One game is a list of points, several are lists of lists of points; [] is a game.
+    if not all(isinstance(game, list) and isinstance(next(iter(game), []), list) for game in games):
+        games = [games]
+    if not games:
+        raise ValueError("points must have at least one game, got an empty list")
+    if isinstance(points, (Tensor, np.ndarray)):
+        games = [[row for row in game if row != [-1] * dimension] for game in games]
+    return games
+
+
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:
     rows = game if isinstance(game, list) else [game]
     if not 1 <= len(rows) <= spec.max_num_points:
@@ -331,22 +351,7 @@ def state_from_points(
         ValueError: a game is empty, a point has a wrong number of coordinates, a coordinate is
             negative or above 2^59, or there are too many points.
     """
-    if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
-        kind = f"{tensor_kind(points)} on {points.device}"
-        raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
-    games = _lists(points)
-    if not isinstance(games, list):
-        text = shown(points)
-        hint = f" (did you mean resgym.parse({text})?)" if isinstance(points, str) else ""
-        raise TypeError(f"points must be lists of integers, got {text}{hint}")
-    # One game is a list of points, several are lists of lists of points; [] is a game.
-    if not all(isinstance(game, list) and isinstance(next(iter(game), []), list) for game in games):
-        games = [games]
-    if not games:
-        raise ValueError("points must have at least one game, got an empty list")
-    if isinstance(points, (Tensor, np.ndarray)):
-        games = [[row for row in game if row != [-1] * spec.dimension] for game in games]
-    device = resolve_device(device)
+    games, device = _game_lists(points, spec.dimension), resolve_device(device)
     columns = torch.full((spec.dimension, spec.max_num_points, len(games)), -1)
     for index, game in enumerate(games):
         rows = _rows_of_game(game, f"points[{index}]" if len(games) > 1 else "points", spec)

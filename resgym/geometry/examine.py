@@ -23,6 +23,12 @@ class Examination(Facts, dict[str, Any]):
         return dict(self)
 
 
+def _repeated_factors(poly: Any) -> list[str]:
+    """Return the powers above 1 of factors that are 0 at the origin."""
+    factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]
+    return [str(each).replace("**", "^") for each in factors if each.is_Pow]
+
+
 def examine(points: Any) -> Examination:
     """Find out what is true of a polynomial at the origin, and what its trees prove.
 
@@ -47,23 +53,24 @@ def examine(points: Any) -> Examination:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
         found["a tree proves"] = _PRINCIPAL
         return found
-    bad, lowest = degenerate_faces(compact_cells(tree), start), corner(minimal)
-    repeated = [f"{name}^{k}" for name, k in zip(names, lowest, strict=True) if k > 1]
-    for poly in polys:
-        factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]
-        repeated = [str(each).replace("**", "^") for each in factors if each.is_Pow]
+    degenerate = degenerate_faces(compact_cells(tree), start)
+    if polys:
+        repeated = _repeated_factors(polys[0])
+    else:
+        lowest = zip(names, corner(minimal), strict=True)
+        repeated = [f"{name}^{power}" for name, power in lowest if power > 1]
     missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
     fault = isolated_fault(minimal, names)
-    if bad and not fault and not is_isolated(polys[0]):
+    if degenerate and not fault and not is_isolated(polys[0]):
         fault = "other singular points come arbitrarily close"
     facts = {
         "reduced": ", ".join(repeated),
         "convenient": missing and f"no power of {', '.join(missing)}",
-        "nondegenerate": ", ".join(bad),
+        "nondegenerate": ", ".join(degenerate),
         "isolated": fault,
     }
     found |= {name: f"no: {why}" if why else "yes" for name, why in facts.items()}
-    if bad:
+    if degenerate:
         found["a tree proves"] = f"{_PRINCIPAL}; nothing about f = 0"
         return found
     invariants: Any = tree.invariants()

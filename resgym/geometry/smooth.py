@@ -50,10 +50,12 @@ class ChartRule(OrderedRule):
 
     def start(self, points: Iterable[Point]) -> Position:
         """See `OrderedRule`."""
-        self.root = self._kept(points)
+        self.root = self._minimal(points)
         return self._chart(self.root, path_rays(self.spec.dimension, ()))
 
-    def _placed(self, after: Iterable[Point], points: Any, axes: Axes, axis: int) -> Position:
+    def _position_after(
+        self, after: Iterable[Point], points: Any, axes: Axes, axis: int
+    ) -> Position:
         return self._chart(after, divided(points.rays, axes, axis))
 
     def ending(self, points: Any) -> Ending | None:

@@ -108,7 +108,7 @@ class SurfaceGraph(Table):
         Raises:
             ValueError: the graph is not a star, or it is a chain of rational curves without centre.
         """
-        ends = [_ends(self.edges, place) for place in range(len(self.curves))]
+        ends = [_neighbours(self.edges, place) for place in range(len(self.curves))]
         centres = [k for k, each in enumerate(ends) if len(each) > 2 or self.curves[k].genus]
         if len(centres) != 1 or len(self.edges) >= len(ends):
             raise ValueError("graph must be a star with a centre, got another one")
@@ -182,12 +182,12 @@ class SurfaceGraph(Table):
         heading = ("curve", "ray", "self-intersection", "genus", "N", "ν", "meets")
         rows: list[Sequence[str]] = [heading]
         for place, curve in enumerate(self.curves):
-            meets = ", ".join(map(str, sorted(_ends(self.edges, place))))
+            meets = ", ".join(map(str, sorted(_neighbours(self.edges, place))))
             rows.append((str(place), *map(str, curve), meets))
         return rows
 
 
-def _ends(links: Iterable[tuple[Any, ...]], node: Any) -> list[Any]:
+def _neighbours(links: Iterable[tuple[Any, ...]], node: Any) -> list[Any]:
     """The other ends of the links of a node."""
     return [pair[pair[0] == node] for pair in links if node in pair]
 
@@ -221,7 +221,7 @@ def surface_graph(
     for node in sorted({*chain.from_iterable(links)}):
         ray, _ = node
         if all(ray):
-            others = sum(other[0] for other, _ in _ends(links, node))
+            others = sum(other[0] for other, _ in _neighbours(links, node))
             inside = areas.get(ray, 0) - borders[ray]
             genus = inside // 2 + 1 if ray in borders else 0
             curves[node] = Curve(ray, -others // ray[0], genus, orders[ray], sum(ray))
@@ -241,7 +241,7 @@ def _contracted(
     todo = [*curves]
     while todo:
         node = todo.pop(0)
-        ends = _ends(links, node)
+        ends = _neighbours(links, node)
         if curves[node][1:3] == (-1, 0) and len({*ends}) == len(ends) <= 2:
             links = [pair for pair in links if node not in pair]
             links += [(*ends,)] * (len(ends) == 2)

@@ -156,40 +156,39 @@ class FusedBackend(Backend):
         if plan.seat != "agent" or numbers.step[1] != ASKED:
             return result
         state = name_sets(plan, result.games.tensors(), mask, ask)
-        return result._replace(games=state, coords=_shown(state))
+        return result._replace(games=state, coords=_observed_sets(state))
 
     def _ask_hosts(
         self, plan: StepPlan, numbers: Numbers, waiting: Tensor, result: StepResult, ask: Ask
     ) -> StepResult:
-        """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
+        """Finish a step of agents whose hosts are asked: hosts name sets, ended rows restart.
 
         ``waiting`` bool [N] are the rows that had ended before the step.
         """
-        state = result.games.tensors()
+        state, points = result.games.tensors(), result.points
         over, restart = torch.as_tensor(result.terminated), None
-        last = _shown(state)
-        if plan.autoreset_mode == "SAME_STEP" and result.some_ended:
+        same_step = plan.autoreset_mode == "SAME_STEP"
+        if same_step and result.some_ended:
             restart = torch.as_tensor(result.ended)
             # The last observation of a game that was cut shows the set that would be played.
             cut = torch.as_tensor(result.truncated)
             state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
-            last = _shown(state)
         elif plan.autoreset_mode == "NEXT_STEP" and (
             not devices.is_host_memory(waiting.device) or waiting.any()
         ):
             restart = waiting
-        points = result.points
+        last = _observed_sets(state)
         if restart is not None:
             started = self._pass(plan, numbers, numbers.start, state, restart.to(torch.int64))
             state, points, over = started.games.tensors(), started.points, over & ~restart
         state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
-        shown = _shown(state)
-        if restart is not None and plan.autoreset_mode == "SAME_STEP":
-            final = torch.where(restart[:, None], last, shown)
+        coords = _observed_sets(state)
+        if restart is not None and same_step:
+            final = torch.where(restart[:, None], last, coords)
             result = result._replace(final_points=result.points, final_coords=final)
-        return result._replace(games=state, points=points, coords=shown)
+        return result._replace(games=state, points=points, coords=coords)
 
 
-def _shown(state: EpisodeState) -> Tensor:
+def _observed_sets(state: EpisodeState) -> Tensor:
     """int8 [N, D]: the sets as agents see them."""
     return state.position.answers(state.coords).to(torch.int8)

@@ -71,7 +71,7 @@ def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> s
     plan = replace(plan, invalid_action="noop", max_episode_steps=5, starts=None)
     if plan.autoreset_mode == "DISABLED":
         plan = replace(plan, autoreset_mode="NEXT_STEP")
-    ask = _first if plan.opponent is None else ask
+    ask = _lowest_answer if plan.opponent is None else ask
     row = torch.arange(GAMES, device=device)
     games: Games = EpisodeState.empty(GAMES, plan.spec, device)._replace(seed=row)
     try:
@@ -102,7 +102,7 @@ def _same(found: Any, wanted: Any) -> bool:
     return torch.equal(torch.as_tensor(found), torch.as_tensor(wanted))
 
 
-def _first(
+def _lowest_answer(
     games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
 ) -> Tensor:
     """Answer with the lowest axis, or the first set."""
@@ -111,7 +111,7 @@ def _first(
 
 
 @cache
-def _found(name: str) -> Any:
+def _load(name: str) -> Any:
     """Return a backend, or the reason why there is none."""
     try:
         return packaged(_CLASSES[name])()
@@ -136,7 +136,7 @@ class Patient(Backend):
         if self._left <= 0 or operation in self._ready:
             return getattr(self._compiled, operation)(*given)
         begin = perf_counter()
-        result = getattr(_found("torch"), operation)(*given)
+        result = getattr(_load("torch"), operation)(*given)
         self._left -= perf_counter() - begin
         return result
 
@@ -148,7 +148,7 @@ class Patient(Backend):
 @cache
 def _automatic(name: str) -> Any:
     """Return a backend that is there, as `auto` takes it."""
-    found = _found(name)
+    found = _load(name)
     if name == "triton":
         return Checked(found)
     if name == "numba" and (ready := found.operations_on_disk()) != {*found.compiled}:
@@ -181,7 +181,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
             raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
         wanted = "torch"
-    backend: Backend = (_automatic if name == "auto" else _found)(wanted)
+    backend: Backend = (_automatic if name == "auto" else _load)(wanted)
     return backend
 
 
@@ -191,7 +191,7 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
         return None
     if name == "numba" and device.type != "cpu":
         return f"runs on the cpu, got device {str(device)!r}"
-    found = _found(name)
+    found = _load(name)
     if isinstance(found, str):
         needed, extra = ("numba", "fast") if name == "numba" else ("Triton", "gpu")
         return f"needs {needed} (pip install 'resgym[{extra}]'): {found}"

@@ -74,7 +74,7 @@ def picture_of(
     title += f": {format_move(*last, names)}" if last else ""
     shapes = (
         *draw(points, coords, names, area),
-        *_list(points, names),
+        *_monomial_list(points, names),
         Text((16, 28), title, INK, 16, bold=True),
         Text((16, 48), note, CHOSEN if coords else MUTED, 12),
     )
@@ -94,7 +94,7 @@ def position_svg(points: Exponents) -> str | None:
     return picture_to_svg(picture_of(points, (), 0, [*map(variable_pretty, points.variables)]))
 
 
-def _list(points: Points, names: Sequence[str]) -> list[Text]:
+def _monomial_list(points: Points, names: Sequence[str]) -> list[Text]:
     shown = points if len(points) <= _ROWS else points[: _ROWS - 1]
     base = _BASE
     lines = [Text((_LEFT, base), counted(len(points), "monomial"), MUTED)]

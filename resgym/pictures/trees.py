@@ -241,10 +241,12 @@ def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
         written = Text((left + 6, middle + 4), text, INK, SIZE, markup=line.written(_italic, GAP))
         shapes += [box, written]
         if chart.parent:
-            note, corner = divisors[chart.parent], (left - INDENT + 8, middle)
-            above = (corner[0], middles[chart.parent] + 10)
-            shapes += [Line(above, corner, MUTED), Line(corner, (left, middle), MUTED)]
-            shapes.append(Text((end + 8, middle + 4), note, MUTED, TICK_SIZE))
+            note, stem = divisors[chart.parent], left - INDENT + 8
+            shapes += [
+                Line((stem, middles[chart.parent] + 10), (stem, middle), MUTED),
+                Line((stem, middle), (left, middle), MUTED),
+                Text((end + 8, middle + 4), note, MUTED, TICK_SIZE),
+            ]
             end += 8 + text_width(note, TICK_SIZE)
         right, bottom = max(right, end), bottom + ROW
     size = int(right + MARGIN), int(bottom + MARGIN)

@@ -63,13 +63,13 @@ def ask_player(
     """
     own = rows_of(player, rows)
     # Copies of this call: what a player does to their shape or memory affects no game.
-    shown = replace(state, points=state.points.clone(), count=state.count.clone())
-    named = None if coords is None else coords.clone()
-    handed = (shown.points, shown.count, *(() if named is None else (named,)))
-    before = stamps(*handed)
-    answer = own.act(shown, named, rng)
+    copy = replace(state, points=state.points.clone(), count=state.count.clone())
+    sets = None if coords is None else coords.clone()
+    tensors = copy.points, copy.count, sets
+    before = stamps(*tensors)
+    answer = own.act(copy, sets, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
-    if stamps(*handed) != before:
+    if stamps(*tensors) != before:
         raise ValueError(f"{who} must not write to its arguments")
     looking = devices.is_host_memory(state.device)
     legal = check_answer(answer, state, coords, who, rows, looking=looking)

@@ -144,7 +144,7 @@ class ZeillingerHost(ScriptedHost):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        return _choose(state, self.least_axes)
+        return _best_pairs(state, self.least_axes)
 
 
 class ZeillingerLexHost(ZeillingerHost):
@@ -160,7 +160,7 @@ class ZeillingerLexHost(ZeillingerHost):
     least_axes = True
 
 
-def _choose(state: GameState, least_axes: bool) -> Tensor:
+def _best_pairs(state: GameState, least_axes: bool) -> Tensor:
     """Return the actions int64 [N] of the best pairs; games are the last dimension of all tensors.
 
     ``least_axes``: ties go to the least axes, not to the first pair.
@@ -177,7 +177,7 @@ def _choose(state: GameState, least_axes: bool) -> Tensor:
     key = extremes.to(torch.int32)
     if least_axes:
         for extreme in (low, high):
-            key = key * len(difference) + _first(difference, extreme)
+            key = key * len(difference) + _first_axis(difference, extreme)
     # At most 20 extremes, 10 * 10 axes, and 2^19 pairs: below 2^31.
     pairs = len(key)
     key = key * pairs + torch.arange(pairs, dtype=torch.int32, device=state.device)[:, None]
@@ -210,7 +210,7 @@ def _differences(state: GameState) -> tuple[list[Tensor], Tensor]:
     return difference, second[:, None] >= state.count
 
 
-def _first(difference: list[Tensor], extreme: Tensor) -> Tensor:
+def _first_axis(difference: list[Tensor], extreme: Tensor) -> Tensor:
     """Return int32 [K, N]: the first axis on which the differences are [K, N]."""
     found = torch.zeros_like(extreme, dtype=torch.int32)
     # Going down, the last axis written is the first one.

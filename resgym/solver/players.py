@@ -97,8 +97,8 @@ class _OptimalPlayer:
             for axis in axes
         }
         worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
-        told = all(bounds[axis][1] for axis in axes if axis != worst)
-        return worst if told else -1
+        decided = all(bounds[axis][1] for axis in axes if axis != worst)
+        return worst if decided else -1
 
 
 @dataclass(frozen=True)

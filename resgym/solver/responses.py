@@ -117,9 +117,8 @@ class Graph:
             row, column = coords.nonzero().unbind(1)
             state, coords, axis = state.select(row), coords[row], column
         else:
-            row = torch.arange(len(numbers)).repeat_interleave(len(sets))
-            state, coords = state.select(row), sets.repeat(len(numbers), 1)
-            column = torch.arange(len(sets)).repeat(len(numbers))
+            row, column = torch.ones(len(numbers), len(sets)).nonzero().unbind(1)
+            state, coords = state.select(row), sets[column]
             axis = ask_exactly(self.player, state, coords)
         spec = replace(self.spec, max_num_points=state.points.shape[1])
         kernels = resolve_backend("auto", state.device, spec)

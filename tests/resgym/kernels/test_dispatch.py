@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def without(request, monkeypatch):
     """As if a module were not installed when kernels import it next; None misses nothing."""
-    known = (dispatch._found, dispatch._automatic, dispatch._warn)
+    known = (dispatch._load, dispatch._automatic, dispatch._warn)
     for each in known:
         each.cache_clear()
     name, folder = request.param

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,27 +37,15 @@ MAX_NUM_POINTS = 64
 _LANES = 32
 
 
-class Cut(NamedTuple):
-    """How kernels for P points and D axes are compiled.
+def sizes(num_points: int, dimension: int) -> dict[str, int]:
+    """The constants of `step_games` that tell its sizes: G games of a program, R rows of each.
 
-    Attributes:
-        games: games of a program.
-        rows: power of two, at least P.
-    """
-
-    games: int
-    rows: int
-
-
-@lru_cache(maxsize=256)
-def cut(num_points: int, dimension: int) -> Cut:
-    """The fixed table: nothing is tried out, so a launch may be captured in a CUDA graph.
-
-    A lane holds two points of up to five axes, or one of more, which keeps them in registers.
+    Nothing is tried out, so a launch may be captured in a CUDA graph. A lane holds two points of up
+    to five axes, or one of more, which keeps them in registers.
     """
     rows = 1 << (num_points - 1).bit_length()
     points = _LANES * (2 if dimension <= 5 else 1)
-    return Cut(max(1, points // rows), rows)
+    return {"P": num_points, "D": dimension, "G": max(1, points // rows), "R": rows}
 
 
 def flags_of(tensor: Tensor) -> Tensor:
@@ -74,8 +62,7 @@ def _constants(spec: GameSpec, rules: tuple[int, ...]) -> dict[str, Any]:
         "RESTARTS": bool(rules[5]),
         "SCALE": bool(rules[7]),
         "REPOSITION": spec.reposition,
-        "P": spec.max_num_points,
-        "D": spec.dimension,
+        **sizes(spec.max_num_points, spec.dimension),
     }
 
 
@@ -83,18 +70,6 @@ def _constants(spec: GameSpec, rules: tuple[int, ...]) -> dict[str, Any]:
 def _sets(dimension: int, host: str | None, device: torch.device) -> Tensor:
     """int64 [A]: see `set_numbers`."""
     return torch.tensor(set_numbers(dimension, host), device=device)
-
-
-def _launch(
-    constants: dict[str, Any], device: torch.device, num_games: int, *arguments: Any
-) -> None:
-    """Runs `step_games` on all games; waits for nothing."""
-    how = cut(constants["P"], constants["D"])
-    # Triton launches on the current device, which need not be that of the tensors. One warp, so
-    # that no reduction waits for another.
-    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
-        program = step_games[(-(-num_games // how.games),)]
-        program(*arguments, **constants, G=how.games, R=how.rows, num_warps=1)
 
 
 class TritonBackend(FusedBackend):
@@ -137,11 +112,15 @@ class TritonBackend(FusedBackend):
         table = _sets(dimension, plan.opponent if plan.seat == "agent" else None, device)
         fields = state[:-1]  # all but the rule
         old = [flags_of(each) if each.dtype == torch.bool else each.contiguous() for each in fields]
-        _launch(
-            constants, device, num_games, chosen, given, table, *old, points, flags_of(coords),
-            integers, floats, flags_of(flags), rewards, seen, seen_coords, final, final_coords,
-            num_games, len(table), rules[6], *numbers.starts[:3],
-        )  # fmt: skip
+        program = step_games[(-(-num_games // constants["G"]),)]
+        # Triton launches on the current device, which need not be that of the tensors. One warp, so
+        # that no reduction waits for another.
+        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+            program(
+                chosen, given, table, *old, points, flags_of(coords), integers, floats,
+                flags_of(flags), rewards, seen, seen_coords, final, final_coords, num_games,
+                len(table), rules[6], *numbers.starts[:3], **constants, num_warps=1,
+            )  # fmt: skip
         count, half_moves, episode, key, lengths, final_lengths = integers.unbind()
         returns, reward, final_returns = floats.unbind()
         waiting, terminated, truncated, overflow, ended, refused = flags.unbind()

@@ -44,8 +44,8 @@ def fast(request, monkeypatch):
 
         monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
         if INTERPRETED:
-            table = grids.cut
-            monkeypatch.setattr(grids, "cut", lambda *sizes: table(*sizes)._replace(games=16))
+            table = grids.sizes
+            monkeypatch.setattr(grids, "sizes", lambda *shape: table(*shape) | {"G": 16})
     return request.param
 
 

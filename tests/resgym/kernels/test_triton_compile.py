@@ -26,8 +26,7 @@ KIND = {name: kind for kind, names in TYPES.items() for name in names.split()}
 
 
 def compiled(kernel, num_points, dimension, **flags):
-    how = triton_launch.cut(num_points, dimension)
-    constants = {**flags, "P": num_points, "D": dimension, "G": how.games, "R": how.rows}
+    constants = flags | triton_launch.sizes(num_points, dimension)
     signature = {
         name: "constexpr" if name in constants else KIND.get(name, "i64")
         for name in kernel.arg_names

@@ -132,7 +132,14 @@ class Search:
         new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
         few = 1 << max(8, new.bit_length())
         words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
-        sizes = {"counters": 5, "words": words, "answers": answers, "stack": 64, "limits": 64}
+        sizes = {
+            "counters": 5,
+            "sets": len(sets),
+            "words": words,
+            "answers": answers,
+            "stack": 64,
+            "limits": 64,
+        }
         sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
         sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d}
         sizes |= dict.fromkeys(_COLUMNS, few)
@@ -141,23 +148,16 @@ class Search:
             d,
             rows,
             math.inf if self.kernels is plain else LARGEST,
-            sets=self._sequence(sets),
             slots=self._filled(-1, 2 * few),
             **{name: self._filled(0, size) for name, size in sizes.items()},
         )
+        self.table.sets[:] = sets
         self.table.counters[plain.POSITIONS] = 1
         self.table.lower[0] = self.table.upper[0] = self.goal.finished
         self.effort, self._numbers = self._filled(0, 2), self._filled(0, d)
 
-    def _sequence(self, values: list[Any]) -> Any:
-        """Convert a list to what the kernels work on."""
-        if self.kernels is plain:
-            return values
-        import numpy as np
-
-        return np.array(values, np.int64)
-
     def _filled(self, value: int, size: int) -> Any:
+        """Return what the kernels work on: a list, or an array."""
         if self.kernels is plain:
             return [value] * size
         import numpy as np
@@ -185,7 +185,7 @@ class Search:
             flat = [*chain.from_iterable(reduced(points))]
             if max(flat) >= 2**59:
                 return [0 if len(points) == 1 else -1] * max(1, len(axes))
-        self.table.here[: len(flat)] = self._sequence(flat)
+        self.table.here[: len(flat)] = flat
         question = len(points), sum(1 << j for j in axes), self._numbers
         while not self.kernels.answers_to(self.table, *question):
             self._grow()

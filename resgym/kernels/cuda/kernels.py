@@ -80,6 +80,12 @@ def _name_set(table, num_sets, key, count, mask, HOST: tl.constexpr, D: tl.const
     return tl.load(table + integer(key, num_sets), mask=mask, other=3)
 
 
+@triton.jit
+def _load(field, games, mask):
+    """The entries of games in a field [N]; 0 outside the mask."""
+    return tl.load(field + games, mask=mask, other=0)
+
+
 @_kernel
 def step_games(
     actions, answered_axes, table,
@@ -117,13 +123,13 @@ def step_games(
     games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
     within = games < num_games
     row = tl.arange(0, R)[None, :]
-    before = tl.load(old_count + games, mask=within, other=0)
+    before = _load(old_count, games, within)
     axis_mask = load_set(old_coords, games, within, D)
-    half_moves = tl.load(old_half_moves + games, mask=within, other=0)
-    episode = tl.load(old_episode + games, mask=within, other=0)
-    key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
+    half_moves = _load(old_half_moves, games, within)
+    episode = _load(old_episode, games, within)
+    key = _load(old_key, games, within).to(tl.uint64)
     was_ended = tl.load(old_ended + games, mask=within, other=1) != 0
-    action = tl.load(actions + games, mask=within, other=0).to(tl.int64)
+    action = _load(actions, games, within).to(tl.int64)
     alive = row < before[:, None]
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
 
@@ -148,7 +154,7 @@ def step_games(
         axis_mask = tl.where(naming, named, axis_mask)
     if SEAT == _HOST_SEAT:
         if OPPONENT == _ASKED:
-            axis = tl.load(answered_axes + games, mask=within, other=0)
+            axis = _load(answered_axes, games, within)
         else:
             draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
             axis = choose_axis(axis_mask, draws, OPPONENT, D)
@@ -194,23 +200,20 @@ def step_games(
         reward = tl.where(illegal, _ILLEGAL_REWARD, reward)
     if ON_ILLEGAL == _TERMINATE:
         finished = finished | illegal
-    total = tl.load(old_returns + games, mask=within, other=0.0) + reward
-    length = tl.load(old_lengths + games, mask=within, other=0) + active.to(tl.int64)
+    total = _load(old_returns, games, within) + reward
+    length = _load(old_lengths, games, within) + active.to(tl.int64)
     cut = active & (finished == 0) & (overflow | (length >= limit))
     done = finished | cut
     if MODE == _SAME_STEP:
         restart = done & within
         waiting = done & False
-    elif MODE == _DISABLED:
-        restart = done & False
-        waiting = done
     elif MODE == _STARTING:
         restart = within & (action != 0)
         waiting = was_ended & (action == 0)
     else:
         restart = was_ended & within
         waiting = done
-    if not RESTARTS:
+    if not RESTARTS:  # as in DISABLED
         restart = restart & False
     stays = within & (restart == 0)
     refused = illegal & False
@@ -227,19 +230,16 @@ def step_games(
     tl.store(new_floats + games + num_games, reward, mask=within)
     tl.store(new_floats + games + num_games * 2, total, mask=within)
     tl.store(new_numbers + games + num_games * 5, length, mask=within)
-    tl.store(flags + games, waiting.to(tl.int8), mask=within)
-    tl.store(flags + games + num_games, finished.to(tl.int8), mask=within)
-    tl.store(flags + games + num_games * 2, cut.to(tl.int8), mask=within)
-    tl.store(flags + games + num_games * 3, overflow.to(tl.int8), mask=within)
-    tl.store(flags + games + num_games * 4, done.to(tl.int8), mask=within)
-    tl.store(flags + games + num_games * 5, refused.to(tl.int8), mask=within)
+    ends = (waiting, finished, cut, overflow, done, refused)
+    for index in tl.static_range(6):
+        tl.store(flags + games + num_games * index, ends[index].to(tl.int8), mask=within)
     if RESTARTS and MODE == _SAME_STEP:
         store_set(final_coords, games, axis_mask, within, D)
 
     # Restarts.
     if RESTARTS:  # noqa: SIM102 - decided when it is compiled, unlike the next one
         if tl.max(restart.to(tl.int32), 0) > 0:
-            seed = tl.load(seeds + games, mask=within, other=0)
+            seed = _load(seeds, games, within)
             fresh_key = episode_key(seed, episode + 1)
             draws = absorb(absorb(fresh_key, 0), _START)
             drawn = draw_starts(
@@ -260,9 +260,7 @@ def step_games(
             length = tl.where(restart, 0, length)
     store_set(new_coords, games, axis_mask, within, D)
     store_set(seen_coords, games, axis_mask, within, D)
-    tl.store(new_numbers + games, count, mask=within)
-    tl.store(new_numbers + games + num_games, half_moves, mask=within)
-    tl.store(new_numbers + games + num_games * 2, episode, mask=within)
-    tl.store(new_numbers + games + num_games * 3, key.to(tl.int64), mask=within)
-    tl.store(new_numbers + games + num_games * 4, length, mask=within)
+    numbers = (count, half_moves, episode, key.to(tl.int64), length)
+    for index in tl.static_range(5):
+        tl.store(new_numbers + games + num_games * index, numbers[index], mask=within)
     tl.store(new_floats + games, total, mask=within)

@@ -77,19 +77,19 @@ class SpivakovskyHost(ScriptedHost):
         dimension = state.dimension
         columns = state.columns()
         alive = state.alive()[:, : columns.shape[1]].t().contiguous()
-        below, above, alive, chosen = _first_level(columns, alive & ~state.finished())
+        bounds, alive, chosen = _first_level(columns, alive & ~state.finished())
         for _ in range(dimension - 1):
-            below, above, alive, joined = _level(below, above, alive, ~chosen)
+            bounds, alive, joined = _level(bounds, alive, ~chosen)
             chosen = chosen | joined
         # -1 for finished games, whose set is empty.
         return coords_to_action(chosen.t()).clamp(min=0)
 
 
-def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Do steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is not a orthant).
 
-    Returns the enclosures float64 [D, P, N] of the points of the next level, which points bool
-    [P, N] go there, and the chosen axes bool [D, N].
+    Returns the enclosures float64 [2, D, P, N] of the points of the next level, from below and from
+    above, which points bool [P, N] go there, and the chosen axes bool [D, N].
     """
     above_corner = columns - torch.where(alive, columns, _ABSENT).amin(1, keepdim=True)
     above_corner = torch.where(alive, above_corner, 0)
@@ -101,45 +101,43 @@ def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor
     quotient = above_corner.to(torch.float64) / gap.clamp(min=1)
     quotient = torch.where(alive & ~chosen[:, None], quotient, 0.0)
     # Both numbers are rounded when they become doubles; so is their quotient.
-    return quotient * (1 - 2 * _STEP), quotient * (1 + 2 * _STEP), alive, chosen
+    return quotient * _outwards(2, quotient.device)[..., None], alive, chosen
 
 
-def _level(
-    below: Tensor, above: Tensor, alive: Tensor, current: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _level(bounds: Tensor, alive: Tensor, current: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Do one level on enclosures; returns as `_first_level`, with no points in finished games.
 
-    The bounds of the points are float64 [D, P, N], 0 outside the current axes, bool [D, N].
+    The bounds of the points are float64 [2, D, P, N], 0 outside the current axes, bool [D, N]. What
+    is subtracted or divided by takes its other bound.
     """
     infinity = float("inf")
-    playing = _any(alive, 0)
-    corner_below, corner_above = (
-        torch.where(playing, torch.where(alive, bound, infinity).amin(1), 0.0)
-        for bound in (below, above)
-    )
+    step, slack = (_outwards(k, bounds.device) for k in (1, bounds.shape[1]))
+    corner = torch.where(alive, bounds, infinity).amin(2)
+    corner = torch.where(_any(alive, 0), corner, 0.0)
 
-    below = below - corner_above[:, None]
-    positive = (below > 0) & alive
-    below = torch.where(positive, below * (1 - _STEP), 0.0)
-    above = torch.where(positive, (above - corner_below[:, None]) * (1 + _STEP), 0.0)
+    bounds = bounds - corner.flip(0)[:, :, None]
+    positive = (bounds[0] > 0) & alive
+    bounds = torch.where(positive, bounds * step[..., None], 0.0)
     orthant = _any(alive & ~_any(positive, 0), 0)
 
-    slack = below.shape[0] * _STEP
-    total_below, total_above = below.sum(0) * (1 - slack), above.sum(0) * (1 + slack)
-    nearest_below = torch.where(alive, total_below, infinity).amin(0)
-    nearest_above = torch.where(alive, total_above, infinity).amin(0)
-    on_face = alive & (total_below <= nearest_above) & ~orthant
+    total = bounds.sum(1) * slack
+    nearest = torch.where(alive, total, infinity).amin(1, keepdim=True)
+    on_face = alive & (total[0] <= nearest[1]) & ~orthant
     joined = _any(positive & on_face, 1)
 
-    inside_below = (below * joined[:, None]).sum(0) * (1 - slack)
-    inside_above = (above * joined[:, None]).sum(0) * (1 + slack)
-    gap_below = (nearest_below - inside_above) * (1 - _STEP)
-    gap_above = (nearest_above - inside_below) * (1 + _STEP)
-    goes_on = alive & ~orthant & (gap_below > 0)
+    inside = (bounds * joined[:, None]).sum(1) * slack
+    gap = (nearest - inside.flip(0)) * step
+    goes_on = alive & ~orthant & (gap[0] > 0)
     kept = goes_on & (current & ~joined)[:, None]
-    below = torch.where(kept, below / gap_above * (1 - _STEP), 0.0)
-    above = torch.where(kept, above / gap_below * (1 + _STEP), 0.0)
-    return below, above, goes_on, joined | (orthant & _reaching_one(corner_above))
+    bounds = torch.where(kept, bounds / gap.flip(0)[:, None] * step[..., None], 0.0)
+    return bounds, goes_on, joined | (orthant & _reaching_one(corner[1]))
+
+
+@cache
+def _outwards(operations: int, device: torch.device) -> Tensor:
+    """Float64 [2, 1, 1]: factors for bounds of a number that this many operations rounded."""
+    most = operations * _STEP
+    return torch.tensor([[[1 - most]], [[1 + most]]], dtype=torch.float64).to(device)
 
 
 def _reaching_one(values: Tensor) -> Tensor:

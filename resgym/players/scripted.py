@@ -141,10 +141,33 @@ class ZeillingerHost(ScriptedHost):
     invariant = "scale"
     reads_order = True
     least_axes = False
+    """Whether ties go to the least axes, not to the first pair."""
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        return _best_pairs(state, self.least_axes)
+        """See `Player.act`; games are the last dimension of all tensors."""
+        difference, absent = _differences(state)
+        # Pairwise minima: torch reduces a short outer axis many times slower.
+        low, high = reduce(torch.minimum, difference), reduce(torch.maximum, difference)
+        # Above every real value for a pair with an absent point.
+        spread = (high - low).masked_fill_(absent, torch.iinfo(low.dtype).max)
+        extremes = torch.zeros_like(low, dtype=torch.uint8)
+        for values in difference:
+            extremes += (values == low).view(torch.uint8)
+            extremes += (values == high).view(torch.uint8)
+        key = extremes.to(torch.int32)
+        if self.least_axes:
+            for extreme in (low, high):
+                key = key * len(difference) + _first_axis(difference, extreme)
+        # At most 20 extremes, 10 * 10 axes, and 2^19 pairs: below 2^31.
+        pairs = len(key)
+        key = key * pairs + torch.arange(pairs, dtype=torch.int32, device=state.device)[:, None]
+        best = torch.where(spread == spread.amin(0), key, 2**31 - 1).amin(0, keepdim=True) % pairs
+        chosen = torch.cat([values.gather(0, best.to(torch.int64)) for values in difference])
+        first, second = chosen.argmin(0), chosen.argmax(0)
+        undecided = (first == second) | state.finished()
+        return pair_to_action(
+            first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.dimension
+        )
 
 
 class ZeillingerLexHost(ZeillingerHost):
@@ -158,36 +181,6 @@ class ZeillingerLexHost(ZeillingerHost):
     compiled = "zeillinger_lex"
     invariant = "scale"
     least_axes = True
-
-
-def _best_pairs(state: GameState, least_axes: bool) -> Tensor:
-    """Return the actions int64 [N] of the best pairs; games are the last dimension of all tensors.
-
-    ``least_axes``: ties go to the least axes, not to the first pair.
-    """
-    difference, absent = _differences(state)
-    # Pairwise minima: torch reduces a short outer axis many times slower.
-    low, high = reduce(torch.minimum, difference), reduce(torch.maximum, difference)
-    # Above every real value for a pair with an absent point.
-    spread = (high - low).masked_fill_(absent, torch.iinfo(low.dtype).max)
-    extremes = torch.zeros_like(low, dtype=torch.uint8)
-    for values in difference:
-        extremes += (values == low).view(torch.uint8)
-        extremes += (values == high).view(torch.uint8)
-    key = extremes.to(torch.int32)
-    if least_axes:
-        for extreme in (low, high):
-            key = key * len(difference) + _first_axis(difference, extreme)
-    # At most 20 extremes, 10 * 10 axes, and 2^19 pairs: below 2^31.
-    pairs = len(key)
-    key = key * pairs + torch.arange(pairs, dtype=torch.int32, device=state.device)[:, None]
-    best = torch.where(spread == spread.amin(0), key, 2**31 - 1).amin(0, keepdim=True) % pairs
-    chosen = torch.cat([values.gather(0, best.to(torch.int64)) for values in difference])
-    first, second = chosen.argmin(0), chosen.argmax(0)
-    undecided = (first == second) | state.finished()
-    return pair_to_action(
-        first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.dimension
-    )
 
 
 def _differences(state: GameState) -> tuple[list[Tensor], Tensor]:

@@ -193,8 +193,8 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
                 f"tree must be resolved in every chart, got one with the ending {chart.ending} "
                 f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
             )
-    orders = {ray: order for ray in rays if (order := least(ray, tree.root.points))}
-    return min((Fraction(sum(ray), order) for ray, order in orders.items()), default=math.inf)
+    orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
+    return min((Fraction(*each) for each in orders if each[1]), default=math.inf)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

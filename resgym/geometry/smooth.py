@@ -97,7 +97,10 @@ def chart_rule(
     if type(rule) is not OrderedRule:
         raise ValueError(f"stop and centres are for rule 'basic', got rule {rule.spec.rule!r}")
     if stop is not None:
-        check_nondegenerate(position)
+        cells = compact_cells(full_tree(position))
+        # What is known of the coefficients must not show that ``stop`` does not hold.
+        if bad := ["an ideal"] if position.ideal else degenerate_faces(cells, position):
+            raise ValueError(f"stop is for nondegenerate polynomials, got {bad[0]}")
     return ChartRule(rule.spec, stop, centres)
 
 
@@ -164,10 +167,3 @@ def isolated_fault(points: Sequence[Point], variables: Sequence[str]) -> str:
 def full_tree(points: Exponents) -> ResolutionTree:
     """Return a tree without practical limits."""
     return resolution_tree(points, max_depth=10**4, max_nodes=10**6)
-
-
-def check_nondegenerate(points: Exponents) -> None:
-    """Raise ValueError if what is known of the coefficients shows that ``stop`` does not hold."""
-    cells = compact_cells(full_tree(points))
-    if bad := ["an ideal"] if points.ideal else degenerate_faces(cells, points):
-        raise ValueError(f"stop is for nondegenerate polynomials, got {bad[0]}")

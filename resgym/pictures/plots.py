@@ -76,15 +76,14 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     """
     target = plot_file(path)
     rows, columns = table.hosts, table.agents
-    results = [[table.results[host][agent] for agent in columns] for host in rows]
+    values = [[table.results[host][agent].rho for agent in columns] for host in rows]
     figure, axes = _figure(max(3.0 + 1.1 * len(columns), 4.2), max(1.5 + 0.5 * len(rows), 2.4))
-    values = [[each.rho for each in row] for row in results]
     top = max(map(max, values)) or 1.0
     image = axes.imshow(values, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
     for row, column in product(range(len(rows)), range(len(columns))):
-        each = results[row][column]
-        colour = "white" if each.rho > 0.55 * top else "#1d2733"
-        axes.text(column, row, f"{each.rho:.3f}", ha="center", va="center", color=colour)
+        value = values[row][column]
+        colour = "white" if value > 0.55 * top else "#1d2733"
+        axes.text(column, row, f"{value:.3f}", ha="center", va="center", color=colour)
     axes.set_xticks(range(len(columns)), [*map(_plain, columns)], rotation=20, ha="right")
     axes.set_yticks(range(len(rows)), [*map(_plain, rows)])
     axes.set(xlabel="agent", ylabel="host")

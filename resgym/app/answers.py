@@ -238,10 +238,6 @@ def _hint(question: Question, models: Path | None) -> dict[str, Any]:
     return {"hint": hint(match.points, named, _names(question))}
 
 
-def _score(question: Question, models: Path | None) -> dict[str, Any]:
-    return score(*_replayed(question, models))
-
-
 def _tree(question: Question, models: Path | None) -> Any:
     """Return the tree of a host from the current position, as data or SVG, or its invariants."""
     match, _ = _replayed(question._replace(seat="both", named=()), models)
@@ -273,6 +269,6 @@ def _names(question: Question) -> list[str]:
 ANSWERS = {
     "game": _game,
     "hint": _hint,
-    "score": _score,
+    "score": lambda question, models: score(*_replayed(question, models)),
     "tree": _tree,
 }

@@ -263,9 +263,18 @@ class ResultForm:
         """Return the observation of a seat, from points float32 [N, P, D] and sets int8 [N, D]."""
         points, coords = self.out(points), self.out(coords)
         if self.observation == "flat":
-            return flat_observation(seat, points, coords)
+            points = points.reshape(len(points), -1)
         if seat == "host":
             return points
+        if self.observation == "flat":
+            # As `flatten` orders them: the set, the points, and whose turn it is, one of two.
+            parts: list[Any] = [coords, points]
+            if seat == "both":
+                named: Any = coords.any(1)
+                parts += [~named[:, None], named[:, None]]
+            if isinstance(points, Tensor):
+                return torch.cat([part.float() for part in parts], 1)
+            return np.concatenate(parts, 1, dtype=np.float32)
         if seat == "agent":
             return {"coords": coords, "points": points}
         named = coords.any(1)  # 1 where a set awaits the agent's answer
@@ -297,23 +306,6 @@ class ResultForm:
                 if key[0] != "_":
                     info.setdefault("_" + key, np.ones(len(result.overflow), bool))
         return info
-
-
-def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
-    """Return float32 [N, F] from points float32 [N, P, D] and sets int8 [N, D].
-
-    The set comes before the points; for both seats, whose turn it is (one of two) comes last.
-    """
-    points = points.reshape(len(points), -1)
-    if seat == "host":
-        return points
-    parts = [coords, points]
-    if seat == "both":
-        named = coords.any(1)[:, None]
-        parts += [~named, named]
-    if isinstance(points, Tensor):
-        return torch.cat([part.float() for part in parts], 1)
-    return np.concatenate(parts, 1, dtype=np.float32)
 
 
 class Legal:

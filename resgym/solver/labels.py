@@ -10,10 +10,12 @@ from __future__ import annotations
 from hashlib import blake2b
 
 import numpy as np
+import torch
 
 from resgym.game.exact import canonical
-from resgym.game.spec import action_axes
-from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
+from resgym.game.spec import Point, action_axes
+from resgym.game.state import GameState
+from resgym.solver.search import Objective, Search, TooMuch, compiled
 
 SOLVER_VERSION = 5
 """Raised by one when labels of an earlier version must not be trusted or compared."""
@@ -108,7 +110,6 @@ def digests(points: np.ndarray, count: np.ndarray) -> np.ndarray:
     return found
 
 
-def _positions(points: np.ndarray, count: np.ndarray) -> list[Points]:
+def _positions(points: np.ndarray, count: np.ndarray) -> list[list[Point]]:
     """The positions as lists of points."""
-    rows = zip(points.tolist(), count.tolist(), strict=True)
-    return [[tuple(point) for point in row[:size]] for row, size in rows]
+    return GameState(torch.from_numpy(points), torch.from_numpy(count)).point_lists()

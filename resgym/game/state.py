@@ -127,13 +127,9 @@ def register_rule(name: str) -> Callable[[type[Rule]], type[Rule]]:
     return register(RULES, "rule", name)
 
 
-_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
-_INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
-
-
 def holds_integers(tensor: Tensor) -> bool:
     """Return whether a tensor is a dense tensor of integers."""
-    return tensor.dtype in _INTEGERS and tensor_kind(tensor) == str(tensor.dtype)
+    return tensor_kind(tensor).startswith(("torch.int", "torch.uint"))
 
 
 def tensor_kind(tensor: Tensor) -> str:

@@ -137,13 +137,13 @@ def check_function(name: str, function: Any, *arguments: str, instead: str = "")
 
     The message begins with ``name`` and what else is allowed, such as ``a name or ``.
     """
-    shown = getattr(function, "__name__", repr(function))
+    given = getattr(function, "__name__", repr(function))
     try:
-        shown += str(inspect.signature(function))
+        given += str(inspect.signature(function))
         inspect.signature(function).bind(*arguments)
     except TypeError:
         expected = ", ".join(arguments)
-        raise TypeError(f"{name} must be {instead}a function ({expected}), got {shown}") from None
+        raise TypeError(f"{name} must be {instead}a function ({expected}), got {given}") from None
     except ValueError:
         pass  # some functions written in C do not tell what they take
 

@@ -291,7 +291,7 @@ def cross_play(
 
     Players are a list, or a dict with their names; other arguments are those of `rho`.
     """
-    sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
+    sizes = {each.name for each in fields(GameSpec)} & kwargs.keys()
     spec = GameSpec(**{name: kwargs[name] for name in sizes})
     kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
     host_players, agent_players = _named(hosts, "host", spec), _named(agents, "agent", spec)

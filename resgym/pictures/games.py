@@ -152,8 +152,8 @@ def game_to_gif(
         times += [int(400 * seconds), int(600 * seconds)]
     times[-1] = int(2600 * seconds)  # a viewer holds the last position for 3
     first, *others = [
-        Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
-        for frame in frames
+        Image.fromarray(picture_to_rgb(each)).quantize(256, dither=Image.Dither.NONE)
+        for each in frames
     ]
     content = io.BytesIO()
     first.save(content, "GIF", save_all=True, append_images=others, duration=times, loop=0)

@@ -105,8 +105,8 @@ class Graph:
         width, step = max(map(len, keys), default=0), 8 * self.spec.dimension
         words = bytearray(b"".join(key.ljust(width, b"\xff") for key in keys))
         points = torch.frombuffer(words, dtype=torch.int64)
-        count = torch.tensor([len(key) // step for key in keys])
-        return GameState(points.view(len(keys), -1, self.spec.dimension), count)
+        sizes = torch.tensor([len(key) // step for key in keys])
+        return GameState(points.view(len(keys), -1, self.spec.dimension), sizes)
 
     def expand(self, numbers: np.ndarray) -> None:
         """Ask the player in unfinished positions, and add those that follow."""

@@ -291,8 +291,8 @@ def load(part: str, split: str = "test", folder: str | None = None) -> Solved:
         ValueError: there is no such part or split, or a file is missing, damaged or of another
             version.
     """
-    check_choice("part", part, [*GAMES])
-    place = [*SPLITS].index(check_choice("split", split, [*SPLITS]))
+    check_choice("part", part, GAMES)
+    place = [*SPLITS].index(check_choice("split", split, SPLITS))
     if place and not folder:
         raise ValueError(
             f"folder: got none; expected that of: python -m sb3_ext.teach --config {part} --out ..."

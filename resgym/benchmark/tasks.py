@@ -123,7 +123,7 @@ TASKS = {
 
 def task_named(name: str) -> Task:
     """Return a task of `TASKS`; the ValueError lists them."""
-    return TASKS[check_choice("task", name, [*TASKS])]
+    return TASKS[check_choice("task", name, TASKS)]
 
 
 @dataclass(frozen=True)

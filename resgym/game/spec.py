@@ -78,9 +78,10 @@ def check_flag(name: str, value: object) -> None:
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of the choices; the ValueError lists them."""
+    choices = [*choices]  # in which a list can be looked for, too
     if value not in choices:
         hint = nearest(value, choices)
-        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}{hint}")
+        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{hint}")
     return str(value)
 
 

@@ -138,7 +138,7 @@ def singularity_names(kind: str = "simple") -> tuple[str, ...]:
     """
     simple = "A1 A2 A3 A4 A5 A6 A7 A8 D4 D5 D6 D7 D8 E6 E7 E8"
     lists = {"simple": simple.split(), "exceptional": EXCEPTIONAL, "bimodal": BIMODAL}
-    return tuple(lists[check_choice("kind", kind, list(lists))])
+    return tuple(lists[check_choice("kind", kind, lists)])
 
 
 def random_family(text: str, seed: int = 0) -> Exponents:

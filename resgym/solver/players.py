@@ -61,7 +61,7 @@ class _OptimalPlayer:
     role: ClassVar[Role]
 
     def __post_init__(self) -> None:
-        check_choice("objective", self.objective, [*GOALS])
+        check_choice("objective", self.objective, GOALS)
         check_integer("budget", self.budget, 1)
         assert self._fallback.role == self.role
 

@@ -92,7 +92,7 @@ def solve(
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
     position = as_position(points)
-    check_choice("objective", objective, [*GOALS])
+    check_choice("objective", objective, GOALS)
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
     check_seconds("time_limit", time_limit)

@@ -21,7 +21,7 @@ from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer, host_action_table
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer
-from resgym.players.registry import Player, check_role, rows_of
+from resgym.players.registry import Player, check_role, rows_of, select_rows
 from resgym.players.scripted import RandomAgent, RandomHost
 from resgym.texts import shown
 
@@ -90,8 +90,7 @@ def _checked(
     }
     for how, index in ways.items():
         own = player if index is rows else rows_of(player, index)
-        sets = None if coords is None else coords[index]
-        again = _asked(own, state.select(index), sets, rng.select(index), f"{when}, when it {how}")
+        again = _asked(own, *select_rows(state, coords, rng, index), f"{when}, when it {how}")
         for at, before, after in zip(index, answer[index], again, strict=True):
             if before != after:
                 raise AssertionError(

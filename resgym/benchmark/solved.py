@@ -36,6 +36,7 @@ from resgym.game.spec import (
 )
 from resgym.game.state import GameState
 from resgym.players import Player, ask_exactly
+from resgym.players.registry import select_rows
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
 
@@ -70,8 +71,7 @@ class Asked(NamedTuple):
         row = torch.arange(len(self.value))
         rng, action = RowRandom.for_episode(0 * row, row), torch.zeros_like(row)
         for some in row.split(_ROWS_AT_ONCE):
-            coords = None if self.coords is None else self.coords[some]
-            action[some] = ask_exactly(player, self.state.select(some), coords, rng.select(some))
+            action[some] = ask_exactly(player, *select_rows(self.state, self.coords, rng, some))
         return self.regret[row, action]
 
 

@@ -21,7 +21,14 @@ from resgym.game.rng import GAMMA, RowRandom
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
 from resgym.game.state import GameState, holds_integers, stamps, state_from_points, tensor_kind
 from resgym.game.stepping import EpisodeState
-from resgym.players.registry import Player, begin_games, own_attribute, resolve_player, rows_of
+from resgym.players.registry import (
+    Player,
+    begin_games,
+    own_attribute,
+    resolve_player,
+    rows_of,
+    select_rows,
+)
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import shown
 
@@ -186,13 +193,8 @@ def ask_players(
     for number, player in enumerate(players):
         index = (assignment == number).nonzero()[:, 0]
         if len(index):
-            answer[index] = ask_player(
-                player,
-                state.select(index),
-                None if coords is None else coords[index],
-                rng.select(index),
-                index if rows is None else rows[index],
-            )
+            own_rows = index if rows is None else rows[index]
+            answer[index] = ask_player(player, *select_rows(state, coords, rng, index), own_rows)
     missing = answer < 0
     if missing.any():
         raise ValueError(
@@ -250,8 +252,7 @@ class Mixture(NamedTuple):
             if getattr(player, "remembers", False):
                 begin_games(player, games.half_moves < 2)
         if rows is not None:
-            position, rng = position.select(rows), rng.select(rows)
-            coords = None if coords is None else coords[rows]
+            position, coords, rng = select_rows(position, coords, rng, rows)
         if len(self.players) == 1:
             return ask_player(self.players[0], position, coords, rng, rows)
         seats = self.seats(games.episode)

@@ -108,6 +108,13 @@ def rows_of(player: Player, index: Tensor | None) -> Player:
     return player if index is None or select is None else select(index)
 
 
+def select_rows(
+    state: GameState, coords: Tensor | None, rng: RowRandom, index: Tensor
+) -> tuple[GameState, Tensor | None, RowRandom]:
+    """Return the arguments of `Player.act` for some rows, int64 or bool [N]."""
+    return state.select(index), None if coords is None else coords[index], rng.select(index)
+
+
 def begin_games(player: Player, rows: Tensor) -> None:
     """Tells a player that remembers in which rows of its batch, bool [N], a game begins."""
     if hasattr(player, "begin"):

@@ -17,7 +17,7 @@ from resgym.game.spec import Axes, Role, action_axes, check_choice, check_intege
 from resgym.game.state import GameState
 from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.asking import Seat
-from resgym.players.registry import given_sets
+from resgym.players.registry import given_sets, select_rows
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Objective, Proof, Search, TooMuch, best_set, prove
 from resgym.solver.solution import Limits
@@ -82,9 +82,7 @@ class _OptimalPlayer:
         answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
         open_rows = (answer < 0).nonzero()[:, 0]
         if len(open_rows):
-            given = None if coords is None else coords[open_rows]
-            rows = state.select(open_rows), given, rng.select(open_rows)
-            answer[open_rows] = self._fallback.act(*rows)
+            answer[open_rows] = self._fallback.act(*select_rows(state, coords, rng, open_rows))
         return answer
 
     def _set(self, points: Position) -> Axes | None:

@@ -7,7 +7,7 @@ import of Triton, its interpreter runs the kernels on the CPU: slow, for tests.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -98,14 +98,15 @@ class TritonBackend(FusedBackend):
         device = state.points.device
         both, constants = plan.seat == "both", _constants(plan.spec, rules)
         shows_final = constants["RESTARTS"] and constants["MODE"] == _SAME_STEP
-        points = torch.empty(shape, dtype=torch.int64, device=device)
-        coords = torch.empty(num_games, dimension, dtype=torch.bool, device=device)
-        integers = torch.empty(6, num_games, dtype=torch.int64, device=device)
-        floats = torch.empty(3, num_games, device=device)
-        flags = torch.empty(6, num_games, dtype=torch.bool, device=device)
-        rewards = torch.empty(num_games, 2, device=device) if both else floats
-        seen = torch.empty(shape, device=device)
-        seen_coords = torch.empty(num_games, dimension, dtype=torch.int8, device=device)
+        empty = partial(torch.empty, device=device)
+        points = empty(shape, dtype=torch.int64)
+        coords = empty(num_games, dimension, dtype=torch.bool)
+        integers = empty(6, num_games, dtype=torch.int64)
+        floats = empty(3, num_games)
+        flags = empty(6, num_games, dtype=torch.bool)
+        rewards = empty(num_games, 2) if both else floats
+        seen = empty(shape)
+        seen_coords = empty(num_games, dimension, dtype=torch.int8)
         final, final_coords = seen, seen_coords
         if shows_final:
             final, final_coords = torch.empty_like(seen), torch.empty_like(seen_coords)

@@ -68,13 +68,6 @@ def integer(key, high):
 
 
 @inlined
-def integers(key, high, out):
-    """``RowRandom.integers(high, n)`` into int64 [n]."""
-    for index in range(out.shape[0]):
-        out[index] = _integer(_mix(key + np.uint64(index + 1) * _GAMMA), high)
-
-
-@inlined
 def _stays_behind(dims, points, row, point):
     """Whether a point may stand behind a row in descending lexicographic order."""
     dimension = len(dims)
@@ -283,7 +276,8 @@ def draw_position(dims, points, key, values, scratch, numbers):
     """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
-    integers(key, values, numbers)
+    for index in range(numbers.shape[0]):  # as ``RowRandom.integers(values, n)``
+        numbers[index] = _integer(_mix(key + np.uint64(index + 1) * _GAMMA), values)
     bits = 1
     while values > (1 << bits):
         bits += 1

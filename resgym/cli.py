@@ -105,8 +105,7 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     def note(now: Progress) -> None:
         nonlocal latest
         latest = now
-        bound, seen, seconds = now
-        show(f"at least {bound}, {seen} positions, {seconds:.0f} s")
+        show("at least {}, {} positions, {:.0f} s".format(*now))
 
     try:
         solution = solve(_parse_start(args), **{**_options(args, solve), "progress": note})

@@ -119,8 +119,8 @@ class raw_env(AECEnv):
     def observe(self, agent: str) -> Any:
         """Return what ``agent`` observes now."""
         hidden = self._simultaneous and agent == AGENT
-        named = np.zeros_like(self._seen["coords"]) if hidden else self._seen["coords"]
-        points = np.concatenate([self._seen["points"], named[None].astype(np.float32)])
+        named = self._seen["coords"][None] * np.float32(not hidden)
+        points = np.concatenate([self._seen["points"], named])
         return {"observation": points, "action_mask": self._mask(agent)}
 
     def _mask(self, agent: str) -> np.ndarray:

@@ -71,8 +71,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 
     def decorator(function: RewardFunction) -> RewardFunction:
         check_function(name, function, "transition")
-        enter(function)
-        return function
+        return enter(function)
 
     return decorator
 

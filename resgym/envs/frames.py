@@ -9,8 +9,8 @@ from resgym.game.spec import Point, check_choice
 from resgym.texts import format_move, format_position, shown
 from resgym.trust import packaged
 
-TEXT_MODES, PICTURE_MODES = ("ansi", "human"), ("rgb_array", "svg")
-RENDER_MODES = (*TEXT_MODES, *PICTURE_MODES)
+TEXT_MODES = ("ansi", "human")
+RENDER_MODES = (*TEXT_MODES, "rgb_array", "svg")
 PICTURE_DIMENSIONS = (2, 3)
 
 

@@ -189,12 +189,10 @@ def played_points(
 
 
 @triton.jit
-def _largest(points, D: tl.constexpr):
-    """The largest coordinate of each row, int64 [G, R], at least 1."""
-    most = points[0]
-    for axis in tl.static_range(1, D):
-        most = tl.maximum(most, points[axis])
-    return tl.maximum(most, 1)
+def _store_axis(target, value, place, empty, kept, absent, mask):
+    """Writes one coordinate of points to their places, and -1 to the places without a point."""
+    tl.store(target + place, value, mask=kept & mask)
+    tl.store(target + empty, -1, mask=absent & mask)
 
 
 @triton.jit
@@ -228,22 +226,21 @@ def store_points(
     place = (games[:, None] * P + rank) * D
     absent = (row >= count[:, None]) & (row < P)
     empty = (games[:, None] * P + row) * D
-    most = tl.max(tl.where(kept, _largest(points, D), 1), 1)[:, None].to(tl.float64)
+    largest = tl.full((G, R), 1, tl.int64)
+    for axis in tl.static_range(D):
+        largest = tl.maximum(largest, points[axis])
+    most = tl.max(tl.where(kept, largest, 1), 1)[:, None].to(tl.float64)
     for axis in tl.static_range(D):
         value = points[axis]
-        tl.store(state + place + axis, value, mask=kept & keep[:, None])
-        tl.store(state + empty + axis, tl.full((G, R), -1, tl.int64), mask=absent & keep[:, None])
+        _store_axis(state + axis, value, place, empty, kept, absent, keep[:, None])
         # Divided as float64 and rounded once more, as in the reference.
         if SCALE:  # noqa: SIM108
             sight = (value.to(tl.float64) / most).to(tl.float32)
         else:
             sight = value.to(tl.float32)
-        nothing = tl.full((G, R), -1.0, tl.float32)
-        tl.store(seen + place + axis, sight, mask=kept & keep[:, None])
-        tl.store(seen + empty + axis, nothing, mask=absent & keep[:, None])
+        _store_axis(seen + axis, sight, place, empty, kept, absent, keep[:, None])
         if FINAL:
-            tl.store(final + place + axis, sight, mask=kept & show[:, None])
-            tl.store(final + empty + axis, nothing, mask=absent & show[:, None])
+            _store_axis(final + axis, sight, place, empty, kept, absent, show[:, None])
 
 
 @triton.jit

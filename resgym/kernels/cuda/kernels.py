@@ -29,6 +29,7 @@ from resgym.kernels.cuda.rules import (
     draw_starts,
     episode_key,
     integer,
+    load,
     load_points,
     load_set,
     played_points,
@@ -80,12 +81,6 @@ def _name_set(table, num_sets, key, count, mask, HOST: tl.constexpr, D: tl.const
     return tl.load(table + integer(key, num_sets), mask=mask, other=3)
 
 
-@triton.jit
-def _load(field, games, mask):
-    """The entries of games in a field [N]; 0 outside the mask."""
-    return tl.load(field + games, mask=mask, other=0)
-
-
 @_kernel
 def step_games(
     actions, answered_axes, table,
@@ -123,13 +118,13 @@ def step_games(
     games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
     within = games < num_games
     row = tl.arange(0, R)[None, :]
-    before = _load(old_count, games, within)
+    before = load(old_count, games, within)
     axis_mask = load_set(old_coords, games, within, D)
-    half_moves = _load(old_half_moves, games, within)
-    episode = _load(old_episode, games, within)
-    key = _load(old_key, games, within).to(tl.uint64)
+    half_moves = load(old_half_moves, games, within)
+    episode = load(old_episode, games, within)
+    key = load(old_key, games, within).to(tl.uint64)
     was_ended = tl.load(old_ended + games, mask=within, other=1) != 0
-    action = _load(actions, games, within).to(tl.int64)
+    action = load(actions, games, within).to(tl.int64)
     alive = row < before[:, None]
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
 
@@ -154,7 +149,7 @@ def step_games(
         axis_mask = tl.where(naming, named, axis_mask)
     if SEAT == _HOST_SEAT:
         if OPPONENT == _ASKED:
-            axis = _load(answered_axes, games, within)
+            axis = load(answered_axes, games, within)
         else:
             draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
             axis = choose_axis(axis_mask, draws, OPPONENT, D)
@@ -200,8 +195,8 @@ def step_games(
         reward = tl.where(illegal, _ILLEGAL_REWARD, reward)
     if ON_ILLEGAL == _TERMINATE:
         finished = finished | illegal
-    total = _load(old_returns, games, within) + reward
-    length = _load(old_lengths, games, within) + active.to(tl.int64)
+    total = load(old_returns, games, within) + reward
+    length = load(old_lengths, games, within) + active.to(tl.int64)
     cut = active & (finished == 0) & (overflow | (length >= limit))
     done = finished | cut
     if MODE == _SAME_STEP:
@@ -239,7 +234,7 @@ def step_games(
     # Restarts.
     if RESTARTS:  # noqa: SIM102 - decided when it is compiled, unlike the next one
         if tl.max(restart.to(tl.int32), 0) > 0:
-            seed = _load(seeds, games, within)
+            seed = load(seeds, games, within)
             fresh_key = episode_key(seed, episode + 1)
             draws = absorb(absorb(fresh_key, 0), _START)
             drawn = draw_starts(

@@ -59,12 +59,17 @@ def integer(key, high):
 
 
 @triton.jit
+def load(field, places, mask):
+    """The entries of a field at these places; 0 outside the mask."""
+    return tl.load(field + places, mask=mask, other=0)
+
+
+@triton.jit
 def load_set(coords, games, mask, D: tl.constexpr):
     """The sets int64 [G] of rows of flags uint8 [N, D]."""
     axis_mask = tl.zeros(games.shape, tl.int64)
     for axis in tl.static_range(D):
-        flag = tl.load(coords + games * D + axis, mask=mask, other=0)
-        axis_mask |= (flag != 0).to(tl.int64) << axis
+        axis_mask |= (load(coords, games * D + axis, mask) != 0).to(tl.int64) << axis
     return axis_mask
 
 
@@ -160,10 +165,10 @@ def prune(points, alive, before, D: tl.constexpr, G: tl.constexpr, R: tl.constex
 @triton.jit
 def load_points(points, games, mask, P: tl.constexpr, D: tl.constexpr, R: tl.constexpr):
     """The points of games int64 [G] where ``mask`` bool [G, R] holds, from int64 [N, P, D]."""
-    place = points + (games[:, None] * P + tl.arange(0, R)[None, :]) * D
+    place = (games[:, None] * P + tl.arange(0, R)[None, :]) * D
     columns = ()
     for axis in tl.static_range(D):
-        columns = columns + (tl.load(place + axis, mask=mask, other=0),)  # noqa: RUF005
+        columns = columns + (load(points, place + axis, mask),)  # noqa: RUF005
     return columns
 
 

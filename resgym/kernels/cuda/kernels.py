@@ -124,7 +124,7 @@ def step_games(
     episode = load(old_episode, games, within)
     key = load(old_key, games, within).to(tl.uint64)
     was_ended = tl.load(old_ended + games, mask=within, other=1) != 0
-    action = load(actions, games, within).to(tl.int64)
+    action = load(actions, games, within)
     alive = row < before[:, None]
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
 
@@ -142,7 +142,7 @@ def step_games(
     legal = active & known & (hosts_turn | (((axis_mask >> safe) & 1) == 1))
 
     # The move, or the half-move.
-    half_moves += legal.to(tl.int64)
+    half_moves += legal
     naming = legal & hosts_turn
     if SEAT != _AGENT_SEAT:
         named = tl.load(table + safe, mask=naming & within, other=3)
@@ -153,7 +153,7 @@ def step_games(
         else:
             draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
             axis = choose_axis(axis_mask, draws, OPPONENT, D)
-        half_moves += legal.to(tl.int64)
+        half_moves += legal
         answered = legal
     else:
         axis = safe
@@ -187,7 +187,7 @@ def step_games(
         draws = absorb(absorb(key, half_moves.to(tl.uint64)), _HOST)
         named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
         axis_mask = tl.where(names, named, axis_mask)
-        half_moves += names.to(tl.int64)
+        half_moves += names
 
     # The end.
     illegal = active & (legal == 0)
@@ -196,7 +196,7 @@ def step_games(
     if ON_ILLEGAL == _TERMINATE:
         finished = finished | illegal
     total = load(old_returns, games, within) + reward
-    length = load(old_lengths, games, within) + active.to(tl.int64)
+    length = load(old_lengths, games, within) + active
     cut = active & (finished == 0) & (overflow | (length >= limit))
     done = finished | cut
     if MODE == _SAME_STEP:
@@ -227,7 +227,7 @@ def step_games(
     tl.store(new_numbers + games + num_games * 5, length, mask=within)
     ends = (waiting, finished, cut, overflow, done, refused)
     for index in tl.static_range(6):
-        tl.store(flags + games + num_games * index, ends[index].to(tl.int8), mask=within)
+        tl.store(flags + games + num_games * index, ends[index], mask=within)
     if RESTARTS and MODE == _SAME_STEP:
         store_set(final_coords, games, axis_mask, within, D)
 
@@ -249,13 +249,13 @@ def step_games(
                 named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
                 axis_mask = tl.where(restart, named, axis_mask)
                 half_moves = tl.where(restart, 1, half_moves)
-            episode += restart.to(tl.int64)
+            episode += restart
             key = tl.where(restart, fresh_key, key)
             total = tl.where(restart, 0.0, total)
             length = tl.where(restart, 0, length)
     store_set(new_coords, games, axis_mask, within, D)
     store_set(seen_coords, games, axis_mask, within, D)
-    numbers = (count, half_moves, episode, key.to(tl.int64), length)
+    numbers = (count, half_moves, episode, key, length)
     for index in tl.static_range(5):
         tl.store(new_numbers + games + num_games * index, numbers[index], mask=within)
     tl.store(new_floats + games, total, mask=within)

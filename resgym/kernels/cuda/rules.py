@@ -77,7 +77,7 @@ def load_set(coords, games, mask, D: tl.constexpr):
 def store_set(coords, games, axis_mask, mask, D: tl.constexpr):
     """Writes sets int64 [G] as rows of flags of one byte each, [N, D]."""
     for axis in tl.static_range(D):
-        tl.store(coords + games * D + axis, ((axis_mask >> axis) & 1).to(tl.int8), mask=mask)
+        tl.store(coords + games * D + axis, (axis_mask >> axis) & 1, mask=mask)
 
 
 @triton.jit

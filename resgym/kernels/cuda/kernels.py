@@ -129,7 +129,7 @@ def step_games(
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
 
     # What is legal, and whose turn it is.
-    active = was_ended == 0
+    active = ~was_ended
     if MODE == _STARTING:
         active = within & False
     hosts_turn = within
@@ -157,10 +157,10 @@ def step_games(
         answered = legal
     else:
         axis = safe
-        answered = legal & (hosts_turn == 0)
+        answered = legal & ~hosts_turn
     points, overflow = played_points(points, axis_mask, axis, answered & (before > 1), D, G, R)
     if MODE == _STARTING:
-        kept, rank, count = alive, row + tl.zeros((G, R), tl.int32), before
+        kept, rank, count = alive, row, before
     else:
         kept, rank, count = prune(points, alive, before, D, G, R)
     axis_mask = tl.where(answered, 0, axis_mask)
@@ -170,7 +170,7 @@ def step_games(
     if REWARD == _TERMINAL:
         host_reward = finished.to(tl.float32)
     elif REWARD == _STEP:
-        host_reward = tl.full((G,), -1.0, tl.float32)
+        host_reward = -1.0
     elif REWARD == _SURVIVAL:
         host_reward = finished.to(tl.float32) - 1.0
     else:
@@ -183,21 +183,21 @@ def step_games(
         tl.store(rewards + games * 2, host_reward, mask=within)
         tl.store(rewards + games * 2 + 1, reward, mask=within)
     if SEAT == _AGENT_SEAT and OPPONENT != _ASKED:
-        names = answered & (finished == 0)
+        names = answered & ~finished
         draws = absorb(absorb(key, half_moves.to(tl.uint64)), _HOST)
         named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
         axis_mask = tl.where(names, named, axis_mask)
         half_moves += names
 
     # The end.
-    illegal = active & (legal == 0)
+    illegal = active & ~legal
     if ON_ILLEGAL >= _PENALTY:
         reward = tl.where(illegal, _ILLEGAL_REWARD, reward)
     if ON_ILLEGAL == _TERMINATE:
         finished = finished | illegal
     total = load(old_returns, games, within) + reward
     length = load(old_lengths, games, within) + active
-    cut = active & (finished == 0) & (overflow | (length >= limit))
+    cut = active & ~finished & (overflow | (length >= limit))
     done = finished | cut
     if MODE == _SAME_STEP:
         restart = done & within
@@ -210,7 +210,7 @@ def step_games(
         waiting = done
     if not RESTARTS:  # as in DISABLED
         restart = restart & False
-    stays = within & (restart == 0)
+    stays = within & ~restart
     refused = illegal & False
     if ON_ILLEGAL == _ERROR:
         refused = illegal

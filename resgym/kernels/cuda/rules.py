@@ -90,7 +90,7 @@ def choose_axis(axis_mask, key, AGENT: tl.constexpr, D: tl.constexpr):
     for axis in tl.static_range(D):
         size += (axis_mask >> axis) & 1
     if AGENT == _FIRST:
-        skip = tl.zeros_like(axis_mask)
+        skip = 0
     elif AGENT == _LAST:
         skip = size - 1
     else:
@@ -155,10 +155,10 @@ def prune(points, alive, before, D: tl.constexpr, G: tl.constexpr, R: tl.constex
             higher = (rival > value) | (equal & higher)
             same = same & equal
         # Of equal points the first one stays.
-        covered = covered | (covers & ((same == 0) | (row > other)))
-        above |= tl.where(there & higher, one << index.to(one.dtype), 0).to(one.dtype)
-    kept = alive & (covered == 0)
-    chosen = tl.sum(tl.where(kept, one << row.to(one.dtype), 0).to(one.dtype), 1)
+        covered = covered | (covers & (~same | (row > other)))
+        above |= tl.where(there & higher, one << index.to(one.dtype), 0)
+    kept = alive & ~covered
+    chosen = tl.sum(tl.where(kept, one << row.to(one.dtype), 0), 1)
     return kept, _ones(above & chosen[:, None]), _ones(chosen).to(tl.int64)
 
 
@@ -185,7 +185,7 @@ def played_points(
     for other in tl.static_range(D):
         total += tl.where((((axis_mask >> other) & 1) == 1)[:, None], points[other], 0)
     overflow = wanted & (tl.max(total, 1) > _MAX_COORDINATE)
-    moved = wanted & (overflow == 0)
+    moved = wanted & ~overflow
     after = ()
     for other in tl.static_range(D):
         here = (moved & (axis == other))[:, None]
@@ -277,7 +277,7 @@ def draw_starts(
         points = ()
         for axis in tl.static_range(D):
             word = _mix(draws + (row * D + (axis + 1)).to(tl.uint64) * _GAMMA)
-            value = tl.where(fixed, (row == axis).to(tl.int64), _below(word, values))
+            value = tl.where(fixed, row == axis, _below(word, values))
             points = points + (tl.where(alive, value, 0),)  # noqa: RUF005
         kept, rank, count = prune(points, alive, rows, D, G, R)
         taken = pending & (count > 1)
@@ -286,6 +286,6 @@ def draw_starts(
             SCALE, REPOSITION, False, P, D, G, R,
         )  # fmt: skip
         drawn = tl.where(taken, count, drawn)
-        pending = pending & (taken == 0)
+        pending = pending & ~taken
         attempt += 1
     return drawn

@@ -208,12 +208,9 @@ def step_games(
     else:
         restart = was_ended & within
         waiting = done
-    if not RESTARTS:  # as in DISABLED
-        restart = restart & False
+    restart = restart & RESTARTS  # which is False in DISABLED
     stays = within & ~restart
-    refused = illegal & False
-    if ON_ILLEGAL == _ERROR:
-        refused = illegal
+    refused = illegal & (ON_ILLEGAL == _ERROR)
     if MODE == _DISABLED:
         refused = refused | was_ended
 

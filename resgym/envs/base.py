@@ -256,8 +256,7 @@ class PlannedVectorEnv(VectorEnv):
         points, given = options.get("points"), None
         weights = options.get("weights")
         if points is not None:
-            spec = self.plan.spec
-            given = given_starts(points, spec, self.num_envs, self.device, weights)
+            given = given_starts(points, self.plan.spec, self.num_envs, self.device, weights)
         elif weights is not None:
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)

@@ -105,10 +105,11 @@ def effects_of(
     elif isinstance(data, Mapping):
         for key, value in data.items():
             name = str(key)
-            # Names may be keys: a class with its arguments, a weight each.
+            # A key may be a name itself: of a class above its arguments, or of a player.
             yield from _effects_of_text(name, field, effect)
-            own = effect is Effect.IMPORT and name != "choices"  # arguments of a class
-            inner = KEYS.get(name.rpartition(".")[2], None if own else effect)
+            # What stands below a class are its arguments, which name no classes by themselves.
+            of_class = effect is Effect.IMPORT and name != "choices"
+            inner = KEYS.get(name.rpartition(".")[2], None if of_class else effect)
             yield from effects_of(value, f"{field}.{name}".lstrip("."), inner)
     elif isinstance(data, (frozenset, list, set, tuple)):
         for place, value in enumerate(data):

@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.seam import each_entry, to_arrays, to_device
+from sb3_ext.adapter.seam import each_entry, entries_of, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -211,22 +211,24 @@ class TensorCollector:
         results = env.step(actions.cpu().numpy())
         # Copied, as the environment may write its next results into the same memory.
         shown, rewards, dones = (each_entry(np.array, each) for each in results[:3])
-        reached, normalizer, self.infos = shown, unwrap_vec_normalize(env), results[3]
+        infos = self.infos = results[3]
+        reached, normalizer = shown, unwrap_vec_normalize(env)
         if normalizer is not None:
             reached, rewards = normalizer.get_original_obs(), normalizer.get_original_reward()
             self.original = to_device(reached, self.generator.device)
         reached = each_entry(np.copy, reached)
         for row in np.flatnonzero(dones):
-            final = self.infos[row]["terminal_observation"]
+            final = infos[row]["terminal_observation"]
             if normalizer is not None:
                 final = normalizer.unnormalize_obs(final)
-            each_entry(lambda x, last, row=row: operator.setitem(x, row, last), reached, final)
-        cut = np.array([bool(each.get("TimeLimit.truncated")) for each in self.infos])
+            for key, values in entries_of(reached).items():
+                values[row] = entries_of(final)[key]
+        cut = np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
         ends = (dones & ~cut, dones & cut)
-        episode = {"ended": np.array(["episode" in each for each in self.infos])}
-        told = [{**each, **each.get("episode", {})} for each in self.infos]
+        episode = {"ended": np.array(["episode" in info for info in infos])}
+        merged = [{**info, **info.get("episode", {})} for info in infos]
         for key in ("r", "l", "is_success"):
-            episode[key] = np.array([each.get(key, np.nan) for each in told], np.float32)
+            episode[key] = np.array([info.get(key, np.nan) for info in merged], np.float32)
         device = self.generator.device
         return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
 

@@ -160,12 +160,12 @@ class Margins(RhoEvaluation):
         """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
         kept = [weights.clone() for weights in self._online()]
         try:
-            self._put(self._averaged or kept)
+            self._set_weights(self._averaged or kept)
             return super().evaluate()
         finally:
-            self._put(kept)
+            self._set_weights(kept)
 
-    def _put(self, given: list[Tensor]) -> None:
+    def _set_weights(self, given: list[Tensor]) -> None:
         for online, weights in zip(self._online(), given, strict=True):
             online.copy_(weights)
 

@@ -307,7 +307,7 @@ class Train(Job[TrainConfig]):
         with numerics(**config.switches), torch_threads(threads):
             model.learn(
                 left,
-                [*self.callbacks, _Pulses(pulse, self)],
+                [*self.callbacks, _PulseCallback(pulse, self)],
                 progress_bar=self.given.progress,
                 reset_num_timesteps=not resumed,
                 **more,
@@ -327,14 +327,14 @@ class Train(Job[TrainConfig]):
         return f"{model.num_timesteps} transitions; results are in {folder}"
 
 
-class _Pulses(ByConditions):
+class _PulseCallback(ByConditions):
     """The pulse of a run, which sees what conditions do; `metrics.jsonl` keeps what is logged."""
 
     def __init__(self, pulse: Pulse, job: Train) -> None:
         super().__init__()
         self._pulse, self._job, self._goes_on = pulse, job, True
         self._folder = RunFolder(job.run_of.folder or Path())
-        self._counts = any("max_episodes" in rule for rule in job.run_of.given.stop)
+        self._counts_episodes = any("max_episodes" in rule for rule in job.run_of.given.stop)
 
     def observe(self, values: Mapping[str, Any], exact: bool = False) -> None:
         """See `ByConditions`."""
@@ -350,7 +350,7 @@ class _Pulses(ByConditions):
         self.observe({}, exact=True)
 
     def _on_step(self) -> bool:
-        if self._counts:
+        if self._counts_episodes:
             self._job.episodes += int(as_tensor(self.locals["dones"]).sum())
         super()._on_step()
         return self._goes_on

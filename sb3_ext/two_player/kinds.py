@@ -264,17 +264,17 @@ def share_encoder(learners: Mapping[str, Learner]) -> None:
     Raises:
         ValueError: no weights have the same name and shape.
     """
-    pairs = [target_pairs(learner.policy) for learner in learners.values()]
-    # A network with a target has an extractor of its own; other policies have one themselves.
-    owners = [
-        each[0][0] if each else learner.policy
-        for each, learner in zip(pairs, learners.values(), strict=True)
-    ]
-    first, second = (dict(owner.features_extractor.named_parameters()) for owner in owners)
+    pairs, extractors = [], []
+    for learner in learners.values():
+        own = target_pairs(learner.policy)
+        pairs += own
+        # A network with a target has an extractor of its own; other policies have one themselves.
+        extractors.append((own[0][0] if own else learner.policy).features_extractor)
+    first, second = (dict(extractor.named_parameters()) for extractor in extractors)
     shared = [name for name in second if name in first and first[name].shape == second[name].shape]
     if not shared:
         raise ValueError("the features extractors of the roles have no weights of one shape")
     for name in shared:
         second[name].data = first[name].data
-    for online, target in (pair for each in pairs for pair in each):
+    for online, target in pairs:
         target.load_state_dict(online.state_dict())

@@ -220,12 +220,6 @@ class OnPolicyLearner(Learner):
     def gradient_step(self) -> None:  # noqa: D102
         self.model.train()
 
-    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """One rollout, which takes the place of the one before and has as many moves."""
-        if max_steps not in (None, self.model.n_steps):
-            raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
-        return super().collect(games, max_steps)
-
     def play(self, steps: int) -> bool:  # noqa: D102
         return bool(self.model.collect_rollouts(self.env, self.callback, self.buffer, steps))
 

@@ -281,22 +281,19 @@ class Learner(ABC):
         """Whether experience is collected after the update just made."""
         return True
 
-    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
+    def collect(self, games: int | None = None) -> int:
         """Play and remember, exploring; returns how many transitions were made.
 
-        Args:
-            games: number of games, rounded up to whole rollouts; None: one rollout.
-            max_steps: moves in each game; None: as configured.
+        ``games`` are rounded up to whole rollouts; None: one rollout.
         """
         rollout = self.section.rollout
-        steps = rollout.max_rollout_steps if max_steps is None else max_steps
         games = rollout.rollout_size if games is None else games
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
                 restart_episodes(self.model)
             with torch.no_grad():
-                if not self.play(steps):
+                if not self.play(rollout.max_rollout_steps):
                     self.model.stop_requested = True
                     break
         return self.transitions - before

@@ -37,9 +37,7 @@ FAILED: tuple[type[BaseException], ...] = (
 
 
 def command(
-    name: str,
-    refused: tuple[type[BaseException], ...] = (ValueError,),
-    interrupted: str = "interrupted",
+    name: str, interrupted: str = "interrupted"
 ) -> Callable[[Main], Callable[..., int]]:
     """Makes a function of the arguments a command, which reports errors by exit codes.
 
@@ -49,7 +47,6 @@ def command(
 
     Args:
         name: name of the command, which begins the line.
-        refused: errors for exit code 2; others of `FAILED` are for 1.
         interrupted: what the line says after Ctrl-C and SIGTERM.
     """
 
@@ -71,10 +68,10 @@ def command(
                 code, message = int(end.code), interrupted
             except BrokenPipeError:
                 return BROKEN_PIPE
-            except (*refused, *FAILED) as error:
+            except (ValueError, *FAILED) as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
-                code = 2 if too_long or isinstance(error, refused) else 1
+                code = 2 if too_long or isinstance(error, ValueError) else 1
                 message = one_line(error) if str(error) else _without_words(error)
             print(f"{name}: {message}", file=sys.stderr)
             return code

@@ -30,15 +30,12 @@ SIGHUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # not on Windows
 
 Main = Callable[[Sequence[str]], int]
 
-FAILED: tuple[type[BaseException], ...] = (
-    *(ArithmeticError, ImportError, MemoryError, OSError, RuntimeError),
-)
-"""For exit code 1: results could not be written, a process died or a loss became NaN."""
+FAILED = (ArithmeticError, ImportError, MemoryError, OSError, RuntimeError, ValueError)
+"""Errors that a line reports: exit code 2 for a ValueError, whose cause is what was given, and 1
+for the others: results could not be written, a process died or a loss became NaN."""
 
 
-def command(
-    name: str, interrupted: str = "interrupted"
-) -> Callable[[Main], Callable[..., int]]:
+def command(name: str, interrupted: str = "interrupted") -> Callable[[Main], Callable[..., int]]:
     """Makes a function of the arguments a command, which reports errors by exit codes.
 
     0 is what the function returned. 2: the command line, a file or a folder is not valid. 1:
@@ -68,7 +65,7 @@ def command(
                 code, message = int(end.code), interrupted
             except BrokenPipeError:
                 return BROKEN_PIPE
-            except (ValueError, *FAILED) as error:
+            except FAILED as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
                 code = 2 if too_long or isinstance(error, ValueError) else 1

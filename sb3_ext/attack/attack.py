@@ -26,7 +26,6 @@ from resgym.players import ask_exactly, ask_player, player_name, resolve_player
 from resgym.players.asking import InexactPlayerError
 from resgym.texts import text_table
 from sb3_ext.adapter.seam import num_updates
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.attack.exact import exact, exact_line
 from sb3_ext.callbacks.base import Every
@@ -309,7 +308,7 @@ def _trained(
             max_episode_steps=game.pop("max_moves"),
             **game,
         )
-        model = DDQN(f"{seat}Policy", TensorVecEnv(games), **section, seed=seed, device="cpu")
+        model = DDQN(f"{seat}Policy", games, **section, seed=seed, device="cpu")
     best = _BestVersion(tell, player, config)
     model.learn(transitions_for(model, config.updates), best, log_interval=None)
     model.policy.load_state_dict(best.weights)

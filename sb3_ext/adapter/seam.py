@@ -128,6 +128,11 @@ def entries_of(observation: Any) -> dict[str, Any]:
     return observation if isinstance(observation, dict) else {"": observation}
 
 
+def first_entry(observation: Any) -> Any:
+    """Any entry, such as for the number of rows and the device, which all entries share."""
+    return next(iter(entries_of(observation).values()))
+
+
 def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> Any:
     """Apply a function to observations, or to the entries of each name in all of them."""
     if not isinstance(observation, dict):

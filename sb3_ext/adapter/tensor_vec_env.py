@@ -29,7 +29,7 @@ from sb3_ext.adapter.seam import (
     batched_env,
     check_spaces,
     each_entry,
-    entries_of,
+    first_entry,
     infos_of,
     layers_of,
     rows_of,
@@ -134,13 +134,12 @@ class TensorVecEnv(VecEnv):
         self._reset_options()
         if not isinstance(info, dict):
             raise TypeError(f"info: got {type(info).__name__}; expected a dictionary")
-        self._gives_arrays = not isinstance(next(iter(entries_of(observation).values())), Tensor)
+        self._gives_arrays = not isinstance(first_entry(observation), Tensor)
         if self._gives_arrays:
             self.reset_infos = infos_of(info, np.arange(self.num_envs))
         observation = self._owned(observation)
-        first = next(iter(entries_of(observation).values()))
-        self._device = first.device
-        self._counted = torch.zeros(2, self.num_envs, device=first.device)
+        self._device = first_entry(observation).device
+        self._counted = torch.zeros(2, self.num_envs, device=self._device)
         return observation
 
     def _owned(self, results: Any) -> Any:

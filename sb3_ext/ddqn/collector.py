@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.seam import each_entry, entries_of, to_arrays, to_device
+from sb3_ext.adapter.seam import each_entry, entries_of, first_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -103,11 +103,10 @@ class Explorer:
         self, observation: Any, legal: Tensor | None, generator: torch.Generator
     ) -> Tensor:
         """Actions `[M]` int64 at tensors `[M, ...]`, with legal actions `[M, A]` bool or None."""
-        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
         few, many = self.evaluation
         rate = self.exploration_rate
         if rate is None:
-            shape, device = (len(first), self.num_actions), generator.device
+            shape, device = (len(first_entry(observation)), self.num_actions), generator.device
             noise = torch.rand(shape, generator=generator, device=device)
             chosen = legal_argmax(noise, legal)  # uniform among the legal ones
             if not few:

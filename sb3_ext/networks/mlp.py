@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
+from sb3_ext.adapter.seam import first_entry
 from sb3_ext.config.checks import Registry, check_count, shown
 from sb3_ext.config.sections import Size, checked
 
@@ -180,8 +181,7 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
     """
     if not bfloat16:
         return network(observation).float()  # type: ignore[no-any-return]
-    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
-    kind = first.device.type
+    kind = first_entry(observation).device.type
     with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
         return network(observation).float()  # type: ignore[no-any-return]
 

@@ -47,15 +47,15 @@ def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str
     return key
 
 
-def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
-    """Ask a vector environment which actions are legal now, `[N, A]`.
+def environment_masks(env: VecEnv) -> Tensor:
+    """Ask a vector environment which actions are legal now, `[N, A]` bool.
 
     Understands `TensorVecEnv`, and sb3-contrib's `action_masks()` of every single environment.
     """
     # Looked up on the class: a wrapper's attribute forwarding would skip the wrapper.
     if hasattr(type(env), "action_masks_tensor"):
         return env.action_masks_tensor()  # type: ignore[attr-defined, no-any-return]
-    return np.stack(env.env_method("action_masks"))
+    return torch.from_numpy(np.stack(env.env_method("action_masks"))).bool()
 
 
 def shown_masks(observation: Any) -> np.ndarray | None:
@@ -152,7 +152,7 @@ class LegalActions:
             return self.of_observation(observation)
         if known is not None:
             return known
-        return torch.as_tensor(environment_masks(env), device=device).bool()
+        return environment_masks(env).to(device)
 
     def after(
         self, env: VecEnv, device: torch.device, dones: Tensor
@@ -163,7 +163,7 @@ class LegalActions:
         """
         if self.source != "environment":
             return None, None
-        legal = torch.as_tensor(environment_masks(env), device=device).bool()
+        legal = environment_masks(env).to(device)
         return legal, legal | dones.to(device)[:, None]
 
 

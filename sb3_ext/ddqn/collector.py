@@ -115,7 +115,7 @@ class Explorer:
         if rate is not None:
             chosen = STRATEGIES[self.strategy](values, legal, rate, generator)
         if few:
-            row = torch.arange(len(first), device=values.device) % many
+            row = torch.arange(len(values), device=values.device) % many
             chosen = torch.where(row >= many - few, legal_argmax(values, legal), chosen)
         return chosen
 

@@ -12,19 +12,17 @@ from typing import Any, NamedTuple
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
-from torch.nn.functional import huber_loss, pad
+from torch.nn.functional import huber_loss
 
 from resgym import singularity_names
 from resgym.benchmark import Solved
 from resgym.benchmark.solved import Asked
-from resgym.functional import observe
-from resgym.game.state import GameState
 from resgym.measure.exploitability import exploitability
 from sb3_ext.adapter.seam import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
-from sb3_ext.minimax.algorithm import value_of_moves
+from sb3_ext.minimax.algorithm import observations_of, value_of_moves
 from sb3_ext.networks.mlp import seat_of
 from sb3_ext.teach.positions import singularities
 
@@ -247,8 +245,7 @@ def model_losses(model: Any, batch: Asked, temperature: float) -> Losses:
 
 def observation(batch: Asked, rows: int, scale: bool = True) -> Any:
     """What an environment with this many rows and ``scale_observation=scale`` shows of them."""
-    points = pad(batch.state.points, (0, 0, 0, rows - batch.state.points.shape[1]), value=-1)
-    shown = observe(GameState(points, batch.state.count), scale)
+    shown = observations_of(batch.state, rows, scale)
     if batch.coords is None:
         return shown
     return {"coords": batch.coords.to(torch.int8), "points": shown}

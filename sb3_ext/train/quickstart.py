@@ -103,7 +103,7 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
     for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
         if name in section:
             section[name]["steps"] = spans
-    model: DDQN = ALGORITHMS[preset.algorithm](env=env, seed=seed, **section)  # type: ignore[assignment]
+    model: DDQN = ALGORITHMS[preset.algorithm](env=env, seed=seed, **section)  # type: ignore[arg-type, assignment]
     return model
 
 

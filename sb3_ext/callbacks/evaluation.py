@@ -119,7 +119,7 @@ class GamesAgainst(PeriodicCallback):
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("_played",)
-    default_games: ClassVar[int] = 2000
+    default_games = 2000
 
     def __init__(
         self, opponents: Sequence[Any], every: Every | Mapping[str, Any], **game: Any

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -122,10 +122,10 @@ class DDQN(DDQNState):
         ValueError, TypeError: An argument out of its range or of another type, in one line.
     """
 
-    stop_requested: bool = False  # whether the running `learn` or `fit` is to end
+    stop_requested = False  # whether the running `learn` or `fit` is to end
     _infos: Any = None  # of the last step, where an environment of arrays gave them
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = ALIASES
+    policy_aliases = ALIASES
 
     def __init__(
         self,

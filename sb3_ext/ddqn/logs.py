@@ -50,13 +50,13 @@ class Logs(DQN):
     log_interval_updates: int | None
     replay_buffer: Any
     seconds: Stopwatch
-    num_target_updates: int = 0
+    num_target_updates = 0
 
     _collector: Any = None  # a `Collector`, while `learn` has been given one
-    _finite_until_update: int = 0
-    _fitting: bool = False  # to a buffer: no transitions are collected
+    _finite_until_update = 0
+    _fitting = False  # to a buffer: no transitions are collected
     _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
-    _logged_updates: int = 0
+    _logged_updates = 0
     _sums: dict[str, Tensor]
     _unread: list[dict[str, Any]]
 

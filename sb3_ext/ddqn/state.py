@@ -117,8 +117,8 @@ class DDQNState(Settings, Logs):
     last_legal: Tensor | None = None
     _collector_state: dict[str, Any] | None = None
 
-    _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
-    _updates_owed: float = 0.0
+    _earlier_transitions = 0  # before `learn` set `num_timesteps` back
+    _updates_owed = 0.0
 
     @property
     def num_transitions(self) -> int:

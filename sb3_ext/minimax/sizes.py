@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ class OtherSize(WorstCasePositions):
             update.
     """
 
-    remembered: ClassVar[tuple[str, ...]] = (*WorstCasePositions.remembered, "played")
+    remembered = (*WorstCasePositions.remembered, "played")
 
     def __init__(
         self,

@@ -110,7 +110,7 @@ class OffPolicyRole(TrainedRole):
 class OffPolicyLearner(Learner):
     """Updates from a replay buffer; the trainer decides when its target network follows."""
 
-    Section: ClassVar[type[TrainedRole]] = OffPolicyRole
+    Section = OffPolicyRole
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -227,7 +227,7 @@ class OnPolicyLearner(Learner):
 class PPOLearner(OnPolicyLearner):
     """PPO has some keys more."""
 
-    Section: ClassVar[type[TrainedRole]] = PPORole
+    Section = PPORole
 
 
 LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {

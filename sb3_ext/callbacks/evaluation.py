@@ -203,6 +203,8 @@ class RhoEvaluation(GamesAgainst):
         self.save_path = None if save_path is None else Path(save_path)
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
+        # What a subclass measures beside, which `_score` fills in: further keys of the entry.
+        self._details: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -228,7 +230,7 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            **self._details(),
+            **self._details,
         }
         self.history.append(entry)
         better = self.best_score is None or sign * score > sign * self.best_score
@@ -260,10 +262,6 @@ class RhoEvaluation(GamesAgainst):
         worst = min if self._role == "host" else max
         scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
         return scores[self.best]
-
-    def _details(self) -> dict[str, Any]:
-        """What else an entry of the history says, as plain data; called after `_score`."""
-        return {}
 
 
 class SampleGames(GamesAgainst):

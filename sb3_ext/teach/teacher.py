@@ -134,7 +134,6 @@ class Margins(RhoEvaluation):
         self.average = average
         self._averaged: list[Tensor] = []
         self._steps = 0
-        self._found: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         if seat_of(self.model)[0] != "host":
@@ -170,12 +169,9 @@ class Margins(RhoEvaluation):
     def _score(self, results: dict[str, float]) -> float:
         margin = min(results[name] / target for name, target in self.targets.items())
         deeper = _deeper(player_of(self.model)) if self._game["dimension"] == 3 else {}
-        self._found = {"deeper": deeper, "margin": margin}
+        self._details = {"deeper": deeper, "margin": margin}
         kept = all(moves is not None and moves <= DEEPER for moves in deeper.values())
         return margin if kept else margin - 1.0
-
-    def _details(self) -> dict[str, Any]:
-        return self._found
 
 
 def _deeper(host: Any) -> dict[str, int | None]:

@@ -35,7 +35,7 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
-from sb3_ext.checkpoints.models import check_finite, model_state, restore_model
+from sb3_ext.checkpoints.models import buffer_of, check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.checks import (
     check_arguments,
@@ -219,8 +219,7 @@ class Learner(ABC):
     @property
     def buffer(self) -> Any:
         """What it has collected."""
-        model = self.model
-        return model.replay_buffer if hasattr(model, "replay_buffer") else model.rollout_buffer
+        return buffer_of(self.model)
 
     @property
     def updates(self) -> int:

@@ -27,6 +27,7 @@ from sb3_ext.cluster.connection import abandon, check_cpus, connected, reason_of
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
+    CountOrMinusOne,
     Fraction,
     NonNegative,
     Number,
@@ -69,7 +70,7 @@ class CollectorSettings(Section):
     2018) once learning has begun; null: all at the model's rate"""
     opponents: list[str] = []  # noqa: RUF012
     """names of players: actor i plays against entry i, cyclically"""
-    max_restarts: Annotated[int, Whole, Ge(-1)] = -1
+    max_restarts: CountOrMinusOne = -1
     """processes that one chunk may lose before the run ends; -1: no limit"""
     timeout_s: Annotated[PositiveNumber, Le(86_400)] = 120.0
     """seconds without any chunk after which the run ends with an error; they begin anew when a

@@ -13,10 +13,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from annotated_types import Ge
 from rl_zoo3.utils import get_latest_run_id
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
@@ -33,8 +32,8 @@ from sb3_ext.config.checks import ConfigError, errors_of, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import (
     Count,
+    CountOrMinusOne,
     Section,
-    Whole,
     add_fields,
     fields_of,
     find_config,
@@ -76,7 +75,7 @@ OF_DDQN = ("checkpoint_updates", "init_from", "resume")
 class Options(Section):
     """Options that are for one command; the text below a field is its help."""
 
-    n_timesteps: Annotated[int, Whole, Ge(-1)] = -1
+    n_timesteps: CountOrMinusOne = -1
     """transitions in place of those of the file, -1 for those"""
     hyperparams: dict[str, Any] = {}  # noqa: RUF012
     """hyperparameters in place of those of the file, as key:value"""

@@ -153,6 +153,17 @@ def to_arrays(observation: Any) -> Any:
     return each_entry(lambda x: x.cpu().numpy() if isinstance(x, Tensor) else x, observation)
 
 
+def owned(value: Any, device: torch.device | str | None = None) -> Any:
+    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples."""
+    if isinstance(value, dict):
+        return {key: owned(each, device) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(owned(each, device) for each in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return torch.tensor(value)
+    return value.to(device, copy=True) if isinstance(value, Tensor) else value
+
+
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:
     """Return a numpy copy in the dtype of the space; later steps do not change it."""
     if isinstance(observation, dict) and isinstance(space, spaces.Dict):

@@ -32,6 +32,7 @@ from sb3_ext.adapter.seam import (
     first_entry,
     infos_of,
     layers_of,
+    owned,
     rows_of,
     to_numpy,
 )
@@ -371,17 +372,6 @@ class TensorVecEnv(VecEnv):
         if self._monitor_file is not None:
             self._monitor_file.close()
         self.venv.close()
-
-
-def owned(value: Any) -> Any:
-    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples."""
-    if isinstance(value, dict):
-        return {key: owned(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return tuple(map(owned, value))
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return torch.tensor(value)
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 def _checked(venv: Any) -> VectorEnv:

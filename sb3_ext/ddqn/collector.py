@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -72,6 +73,7 @@ class ParallelStep(NamedTuple):
             yield self._each(partial(each_entry, operator.itemgetter(number)))
 
 
+@dataclass
 class Explorer:
     """Choose legal actions with exploration, independently in every row.
 
@@ -81,22 +83,15 @@ class Explorer:
         strategy: One of `targets.STRATEGIES`.
         evaluation: (K, N): the last K of each N rows do not explore.
         bfloat16: Whether the network uses bfloat16.
-
-    Attributes:
         exploration_rate: Probability or temperature; None: all actions are random.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        num_actions: int,
-        strategy: str = "epsilon_greedy",
-        evaluation: tuple[int, int] = (0, 1),
-        bfloat16: bool = False,
-    ) -> None:
-        self.network, self.num_actions, self.strategy = network, num_actions, strategy
-        self.evaluation, self.bfloat16 = evaluation, bfloat16
-        self.exploration_rate: float | None = None
+    network: nn.Module
+    num_actions: int
+    strategy: str = "epsilon_greedy"
+    evaluation: tuple[int, int] = (0, 1)
+    bfloat16: bool = False
+    exploration_rate: float | None = None
 
     @torch.no_grad()
     def __call__(
@@ -145,12 +140,15 @@ class Collector(Protocol):
         """
 
 
+@dataclass
 class TensorCollector:
     """Plays the rows of one environment, a `TensorVecEnv` without leaving its device.
 
-    `generator` is the source of everything random, on the explorer's device.
-
-    Attributes:
+    Args:
+        env: The environment.
+        explorer: Chooses the actions.
+        legal_actions: Which of them are legal.
+        generator: Source of everything random, on the explorer's device.
         observation: What the environment shows now, on its device; None before the first reset.
         original: The same below a `VecNormalize`, to be stored; None without one.
         legal: Legal actions there, if the environment is asked for them and was.
@@ -159,21 +157,16 @@ class TensorCollector:
         seconds: Spent in the environment.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        explorer: Explorer,
-        legal_actions: LegalActions,
-        generator: torch.Generator,
-    ) -> None:
-        self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
-        self.generator = generator
-        self.observation: Any = None
-        self.original: Any = None
-        self.legal: Tensor | None = None
-        self.infos: list[dict[str, Any]] | None = None
-        self.version = 0
-        self.seconds = 0.0
+    env: Any
+    explorer: Explorer
+    legal_actions: LegalActions
+    generator: torch.Generator
+    observation: Any = None
+    original: Any = None
+    legal: Tensor | None = None
+    infos: list[dict[str, Any]] | None = None
+    version: int = 0
+    seconds: float = 0.0
 
     def publish(
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None

@@ -195,9 +195,9 @@ class DDQN(DDQNState):
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
                 `save` and at the end.
         """
+        name = tb_log_name or type(self).__name__
         total_timesteps, callback = self._setup_learn(
-            *(total_timesteps, callback, reset_num_timesteps),
-            *(tb_log_name or type(self).__name__, progress_bar),
+            total_timesteps, callback, reset_num_timesteps, name, progress_bar
         )
         self.start_clock(episodes=log_interval)
         with self._session(callback, total_timesteps, collector) as update:

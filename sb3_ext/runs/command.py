@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
-import json
 import os
 import signal
 import sys
@@ -271,11 +270,6 @@ def reporter(shown: bool) -> Report:
             print(printable(line), file=sys.stderr, flush=True)
 
     return report
-
-
-def starts_setting(starts: str | None) -> list[str]:
-    """The option ``--starts``, if it was given, as a change of a configuration."""
-    return [] if starts is None else [f"game.starts={json.dumps(starts)}"]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ when the pulse returns False. Nothing else connects the two.
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +38,6 @@ from sb3_ext.runs.command import (
     add_options,
     command,
     reporter,
-    starts_setting,
     torch_threads,
 )
 from sb3_ext.runs.files import FolderInUseError, RunFolder, going_on_without, provenance
@@ -140,8 +140,10 @@ class Job(ABC, Generic[C]):
         if file is None:
             known = ", ".join(cls.Config.shipped())
             raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
-        starts = starts_setting(vars(given).get("starts"))
-        return cls.Config.read(file, [*given.settings, *starts, *cls.changes(given)])
+        settings = [*given.settings, *cls.changes(given)]
+        if vars(given).get("starts") is not None:
+            settings.append(f"game.starts={json.dumps(given.starts)}")
+        return cls.Config.read(file, settings)
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: Any) -> Path:

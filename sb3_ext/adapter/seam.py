@@ -210,13 +210,13 @@ _REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLim
 
 
 def batched_env(
-    env_fns: Sequence[Callable[[], gymnasium.Env]],
+    env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
 ) -> tuple[VectorEnv, Monitor | None]:
     """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
 
     The first function is called once to learn the environment's specification (all must make the
-    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments and
-    time limit.
+    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments, time
+    limit, and `kwargs`.
 
     Returns:
         The environment; and the `Monitor` of the single environment, if there is one.
@@ -237,9 +237,10 @@ def batched_env(
     if foreign:
         wrapper = type(foreign[0]).__name__
         raise ValueError(f"env_wrapper: {wrapper} cannot be put on the batched {spec.id}")
-    limit: Any = {"max_episode_steps": min(limits)} if limits else {}
+    if limits:
+        kwargs.setdefault("max_episode_steps", min(limits))
     batched = gymnasium.make_vec(
-        spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **limit
+        spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
     )
     return batched, next((each for each in wrappers if isinstance(each, Monitor)), None)
 

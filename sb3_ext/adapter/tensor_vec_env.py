@@ -68,6 +68,7 @@ class TensorVecEnv(VecEnv):
         filename: Write finished episodes to this `monitor.csv`. With a list of functions, the file
             of their `Monitor` is the default.
         info_keywords: Entries of the final info that the file and `episode` also get.
+        **make_kwargs: With a list of functions, keyword arguments of the batched environment.
 
     Raises:
         ValueError, TypeError: The environment is not one of this kind.
@@ -78,15 +79,18 @@ class TensorVecEnv(VecEnv):
         venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
         filename: str | os.PathLike[str] | None = None,
         info_keywords: Sequence[str] = (),
+        **make_kwargs: Any,
     ) -> None:
         override_existing = True
         if isinstance(venv, (list, tuple)):
-            venv, monitor = batched_env(venv)
+            venv, monitor = batched_env(venv, **make_kwargs)
             if monitor is not None:
                 info_keywords = info_keywords or monitor.info_keywords
                 if filename is None and monitor.results_writer is not None:
                     file = monitor.results_writer.file_handler
                     filename, override_existing = file.name, "a" not in file.mode
+        elif make_kwargs:
+            raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
         super().__init__(
             self.venv.num_envs, self.venv.single_observation_space, self.venv.single_action_space

@@ -229,8 +229,9 @@ def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     shown, rewards, terminated, truncated, info = env.step_tensors(actions)
     episode = None
     if "episode" in info:
-        told = {key: info[key] for key in ("is_success",) if key in info}
-        episode = {"ended": info["_episode"], **info["episode"], **told}
+        episode = {"ended": info["_episode"], **info["episode"]}
+        if "is_success" in info:
+            episode["is_success"] = info["is_success"]
     # A promise of the environment itself: a wrapper may change some rows alone.
     whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
     reached = info["final_obs"] if whole else reached_observation(shown, info)
@@ -297,7 +298,8 @@ def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
         if step.episode is not None:
             told = {key: take(step.episode[key]).item() for key in step.episode}
             rows[row]["episode"] = {key: told[key] for key in ("r", "l")}
-            rows[row] |= {key: told[key] for key in ("is_success",) if key in told}
+            if "is_success" in told:
+                rows[row]["is_success"] = told["is_success"]
     return rows
 
 

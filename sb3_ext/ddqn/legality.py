@@ -142,17 +142,15 @@ class LegalActions:
         return None if self.key is None else observation[self.key].bool()
 
     def now(
-        self, observation: Any, env: VecEnv | None, device: torch.device, known: Tensor | None
+        self, observation: Any, env: VecEnv, device: torch.device, known: Tensor | None
     ) -> Tensor | None:
         """Legal actions at the current observation, `[N, A]` bool, or None if unknown.
 
         An environment that said so already (`known`) is not asked again.
         """
-        if self.source != "environment" or env is None:
+        if self.source != "environment":
             return self.of_observation(observation)
-        if known is not None:
-            return known
-        return environment_masks(env).to(device)
+        return environment_masks(env).to(device) if known is None else known
 
     def after(
         self, env: VecEnv, device: torch.device, dones: Tensor

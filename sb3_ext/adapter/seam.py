@@ -82,11 +82,6 @@ def forget_observation(model: Any) -> None:
     model._last_obs = None
 
 
-def has_observation(model: Any) -> bool:
-    """Return whether the model has a last observation."""
-    return model._last_obs is not None
-
-
 def networks_were_replaced(model: Any) -> None:
     """Makes a DQN refer to the networks that its policy has now."""
     model._create_aliases()

@@ -27,7 +27,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import (
     begin_learning,
     call_each,
-    has_observation,
     num_updates,
     restart_episodes,
 )
@@ -344,9 +343,8 @@ class Learner(ABC):
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)
-        if not has_observation(self.model):  # the environment's state was not saved
-            restart_episodes(self.model)
-        # For the counters this is another learn(), as after a resume of a single model.
+        # For the counters this is another learn(), as after a resume of a single model; it resets an
+        # environment whose state was not saved.
         begin_learning(self.model, NO_END, self.callback, reset_num_timesteps=False)
 
     def check_finite(self) -> None:

@@ -7,6 +7,7 @@ in a value that is returned, because `0 * -inf` in a target is NaN.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -66,11 +67,13 @@ def shown_masks(observation: Any) -> np.ndarray | None:
     return None
 
 
+@dataclass
 class Masked:
     """A model that asks an environment for the legal actions when it predicts."""
 
-    def __init__(self, model: Any, env: VecEnv, key: str | None) -> None:
-        self._model, self._env, self._key = model, env, key
+    _model: Any
+    _env: VecEnv
+    _key: str | None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

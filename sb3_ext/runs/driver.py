@@ -310,14 +310,26 @@ def _check_folder(job: type[Job[Any]], place: Path, resumed: bool) -> None:
         raise ConfigError(f"out: got {place}, which contains other files; expected a new folder")
 
 
+@dataclass
 class _Driver:
-    """The pulse of a job that a command line runs."""
+    """The pulse of a job that a command line runs.
 
-    def __init__(self, job: Job[Any], place: Path, rules: StopRules | None) -> None:
-        self.job, self.place, self.rules = job, place, rules
-        self.code, self.reason = 0, ""
-        self.wanted = False
-        self.used, self.saved = Used(), -1
+    Attributes:
+        code: exit code.
+        reason: why it ends before the job is done; empty while it does not.
+        wanted: a signal asked for a checkpoint.
+        used: what the job has used so far.
+        saved: number of the newest checkpoint; -1 without one.
+    """
+
+    job: Job[Any]
+    place: Path
+    rules: StopRules | None
+    code: int = 0
+    reason: str = ""
+    wanted: bool = False
+    used: Used = field(default_factory=Used)
+    saved: int = -1
 
     def go(self) -> int:
         self._enter()

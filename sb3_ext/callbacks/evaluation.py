@@ -239,13 +239,14 @@ class RhoEvaluation(GamesAgainst):
         if self.save_path is not None:
             self._save(self.save_path, better)
         values: dict[str, Any] = {f"rho/{name}": value for name, value in results.items()}
+        values["rho/best"] = self.best_score
         for each in walk_callbacks(self.locals.get("callback")):
             if hasattr(each, "observe"):
-                each.observe({**values, "rho/best": self.best_score, "rho/score": score})
+                each.observe({**values, "rho/score": score})
         for name, found in measured.items():
             values[f"win_rate/{name}"] = found.win_rate
             values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest
-        for key, value in {**values, "rho/best": self.best_score}.items():
+        for key, value in values.items():
             self.logger.record(key, value)
         self._begin += time.monotonic() - begin  # only training counts
         return results

@@ -343,8 +343,8 @@ class Learner(ABC):
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)
-        # For the counters this is another learn(), as after a resume of a single model; it resets an
-        # environment whose state was not saved.
+        # For the counters this is another learn(), as after a resume of a single model. It resets
+        # an environment whose state was not saved.
         begin_learning(self.model, NO_END, self.callback, reset_num_timesteps=False)
 
     def check_finite(self) -> None:

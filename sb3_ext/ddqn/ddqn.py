@@ -433,15 +433,12 @@ class DDQN(DDQNState):
         """What chooses the actions to collect with now; asked before every parallel step."""
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
+        rows = (self.evaluation_rows, self.n_envs)
+        number = int(self.action_space.n)  # type: ignore[attr-defined]
+        made = Explorer(self.q_net, number, self.exploration_strategy, rows, self.autocast)
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
-        return Explorer(
-            self.q_net,
-            int(self.action_space.n),  # type: ignore[attr-defined]
-            self.exploration_strategy,
-            (self.evaluation_rows, self.n_envs),
-            self.autocast,
-            None if at_random else rate,
-        )
+        made.exploration_rate = None if at_random else rate
+        return made
 
     def explorer_elsewhere(self) -> Explorer:
         """As `explorer`, with a network of its own on the CPU that only plays, to be sent away."""

@@ -82,11 +82,6 @@ def forget_observation(model: Any) -> None:
     model._last_obs = None
 
 
-def has_observation(model: Any) -> bool:
-    """Return whether the model has a last observation."""
-    return model._last_obs is not None
-
-
 def networks_were_replaced(model: Any) -> None:
     """Makes a DQN refer to the networks that its policy has now."""
     model._create_aliases()
@@ -128,6 +123,11 @@ def entries_of(observation: Any) -> dict[str, Any]:
     return observation if isinstance(observation, dict) else {"": observation}
 
 
+def first_entry(observation: Any) -> Any:
+    """Any entry, such as for the number of rows and the device, which all entries share."""
+    return next(iter(entries_of(observation).values()))
+
+
 def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> Any:
     """Apply a function to observations, or to the entries of each name in all of them."""
     if not isinstance(observation, dict):
@@ -146,6 +146,17 @@ def to_device(observation: Any, device: torch.device) -> Any:
 def to_arrays(observation: Any) -> Any:
     """Return the observation as numpy arrays; only tensors are converted."""
     return each_entry(lambda x: x.cpu().numpy() if isinstance(x, Tensor) else x, observation)
+
+
+def owned(value: Any, device: torch.device | str | None = None) -> Any:
+    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples."""
+    if isinstance(value, dict):
+        return {key: owned(each, device) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(owned(each, device) for each in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return torch.tensor(value)
+    return value.to(device, copy=True) if isinstance(value, Tensor) else value
 
 
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:

@@ -29,9 +29,10 @@ from sb3_ext.adapter.seam import (
     batched_env,
     check_spaces,
     each_entry,
-    entries_of,
+    first_entry,
     infos_of,
     layers_of,
+    owned,
     rows_of,
     to_numpy,
 )
@@ -97,13 +98,16 @@ class TensorVecEnv(VecEnv):
         self.metadata = dict(self.venv.metadata)
         self.info_keywords = tuple(info_keywords)
         self._device: torch.device | None = None
-        self._arrays = self._owner("device") is None  # until the first reset
+        self._gives_arrays = self._owner("device") is None  # until the first reset
         self._actions: Any = None
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
         form = getattr(self.venv.unwrapped, "form", None)
-        self._counts, self._has_statistics = form is None, form is None or form.episode_statistics
+        self._counts_episodes, self._has_statistics = (
+            form is None,
+            form is None or form.episode_statistics,
+        )
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             about = (os.fspath(filename), str(getattr(self.venv.spec, "id", None)))
@@ -114,7 +118,7 @@ class TensorVecEnv(VecEnv):
     def device(self) -> torch.device:
         """Device of the environment's tensors; may be unknown before the first reset."""
         if self._device is None:
-            self._device = torch.device("cpu" if self._arrays else self._find("device"))
+            self._device = torch.device("cpu" if self._gives_arrays else self._find("device"))
         return self._device
 
     def reset_tensors(self) -> Observation:
@@ -135,18 +139,17 @@ class TensorVecEnv(VecEnv):
         self._reset_options()
         if not isinstance(info, dict):
             raise TypeError(f"info: got {type(info).__name__}; expected a dictionary")
-        self._arrays = not isinstance(next(iter(entries_of(observation).values())), Tensor)
-        if self._arrays:
+        self._gives_arrays = not isinstance(first_entry(observation), Tensor)
+        if self._gives_arrays:
             self.reset_infos = infos_of(info, np.arange(self.num_envs))
         observation = self._owned(observation)
-        first = next(iter(entries_of(observation).values()))
-        self._device = first.device
-        self._counted = torch.zeros(2, self.num_envs, device=first.device)
+        self._device = first_entry(observation).device
+        self._counted = torch.zeros(2, self.num_envs, device=self._device)
         return observation
 
     def _owned(self, results: Any) -> Any:
         # Looked up on the class, as a wrapper promises for itself.
-        promised = getattr(type(self.venv), "returns_new_tensors", False) and not self._arrays
+        promised = getattr(type(self.venv), "returns_new_tensors", False) and not self._gives_arrays
         return results if promised else owned(results)
 
     def step_tensors(
@@ -171,18 +174,18 @@ class TensorVecEnv(VecEnv):
         Gymnasium's own environments say these in `final_info`, if they are to restart at once.
         """
         values: Any = torch.as_tensor(actions, device=self.device)
-        *results, info = self.venv.step(values.cpu().numpy() if self._arrays else values)
+        *results, info = self.venv.step(values.cpu().numpy() if self._gives_arrays else values)
         told = dict(info)
         if "final_info" in info:  # the rest is about the next episodes
             own = ("final_obs", "_final_obs", "episode", "_episode")
             told = {**{key: info[key] for key in own if key in info}, **info["final_info"]}
-        if self._arrays and "final_obs" in told:
+        if self._gives_arrays and "final_obs" in told:
             told["final_obs"] = self._dense(told["final_obs"], results[0])
         observation, rewards, terminated, truncated, told = self._owned((*results, told))
         ended = terminated | truncated
         if "final_obs" not in told:  # an environment that may leave it out has waited itself
             self._check_info(told, ended.nonzero()[:, 0], "final_obs")
-        if self._counts:
+        if self._counts_episodes:
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
             self._monitor_file.add(told, now=waiting or self.device.type == "cpu")
@@ -214,7 +217,7 @@ class TensorVecEnv(VecEnv):
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         name = "action_masks"
-        masks = np.stack(self.env_method(name)) if self._arrays else self._find(name)()
+        masks = np.stack(self.env_method(name)) if self._gives_arrays else self._find(name)()
         return torch.as_tensor(self._owned(masks), device=self.device).bool()
 
     def reset(self) -> Any:
@@ -237,7 +240,7 @@ class TensorVecEnv(VecEnv):
         observation, rewards, terminated, truncated, info, told = results
         dones = (terminated | truncated).cpu().numpy()
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if self._arrays:
+        if self._gives_arrays:
             infos = infos_of(info, np.arange(self.num_envs))
         if dones.any():
             self._fill_infos(infos, np.flatnonzero(dones), told, (truncated & ~terminated))
@@ -373,17 +376,6 @@ class TensorVecEnv(VecEnv):
         if self._monitor_file is not None:
             self._monitor_file.close()
         self.venv.close()
-
-
-def owned(value: Any) -> Any:
-    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples."""
-    if isinstance(value, dict):
-        return {key: owned(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return tuple(map(owned, value))
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return torch.tensor(value)
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 def _checked(venv: Any) -> VectorEnv:

@@ -26,7 +26,6 @@ from resgym.players import ask_exactly, ask_player, player_name, resolve_player
 from resgym.players.asking import InexactPlayerError
 from resgym.texts import text_table
 from sb3_ext.adapter.seam import num_updates
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.attack.config import AttackConfig, Exact
 from sb3_ext.attack.exact import exact, exact_line
 from sb3_ext.callbacks.base import Every
@@ -69,9 +68,9 @@ examples:
             raise ConfigError(f"parts: {unknown_word('part', wrong[0], PARTS)}")
         self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
-        self._print, self._fault = _fingerprint(self._player, self._spec)
-        if self._fault and parts == ["exact"]:
-            raise ConfigError(f"player: {self._fault}")
+        self._digest, self._inexact = _fingerprint(self._player, self._spec)
+        if self._inexact and parts == ["exact"]:
+            raise ConfigError(f"player: {self._inexact}")
         self._parts = parts
         self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
 
@@ -110,11 +109,11 @@ examples:
     @property
     def state(self) -> dict[str, Any]:
         """Who is attacked, and what was found."""
-        return {"attack": {"player": self._print, "found": self.found}}
+        return {"attack": {"player": self._digest, "found": self.found}}
 
     @state.setter
     def state(self, parts: Mapping[str, Any]) -> None:
-        if parts["attack"]["player"] != self._print:
+        if parts["attack"]["player"] != self._digest:
             raise ConfigError(
                 f"out: got {self.run_of.folder}, which belongs to an attack on another "
                 "player; expected another folder"
@@ -138,8 +137,8 @@ examples:
 
     def _exact(self, spread: Spread, section: Exact) -> Any:
         """What a perfect responder reaches; None against a player that draws or remembers."""
-        if self._fault:
-            self.run_of.say(f"no exact worst case: {self._fault}")
+        if self._inexact:
+            self.run_of.say(f"no exact worst case: {self._inexact}")
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
@@ -166,7 +165,7 @@ examples:
         left = [seed for seed in self.config.seeds if str(seed) not in found]
         # Of those in other processes only the ends are told.
         alone = not self.run_of.given.actors
-        tell = partial(self._told, pulse) if alone else lambda *used: None
+        tell = partial(self._report_training, pulse) if alone else lambda *used: None
         results = spread(partial(_trained, self._player, self.config, tell), left)
         for seed, (result, policy) in zip(left, results, strict=True):
             if folder:  # the network first: its figures say that it is there
@@ -176,7 +175,7 @@ examples:
             known: Any = {"rho/score": worst, "seeds": float(len(found))}
             beat(pulse, self.used, exact=True, **known)
 
-    def _told(
+    def _report_training(
         self, pulse: Pulse, updates: int, transitions: int, score: float | None = None
     ) -> None:
         """A training has come so far; with a score it was measured."""
@@ -251,16 +250,16 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
     """
     row, sets = torch.arange(_PROBES), host_action_table(spec.dimension)
     coords = sets[row % len(sets)] if player.role == "agent" else None
-    starts, fault = rho_starts(spec, _PROBES), ""
+    starts, inexact = rho_starts(spec, _PROBES), ""
     with errors_of("player"):  # a model of another dimension, or of fewer points
         answers = ask_player(player, starts, coords, RowRandom.for_episode(row, 0 * row))
     try:
         ask_exactly(player, starts, coords)
     except InexactPlayerError as error:
-        fault = str(error)
-    told = answers.cpu().numpy()
-    about = f'"{player.role}"{told.dtype.str}{told.shape}'
-    return hashlib.sha256(about.encode() + told.tobytes()).hexdigest(), fault
+        inexact = str(error)
+    array = answers.cpu().numpy()
+    about = f'"{player.role}"{array.dtype.str}{array.shape}'
+    return hashlib.sha256(about.encode() + array.tobytes()).hexdigest(), inexact
 
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
@@ -269,7 +268,7 @@ def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
     return rho(*pair, **game).to_dict()
 
 
-class _Best(RhoEvaluation):
+class _BestVersion(RhoEvaluation):
     """Keeps the weights of the best version in memory, and tells of every step."""
 
     def __init__(self, tell: Callable[..., object], player: Player, config: AttackConfig) -> None:
@@ -309,8 +308,8 @@ def _trained(
             max_episode_steps=game.pop("max_moves"),
             **game,
         )
-        model = DDQN(f"{seat}Policy", TensorVecEnv(games), **section, seed=seed, device="cpu")
-    best = _Best(tell, player, config)
+        model = DDQN(f"{seat}Policy", games, **section, seed=seed, device="cpu")
+    best = _BestVersion(tell, player, config)
     model.learn(transitions_for(model, config.updates), best, log_interval=None)
     model.policy.load_state_dict(best.weights)
     responder = player_of(model, f"seed {seed}")

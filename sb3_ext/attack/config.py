@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
@@ -61,7 +61,7 @@ def _learner(values: Any) -> None:
 class AttackConfig(ConfigFile):
     """A whole budget; compare players only under the same budget."""
 
-    folder: ClassVar[str] = "attack"
+    folder = "attack"
 
     name: Name
     """name of the setting"""

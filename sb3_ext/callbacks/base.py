@@ -70,7 +70,7 @@ class PeriodicCallback(BaseCallback):
     """
 
     remembered: ClassVar[tuple[str, ...]] = ()
-    between_rollouts: ClassVar[bool] = False
+    between_rollouts = False
     """Act when a rollout begins, after the updates of the one before, rather than in a step."""
 
     def __init__(self, every: Every | Mapping[str, Any], verbose: int = 0) -> None:

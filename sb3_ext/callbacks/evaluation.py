@@ -119,7 +119,7 @@ class GamesAgainst(PeriodicCallback):
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("_played",)
-    default_games: ClassVar[int] = 2000
+    default_games = 2000
 
     def __init__(
         self, opponents: Sequence[Any], every: Every | Mapping[str, Any], **game: Any
@@ -203,6 +203,8 @@ class RhoEvaluation(GamesAgainst):
         self.save_path = None if save_path is None else Path(save_path)
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
+        # What a subclass measures beside, which `_score` fills in: further keys of the entry.
+        self._details: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -228,7 +230,7 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            **self._details(),
+            **self._details,
         }
         self.history.append(entry)
         better = self.best_score is None or sign * score > sign * self.best_score
@@ -237,13 +239,14 @@ class RhoEvaluation(GamesAgainst):
         if self.save_path is not None:
             self._save(self.save_path, better)
         values: dict[str, Any] = {f"rho/{name}": value for name, value in results.items()}
+        values["rho/best"] = self.best_score
         for each in walk_callbacks(self.locals.get("callback")):
             if hasattr(each, "observe"):
-                each.observe({**values, "rho/best": self.best_score, "rho/score": score})
+                each.observe({**values, "rho/score": score})
         for name, found in measured.items():
             values[f"win_rate/{name}"] = found.win_rate
             values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest
-        for key, value in {**values, "rho/best": self.best_score}.items():
+        for key, value in values.items():
             self.logger.record(key, value)
         self._begin += time.monotonic() - begin  # only training counts
         return results
@@ -260,10 +263,6 @@ class RhoEvaluation(GamesAgainst):
         worst = min if self._role == "host" else max
         scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
         return scores[self.best]
-
-    def _details(self) -> dict[str, Any]:
-        """What else an entry of the history says, as plain data; called after `_score`."""
-        return {}
 
 
 class SampleGames(GamesAgainst):

@@ -71,7 +71,7 @@ def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
         "optimizer": model.policy.optimizer.state_dict(),
         "training": training_state(model),
         "environment": None if model.env is None else vec_env_state(model.env),
-        "buffer": _buffer_state(_buffer_of(model)),
+        "buffer": _buffer_state(buffer_of(model)),
     }
     return {prefix + part: value for part, value in parts.items()}
 
@@ -106,7 +106,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
     loads: dict[str, Any] = {
         "policy": model.policy.load_state_dict,
         "optimizer": partial(load_optimizer_state, model.policy.optimizer),
-        "buffer": partial(_load_buffer, _buffer_of(model)),
+        "buffer": partial(_load_buffer, buffer_of(model)),
         "environment": partial(load_vec_env_state, model.env),
         "training": partial(load_training_state, model),
     }
@@ -144,7 +144,8 @@ def _identity(model: Any) -> dict[str, Any]:
     }
 
 
-def _buffer_of(model: Any) -> Any:
+def buffer_of(model: Any) -> Any:
+    """What a model has collected."""
     return model.rollout_buffer if isinstance(model, OnPolicyAlgorithm) else model.replay_buffer
 
 

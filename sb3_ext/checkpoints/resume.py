@@ -6,7 +6,6 @@ several of one class are numbered in order.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from sb3_ext.checkpoints.models import (
     restore_model,
 )
 from sb3_ext.runs.checkpoint import (
+    StrPath,
     checkpoint_errors,
     checkpoint_name,
     list_checkpoints,
@@ -33,7 +33,7 @@ from sb3_ext.runs.files import CheckpointWarning
 
 def save_run(
     model: BaseAlgorithm,
-    run_dir: str | os.PathLike[str],
+    run_dir: StrPath,
     callbacks: Any = None,
     *,
     keep_last: int = 2,
@@ -74,7 +74,7 @@ def load_run_state(model: BaseAlgorithm, state: Mapping[str, Any], callbacks: An
         load_global_random_state(state["random"])
 
 
-def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
+def resume(model: BaseAlgorithm, run_dir: StrPath, callbacks: Any = None) -> Path:
     """Restore a run's newest valid checkpoint in a model made from the same arguments.
 
     Continue with `learn(remaining, callbacks, reset_num_timesteps=False)`.
@@ -96,7 +96,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     return path
 
 
-def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
+def init_from(model: BaseAlgorithm, path: StrPath, role: str | None = None) -> Path:
     """Take over only the networks of another run; return the checkpoint.
 
     Args:

@@ -133,13 +133,13 @@ class Actor:
 
 
 @lru_cache(maxsize=16)
-def _made(packed: bytes) -> Any:
+def _actor_of(packed: bytes) -> Any:
     return unpacked(packed)()
 
 
 def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, dict[str, Any]]:
     """A chunk, in a process of the cluster; `packed` makes the `Actor`."""
-    answer: tuple[Chunk, dict[str, Any]] = _made(packed).collect(*asked)
+    answer: tuple[Chunk, dict[str, Any]] = _actor_of(packed).collect(*asked)
     return answer
 
 

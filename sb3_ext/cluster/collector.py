@@ -27,6 +27,7 @@ from sb3_ext.cluster.connection import abandon, check_cpus, connected, reason_of
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
+    CountOrMinusOne,
     Fraction,
     NonNegative,
     Number,
@@ -41,7 +42,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn.collector import Collector, ParallelStep
 
 
-def _pair(given: Any) -> Any:
+def _two_values(given: Any) -> Any:
     if not isinstance(given, (list, tuple)) or len(given) != 2:
         raise ValueError(f" must be a pair [epsilon, alpha], got {shown(given)}")
     return tuple(given)
@@ -64,12 +65,12 @@ class CollectorSettings(Section):
     """updates between two versions of the weights"""
     max_staleness: Count = 400
     """largest age of a chunk's weights in updates, at least sync_updates; older ones are dropped"""
-    epsilons: Annotated[tuple[Fraction, NonNegative], checked(_pair)] | None = None
+    epsilons: Annotated[tuple[Fraction, NonNegative], checked(_two_values)] | None = None
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.
     2018) once learning has begun; null: all at the model's rate"""
     opponents: list[str] = []  # noqa: RUF012
     """names of players: actor i plays against entry i, cyclically"""
-    max_restarts: Annotated[int, Whole, Ge(-1)] = -1
+    max_restarts: CountOrMinusOne = -1
     """processes that one chunk may lose before the run ends; -1: no limit"""
     timeout_s: Annotated[PositiveNumber, Le(86_400)] = 120.0
     """seconds without any chunk after which the run ends with an error; they begin anew when a
@@ -210,7 +211,7 @@ class RayCollector:
             for number in range(self.actors):
                 make = partial(Actor, plan, self._env_kwargs_of(number))
                 self._streams.append(Stream(number, ray.put(ray.cloudpickle.dumps(make))))
-            self._most = self._most_under_way(model, settings.chunk * games)
+            self._max_requests = self._requests_at_a_time(model, settings.chunk * games)
             try:
                 if saved is not None:
                     self._load_state_dict(saved)
@@ -227,7 +228,7 @@ class RayCollector:
         own = {"opponent": opponents[number % len(opponents)]} if opponents else {}
         return {**self.settings.env_kwargs, **own}
 
-    def _most_under_way(self, model: Any, transitions: int) -> int:
+    def _requests_at_a_time(self, model: Any, transitions: int) -> int:
         """Chunks of this many transitions that may be asked for at a time."""
         settings = self.settings
         most = self.actors * settings.in_flight
@@ -284,7 +285,7 @@ class RayCollector:
     def _ask(self) -> None:
         """Requests chunks with the newest weights, as many as may be under way."""
         streams = self._streams
-        while sum(len(each.requests) for each in streams) < self._most:
+        while sum(len(each.requests) for each in streams) < self._max_requests:
             stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
             rate = self._epsilon(stream.number)
             asked = {"sequence": stream.next_sequence, "version": self.version}

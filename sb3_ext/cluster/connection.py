@@ -178,7 +178,7 @@ def _in_turn(
 
 
 @lru_cache(maxsize=1)
-def _function(modules: tuple[str, ...], packed: bytes) -> Any:
+def _unpacked_function(modules: tuple[str, ...], packed: bytes) -> Any:
     torch.set_num_threads(1)
     return unpacked(packed, modules)
 
@@ -188,7 +188,7 @@ def do_piece(modules: tuple[str, ...], function: bytes, piece: bytes) -> bytes:
     from ray import cloudpickle
 
     # Packed here, arrays can be written to on the other side, as without Ray.
-    result: bytes = cloudpickle.dumps(_function(modules, function)(unpacked(piece)))
+    result: bytes = cloudpickle.dumps(_unpacked_function(modules, function)(unpacked(piece)))
     return result
 
 

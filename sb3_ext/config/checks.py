@@ -178,10 +178,10 @@ class Registry(dict[str, T]):
 
     def name_of(self, entry: T) -> str:
         """Return the first name of an entry."""
-        try:
-            return next(name for name, item in self.items() if item is entry)
-        except StopIteration:
-            raise ValueError(f"{entry!r} is not a registered {self.kind}") from None
+        for name, item in self.items():
+            if item is entry:
+                return name
+        raise ValueError(f"{entry!r} is not a registered {self.kind}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(super().__iter__()))

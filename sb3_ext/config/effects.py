@@ -105,10 +105,11 @@ def effects_of(
     elif isinstance(data, Mapping):
         for key, value in data.items():
             name = str(key)
-            # Names may be keys: a class with its arguments, a weight each.
+            # A key may be a name itself: of a class above its arguments, or of a player.
             yield from _effects_of_text(name, field, effect)
-            own = effect is Effect.IMPORT and name != "choices"  # arguments of a class
-            inner = KEYS.get(name.rpartition(".")[2], None if own else effect)
+            # What stands below a class are its arguments, which name no classes by themselves.
+            of_class = effect is Effect.IMPORT and name != "choices"
+            inner = KEYS.get(name.rpartition(".")[2], None if of_class else effect)
             yield from effects_of(value, f"{field}.{name}".lstrip("."), inner)
     elif isinstance(data, (frozenset, list, set, tuple)):
         for place, value in enumerate(data):
@@ -129,15 +130,18 @@ def _effect_of(value: str, declared: Effect | None) -> Effect | None:
     """The effect of a text, in a key that declares one or in any other."""
     if code := [*code_in(value)]:  # module:Class, wherever a registry may be asked for it
         return None if all(map(may_name, code)) else Effect.IMPORT
-    if declared is Effect.IMPORT and (":" in value or ("." in value and not _is_known(value))):
-        return Effect.IMPORT
-    if declared is Effect.LOAD and _may_hold_pickles(value):
-        return Effect.LOAD
-    if declared is Effect.PREFIX and os.path.basename(value) != value:
-        return Effect.PREFIX
-    if declared is Effect.WRITE and (os.path.isabs(value) or ".." in Path(value).parts):
-        return Effect.WRITE
-    return Effect.CONNECT if declared is Effect.CONNECT else None
+    match declared:
+        case Effect.IMPORT:
+            acts = ":" in value or ("." in value and not _is_known(value))
+        case Effect.LOAD:
+            acts = _may_hold_pickles(value)
+        case Effect.PREFIX:
+            acts = os.path.basename(value) != value
+        case Effect.WRITE:
+            acts = os.path.isabs(value) or ".." in Path(value).parts
+        case _:
+            acts = declared is Effect.CONNECT
+    return declared if acts else None
 
 
 def _is_known(dotted: str) -> bool:
@@ -168,17 +172,13 @@ def known_class(dotted: str) -> type:
     if not (
         isinstance(found, type)
         and issubclass(found, (*kinds, gymnasium.Wrapper))
-        and _is_of(found.__module__)
+        and any(f"{found.__module__}.".startswith(f"{each}.") for each in PACKAGES)
     ):
         raise ValueError(
             f"{shown(dotted)} is not a callback, wrapper, policy, extractor or buffer of "
             f"{', '.join(PACKAGES)}"
         )
     return found
-
-
-def _is_of(module: str) -> bool:
-    return any(module == each or module.startswith(f"{each}.") for each in PACKAGES)
 
 
 def _may_hold_pickles(value: str) -> bool:

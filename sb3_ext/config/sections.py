@@ -123,9 +123,13 @@ Whole = checked(lambda value: check_count("", value, low=-LARGEST_COUNT))
 Number = checked(lambda value: check_number("", value))
 
 Count = Annotated[int, Whole, Ge(0)]
+CountOrMinusOne = Annotated[int, Whole, Ge(-1)]
+"""A count, or -1 for none or no limit, as rl_zoo3 has it."""
 PositiveCount = Annotated[int, Whole, Ge(1)]
 Size = Annotated[int, Whole, Ge(1), Le(2**20)]
 """A number of things in memory at once: rows of a batch, games in parallel."""
+Threads = Annotated[int, Whole, Ge(-1), Le(1024)]
+"""Threads of PyTorch; -1 leaves their number to it."""
 Transitions = Annotated[int, Whole, Ge(1), Le(2**36)]
 """Capacity of a replay buffer: more are terabytes, and refused before anything is built."""
 Fraction = Annotated[float, Number, Ge(0), Le(1)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.seam import each_entry, to_arrays, to_device
+from sb3_ext.adapter.seam import each_entry, entries_of, first_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -72,6 +73,7 @@ class ParallelStep(NamedTuple):
             yield self._each(partial(each_entry, operator.itemgetter(number)))
 
 
+@dataclass
 class Explorer:
     """Choose legal actions with exploration, independently in every row.
 
@@ -81,33 +83,25 @@ class Explorer:
         strategy: One of `targets.STRATEGIES`.
         evaluation: (K, N): the last K of each N rows do not explore.
         bfloat16: Whether the network uses bfloat16.
-
-    Attributes:
         exploration_rate: Probability or temperature; None: all actions are random.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        num_actions: int,
-        strategy: str = "epsilon_greedy",
-        evaluation: tuple[int, int] = (0, 1),
-        bfloat16: bool = False,
-    ) -> None:
-        self.network, self.num_actions, self.strategy = network, num_actions, strategy
-        self.evaluation, self.bfloat16 = evaluation, bfloat16
-        self.exploration_rate: float | None = None
+    network: nn.Module
+    num_actions: int
+    strategy: str = "epsilon_greedy"
+    evaluation: tuple[int, int] = (0, 1)
+    bfloat16: bool = False
+    exploration_rate: float | None = None
 
     @torch.no_grad()
     def __call__(
         self, observation: Any, legal: Tensor | None, generator: torch.Generator
     ) -> Tensor:
         """Actions `[M]` int64 at tensors `[M, ...]`, with legal actions `[M, A]` bool or None."""
-        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
         few, many = self.evaluation
         rate = self.exploration_rate
         if rate is None:
-            shape, device = (len(first), self.num_actions), generator.device
+            shape, device = (len(first_entry(observation)), self.num_actions), generator.device
             noise = torch.rand(shape, generator=generator, device=device)
             chosen = legal_argmax(noise, legal)  # uniform among the legal ones
             if not few:
@@ -116,7 +110,7 @@ class Explorer:
         if rate is not None:
             chosen = STRATEGIES[self.strategy](values, legal, rate, generator)
         if few:
-            row = torch.arange(len(first), device=values.device) % many
+            row = torch.arange(len(values), device=values.device) % many
             chosen = torch.where(row >= many - few, legal_argmax(values, legal), chosen)
         return chosen
 
@@ -146,12 +140,15 @@ class Collector(Protocol):
         """
 
 
+@dataclass
 class TensorCollector:
     """Plays the rows of one environment, a `TensorVecEnv` without leaving its device.
 
-    `generator` is the source of everything random, on the explorer's device.
-
-    Attributes:
+    Args:
+        env: The environment.
+        explorer: Chooses the actions.
+        legal_actions: Which of them are legal.
+        generator: Source of everything random, on the explorer's device.
         observation: What the environment shows now, on its device; None before the first reset.
         original: The same below a `VecNormalize`, to be stored; None without one.
         legal: Legal actions there, if the environment is asked for them and was.
@@ -160,21 +157,16 @@ class TensorCollector:
         seconds: Spent in the environment.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        explorer: Explorer,
-        legal_actions: LegalActions,
-        generator: torch.Generator,
-    ) -> None:
-        self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
-        self.generator = generator
-        self.observation: Any = None
-        self.original: Any = None
-        self.legal: Tensor | None = None
-        self.infos: list[dict[str, Any]] | None = None
-        self.version = 0
-        self.seconds = 0.0
+    env: Any
+    explorer: Explorer
+    legal_actions: LegalActions
+    generator: torch.Generator
+    observation: Any = None
+    original: Any = None
+    legal: Tensor | None = None
+    infos: list[dict[str, Any]] | None = None
+    version: int = 0
+    seconds: float = 0.0
 
     def publish(
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
@@ -211,22 +203,24 @@ class TensorCollector:
         results = env.step(actions.cpu().numpy())
         # Copied, as the environment may write its next results into the same memory.
         shown, rewards, dones = (each_entry(np.array, each) for each in results[:3])
-        reached, normalizer, self.infos = shown, unwrap_vec_normalize(env), results[3]
+        infos = self.infos = results[3]
+        reached, normalizer = shown, unwrap_vec_normalize(env)
         if normalizer is not None:
             reached, rewards = normalizer.get_original_obs(), normalizer.get_original_reward()
             self.original = to_device(reached, self.generator.device)
         reached = each_entry(np.copy, reached)
         for row in np.flatnonzero(dones):
-            final = self.infos[row]["terminal_observation"]
+            final = infos[row]["terminal_observation"]
             if normalizer is not None:
                 final = normalizer.unnormalize_obs(final)
-            each_entry(lambda x, last, row=row: operator.setitem(x, row, last), reached, final)
-        cut = np.array([bool(each.get("TimeLimit.truncated")) for each in self.infos])
+            for key, values in entries_of(reached).items():
+                values[row] = entries_of(final)[key]
+        cut = np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
         ends = (dones & ~cut, dones & cut)
-        episode = {"ended": np.array(["episode" in each for each in self.infos])}
-        told = [{**each, **each.get("episode", {})} for each in self.infos]
+        episode = {"ended": np.array(["episode" in info for info in infos])}
+        merged = [{**info, **info.get("episode", {})} for info in infos]
         for key in ("r", "l", "is_success"):
-            episode[key] = np.array([each.get(key, np.nan) for each in told], np.float32)
+            episode[key] = np.array([info.get(key, np.nan) for info in merged], np.float32)
         device = self.generator.device
         return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
 
@@ -235,8 +229,9 @@ def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     shown, rewards, terminated, truncated, info = env.step_tensors(actions)
     episode = None
     if "episode" in info:
-        told = {key: info[key] for key in ("is_success",) if key in info}
-        episode = {"ended": info["_episode"], **info["episode"], **told}
+        episode = {"ended": info["_episode"], **info["episode"]}
+        if "is_success" in info:
+            episode["is_success"] = info["is_success"]
     # A promise of the environment itself: a wrapper may change some rows alone.
     whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
     reached = info["final_obs"] if whole else reached_observation(shown, info)
@@ -303,7 +298,8 @@ def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
         if step.episode is not None:
             told = {key: take(step.episode[key]).item() for key in step.episode}
             rows[row]["episode"] = {key: told[key] for key in ("r", "l")}
-            rows[row] |= {key: told[key] for key in ("is_success",) if key in told}
+            if "is_success" in told:
+                rows[row]["is_success"] = told["is_success"]
     return rows
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -122,10 +122,10 @@ class DDQN(DDQNState):
         ValueError, TypeError: An argument out of its range or of another type, in one line.
     """
 
-    stop_requested: bool = False  # whether the running `learn` or `fit` is to end
+    stop_requested = False  # whether the running `learn` or `fit` is to end
     _infos: Any = None  # of the last step, where an environment of arrays gave them
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = ALIASES
+    policy_aliases = ALIASES
 
     def __init__(
         self,
@@ -195,9 +195,9 @@ class DDQN(DDQNState):
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
                 `save` and at the end.
         """
+        name = tb_log_name or type(self).__name__
         total_timesteps, callback = self._setup_learn(
-            *(total_timesteps, callback, reset_num_timesteps),
-            *(tb_log_name or type(self).__name__, progress_bar),
+            total_timesteps, callback, reset_num_timesteps, name, progress_bar
         )
         self.start_clock(episodes=log_interval)
         with self._session(callback, total_timesteps, collector) as update:
@@ -414,10 +414,9 @@ class DDQN(DDQNState):
             return
         source = self.random_streams["explore"]
         own = TensorCollector(env, self.explorer(), self.legal_actions, source)
-        own.observation = to_device(self._last_obs, self.device)
+        own.observation, own.legal = to_device(self._last_obs, self.device), self.last_legal
         if self._vec_normalize_env is not None:
             own.original = to_device(self._last_original_obs, self.device)
-        own.legal = self.last_legal
         for number in range(steps):
             if number > 0:
                 own.explorer = self.explorer()

@@ -7,6 +7,7 @@ in a value that is returned, because `0 * -inf` in a target is NaN.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -47,15 +48,15 @@ def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str
     return key
 
 
-def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
-    """Ask a vector environment which actions are legal now, `[N, A]`.
+def environment_masks(env: VecEnv) -> Tensor:
+    """Ask a vector environment which actions are legal now, `[N, A]` bool.
 
     Understands `TensorVecEnv`, and sb3-contrib's `action_masks()` of every single environment.
     """
     # Looked up on the class: a wrapper's attribute forwarding would skip the wrapper.
     if hasattr(type(env), "action_masks_tensor"):
         return env.action_masks_tensor()  # type: ignore[attr-defined, no-any-return]
-    return np.stack(env.env_method("action_masks"))
+    return torch.from_numpy(np.stack(env.env_method("action_masks"))).bool()
 
 
 def shown_masks(observation: Any) -> np.ndarray | None:
@@ -66,11 +67,13 @@ def shown_masks(observation: Any) -> np.ndarray | None:
     return None
 
 
+@dataclass
 class Masked:
     """A model that asks an environment for the legal actions when it predicts."""
 
-    def __init__(self, model: Any, env: VecEnv, key: str | None) -> None:
-        self._model, self._env, self._key = model, env, key
+    _model: Any
+    _env: VecEnv
+    _key: str | None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -142,17 +145,15 @@ class LegalActions:
         return None if self.key is None else observation[self.key].bool()
 
     def now(
-        self, observation: Any, env: VecEnv | None, device: torch.device, known: Tensor | None
+        self, observation: Any, env: VecEnv, device: torch.device, known: Tensor | None
     ) -> Tensor | None:
         """Legal actions at the current observation, `[N, A]` bool, or None if unknown.
 
         An environment that said so already (`known`) is not asked again.
         """
-        if self.source != "environment" or env is None:
+        if self.source != "environment":
             return self.of_observation(observation)
-        if known is not None:
-            return known
-        return torch.as_tensor(environment_masks(env), device=device).bool()
+        return environment_masks(env).to(device) if known is None else known
 
     def after(
         self, env: VecEnv, device: torch.device, dones: Tensor
@@ -163,7 +164,7 @@ class LegalActions:
         """
         if self.source != "environment":
             return None, None
-        legal = torch.as_tensor(environment_masks(env), device=device).bool()
+        legal = environment_masks(env).to(device)
         return legal, legal | dones.to(device)[:, None]
 
 

@@ -50,13 +50,13 @@ class Logs(DQN):
     log_interval_updates: int | None
     replay_buffer: Any
     seconds: Stopwatch
-    num_target_updates: int = 0
+    num_target_updates = 0
 
     _collector: Any = None  # a `Collector`, while `learn` has been given one
-    _finite_until_update: int = 0
-    _fitting: bool = False  # to a buffer: no transitions are collected
+    _finite_until_update = 0
+    _fitting = False  # to a buffer: no transitions are collected
     _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
-    _logged_updates: int = 0
+    _logged_updates = 0
     _sums: dict[str, Tensor]
     _unread: list[dict[str, Any]]
 
@@ -114,10 +114,11 @@ class Logs(DQN):
         """Write what happened since the last log; waits for the device once."""
         self.check_finite()
         self.read_episodes()
-        record, sums = self.logger.record, self._sums
+        record, sums = self.logger.record, self._sums["update"]
         if updates := self.num_updates - self._logged_updates:
-            for name, value in zip(MEASURED, (sums["update"] / updates).tolist(), strict=True):
-                record(f"train/{name}", value)
+            for name, mean in zip(MEASURED, (sums / updates).tolist(), strict=True):
+                record(f"train/{name}", mean)
+        self._sums["update"] = torch.zeros_like(sums)
         self._logged_updates = self.num_updates
         record("train/n_updates", self.num_updates, exclude="tensorboard")
         record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
@@ -130,7 +131,6 @@ class Logs(DQN):
                 record(f"rollout/{prefix}ep_len_mean", safe_mean([each["l"] for each in window]))
         if self.ep_success_buffer:
             record("rollout/success_rate", safe_mean(self.ep_success_buffer))
-        sums["update"] = torch.zeros_like(sums["update"])
         for name, value in getattr(self._collector, "statistics", {}).items():
             if isinstance(value, (int, float)):
                 record(f"collector/{name}", value)

@@ -173,11 +173,11 @@ class LegalQNetwork(QNetwork):
                 f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
                 f" {num_actions} actions, got {body.output_dim}"
             )
-        each = plays_every_size(self)
-        if each and dueling:
+        per_action = plays_every_size(self)
+        if per_action and dueling:
             raise ValueError("dueling: got true; expected false, as actions are valued one by one")
-        self.q_net = nn.Sequential(body, head(body.output_dim, 1 if each else num_actions))
-        if each:
+        self.q_net = nn.Sequential(body, head(body.output_dim, 1 if per_action else num_actions))
+        if per_action:
             self.q_net.append(nn.Flatten())
         self._sorted: SortedAxes | None = None
         if sort_axes is not None:

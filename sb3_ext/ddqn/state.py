@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 import gymnasium
 import numpy as np
 import torch
-from annotated_types import Ge, Gt
+from annotated_types import Gt
 from gymnasium.vector import VectorEnv
 from pydantic import create_model
 from stable_baselines3 import DQN, HerReplayBuffer
@@ -30,12 +30,12 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
 from sb3_ext.config.sections import (
     Count,
+    CountOrMinusOne,
     Fraction,
     NonNegative,
     PositiveCount,
     PositiveNumber,
     Section,
-    Whole,
     accepted_by,
     read_as,
 )
@@ -79,7 +79,7 @@ _CHECKED = create_model(
     exploration_fraction=Fraction,
     exploration_initial_eps=Fraction,
     gamma=Fraction,
-    gradient_steps=Annotated[int, Whole, Ge(-1)],
+    gradient_steps=CountOrMinusOne,
     learning_starts=Count,
     max_grad_norm=Annotated[float, Gt(0)],
     n_steps=PositiveCount,
@@ -117,8 +117,8 @@ class DDQNState(Settings, Logs):
     last_legal: Tensor | None = None
     _collector_state: dict[str, Any] | None = None
 
-    _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
-    _updates_owed: float = 0.0
+    _earlier_transitions = 0  # before `learn` set `num_timesteps` back
+    _updates_owed = 0.0
 
     @property
     def num_transitions(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from resgym import functional
 from resgym.game.rng import RowRandom, mix64
@@ -65,6 +66,12 @@ _NETWORK: dict[str, Any] = {
 def positions_of(observations: Tensor) -> GameState:
     """The positions of unscaled observations, float [N, P, D] with absent rows -1."""
     return GameState(observations.long(), (observations[:, :, 0] >= 0).sum(1))
+
+
+def observations_of(state: GameState, rows: int, scale: bool = False) -> Tensor:
+    """What environments with this many rows of points show of N positions, float32 [N, rows, D]."""
+    seen = functional.observe(state, scale)
+    return pad(seen, (0, 0, 0, rows - seen.shape[1]), value=-1.0)
 
 
 def position_values(network: Any, state: GameState, gamma: float = 1.0, plies: int = 0) -> Tensor:

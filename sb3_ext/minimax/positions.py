@@ -17,7 +17,13 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.minimax.algorithm import MinimaxDQN, positions_of, set_costs, value_of_moves
+from sb3_ext.minimax.algorithm import (
+    MinimaxDQN,
+    observations_of,
+    positions_of,
+    set_costs,
+    value_of_moves,
+)
 
 EVERY = {"updates": 200}
 TEMPERATURE = 0.3
@@ -107,8 +113,7 @@ class WorstCasePositions(PeriodicCallback):
         for level in graph.walk(graph.begin(starts), *self.limits):
             state = graph.positions(level)
             chosen = torch.randperm(state.num_games, generator=generator)[: self.keep]
-            seen = functional.observe(state.select(chosen), scale=False)
-            kept.append(torch.nn.functional.pad(seen, (0, 0, 0, rows - seen.shape[1]), value=-1.0))
+            kept.append(observations_of(state.select(chosen), rows))
         new = torch.cat(kept)
         self.positions = new.to(model.device)
         self.logger.record("worst_case/positions", len(new))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from resgym import functional
 from resgym.game.rng import RowRandom, derive_seed
@@ -15,6 +14,7 @@ from resgym.game.spec import GameSpec, host_action_table
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.minimax.algorithm import observations_of
 from sb3_ext.minimax.positions import WorstCasePositions
 
 
@@ -39,7 +39,7 @@ class OtherSize(WorstCasePositions):
             update.
     """
 
-    remembered: ClassVar[tuple[str, ...]] = (*WorstCasePositions.remembered, "played")
+    remembered = (*WorstCasePositions.remembered, "played")
 
     def __init__(
         self,
@@ -83,8 +83,7 @@ class OtherSize(WorstCasePositions):
         for _ in range(self.limits[0]):
             if not state.num_games:
                 break
-            seen = functional.observe(state, scale=False)
-            kept.append(pad(seen, (0, 0, 0, self.spec.max_num_points - seen.shape[1]), value=-1.0))
+            kept.append(observations_of(state, self.spec.max_num_points))
             action = host.act(state, None, RowRandom(torch.zeros(state.num_games).long()))
             other = torch.randint(len(table), action.shape, generator=generator)
             explores = torch.rand(action.shape, generator=generator) < model.exploration_rate

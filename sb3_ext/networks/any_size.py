@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, reduce
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,15 @@ from torch import Tensor, nn
 from resgym.game.spec import action_axes
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.extractors import EXTRACTORS, PointExtractor
-from sb3_ext.networks.rows import Rows, pair_features, point_features, points_of, pool, quotients
+from sb3_ext.networks.rows import (
+    Observations,
+    Rows,
+    pair_features,
+    point_features,
+    points_of,
+    pool,
+    quotients,
+)
 
 # Of the sums in `_sums`: the larger with the smaller one, and sums of axes with single ones.
 _GAMES = ([0, 4, 5, 6, 6], [1, 0, 1, 0, 1])
@@ -135,7 +143,7 @@ class AnySizeExtractor(PointExtractor):
         self, observation_space: spaces.Space[Any], pair_width: int = 48, width: int = 64
     ) -> None:
         super().__init__("any_size", observation_space)
-        self.pair_width = pairs = check_count("pair_width", pair_width)
+        pairs = check_count("pair_width", pair_width)
         self._features_dim = width = check_count("width", width)
         self.pairs = nn.Sequential(nn.Linear(_SEEN, pairs), nn.ReLU(True), _Exchange(pairs, pairs))
         size = pairs + 3 + len(self.beside)
@@ -145,7 +153,7 @@ class AnySizeExtractor(PointExtractor):
         self.outside = nn.Linear(width, width, bias=False)
         self.inner = nn.Linear(pairs, width, bias=False)
 
-    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def forward(self, observations: Observations) -> Tensor:
         """From observations, points float [N, P, D], to features of actions [N, A, width]."""
         rows = Rows(points_of(observations))
         dimension = rows.points.shape[1]

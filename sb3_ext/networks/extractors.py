@@ -7,7 +7,7 @@ any SB3 algorithm.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from sb3_ext.config.checks import Registry, check_count
 from sb3_ext.config.effects import known_class
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 from sb3_ext.networks.rows import (
+    Observations,
     Rows,
     axis_sums,
     canonical_points,
@@ -55,7 +56,7 @@ def extractor_class(given: str | type[BaseFeaturesExtractor]) -> type[BaseFeatur
     return EXTRACTORS.resolve(given)
 
 
-def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[str]) -> Tensor:
+def flatten_entries(observation: Observations, keys: Sequence[str]) -> Tensor:
     """One tensor [N, ...], or entries of a mapping of such in the order of `keys`, as rows.
 
     Floats [N, total size], of the observation's own type if it has one.
@@ -74,7 +75,7 @@ class FlattenExtractor(BaseFeaturesExtractor):
         super().__init__(observation_space, int(get_flattened_obs_dim(observation_space)))
         self.keys = tuple(sorted(getattr(observation_space, "spaces", ())))
 
-    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def forward(self, observations: Observations) -> Tensor:
         """From observations [N, ...] to features [N, features_dim]."""
         return flatten_entries(observations, self.keys)
 
@@ -165,7 +166,7 @@ class OrderedPointsExtractor(PointExtractor):
         self.rows = check_count("rows", self.most if rows is None else rows)
         self._features_dim = min(self.rows, self.most) * (4 * self.dimension + 1) + self.other_size
 
-    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def forward(self, observations: Observations) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
         points = points_of(observations)
         there = points[:, :, 0] >= 0
@@ -220,7 +221,7 @@ class PointSetExtractor(PoolingExtractor):
             size = context.output_dim
         self._add_head(2 * size, head_net)
 
-    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def forward(self, observations: Observations) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
         rows = Rows(points_of(observations))
         encoded = self._encode(rows, observations)
@@ -265,7 +266,7 @@ class PointPairsExtractor(PoolingExtractor):
         self.context = self._net("context_net", size, context_net)
         self._add_head(2 * self.context.output_dim, head_net)
 
-    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def forward(self, observations: Observations) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
         rows = Rows(points_of(observations))
         first, second, groups = rows.pairs()

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
+from sb3_ext.adapter.seam import first_entry
 from sb3_ext.config.checks import Registry, check_count, shown
 from sb3_ext.config.sections import Size, checked
 
@@ -31,6 +32,7 @@ for _kind in (nn.ELU, nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh):
     ACTIVATIONS.register(_kind.__name__.lower(), _kind)
 
 _ALLOWED = "a width (int >= 1), 'b', 'ln', 'rK' or {repeat: n, net_arch: [...]}"
+_WORD = re.compile(r"b|ln|r[1-9][0-9]{0,8}")
 _NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
 
 
@@ -148,16 +150,10 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
             part = list(islice(_expand(item["net_arch"], f"{position}.net_arch"), MAX_LAYERS + 1))
             for _ in range(times if part else 0):
                 yield from part
-        elif _is_layer(item):
+        elif (type(item) is int and item >= 1) or (type(item) is str and _WORD.fullmatch(item)):
             yield position, item
         else:
             raise ValueError(f"{position} must be {_ALLOWED}, got {shown(item)}")
-
-
-def _is_layer(item: Any) -> bool:
-    if isinstance(item, str):
-        return re.fullmatch(r"b|ln|r[1-9][0-9]{0,8}", item) is not None
-    return type(item) is int and item >= 1
 
 
 @contextmanager
@@ -180,8 +176,7 @@ def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Ten
     """
     if not bfloat16:
         return network(observation).float()  # type: ignore[no-any-return]
-    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
-    kind = first.device.type
+    kind = first_entry(observation).device.type
     with torch.autocast(kind, torch.bfloat16, cache_enabled=False):
         return network(observation).float()  # type: ignore[no-any-return]
 

@@ -23,6 +23,9 @@ thousand more a call. Both give the same bits, so it does not matter when a proc
 
 _numbers = 0
 
+Observations = Tensor | Mapping[str, Tensor]
+"""Points of N games, float [N, P, D], or a mapping with them and other entries [N, ...]."""
+
 
 def shapes_are_fixed(points: Tensor) -> bool:
     """Whether shapes must not depend on data, as for CUDA graphs and compilers."""
@@ -172,7 +175,7 @@ _EQUAL = 1e-6
 _SMALLEST = 1e-3
 
 
-def points_of(observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+def points_of(observations: Observations) -> Tensor:
     """The points of an observation, float [N, P, D]."""
     points = observations if isinstance(observations, Tensor) else observations["points"]
     return points if points.is_floating_point() else points.float()

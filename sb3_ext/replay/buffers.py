@@ -19,13 +19,12 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
 from resgym.game.devices import check_memory, format_bytes
-from sb3_ext.adapter.seam import Observation, each_entry, entries_of, to_arrays, to_device
+from sb3_ext.adapter.seam import Observation, each_entry, entries_of, owned, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.samples import (
     TensorReplayBufferSamples,
     example_of,
     layout_of,
-    owned,
     shaped,
 )
 
@@ -392,7 +391,8 @@ class TensorReplayBuffer(ReplayBuffer):
     def __getstate__(self) -> dict[str, Any]:
         # Only the slots in use, on the CPU, so that a machine without this device can load them.
         kept = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
-        return kept | {"_example": self._example, "_fields": {}, "_saved": owned(self.state_dict())}
+        saved = owned(self.state_dict(), "cpu")
+        return kept | {"_example": self._example, "_fields": {}, "_saved": saved}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         saved = state.pop("_saved")

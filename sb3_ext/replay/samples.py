@@ -46,13 +46,6 @@ def example_of(shape: Any, space: spaces.Space) -> Tensor:
     return torch.from_numpy(np.empty(shape, space.dtype))
 
 
-def owned(value: Any) -> Any:
-    """A copy on the CPU."""
-    if isinstance(value, dict):
-        return {name: owned(entry) for name, entry in value.items()}
-    return value.cpu().clone() if isinstance(value, Tensor) else value
-
-
 def shaped(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) -> Tensor:
     """Values `[*lead, ...]`, one of them like the example, as `[T, N, ...]`."""
     need = (*lead, *example.shape)

@@ -73,13 +73,19 @@ def save_checkpoint(
     for name in (path.name, *state):
         if not _NAME.fullmatch(name) or path.suffix in (".old", ".tmp"):
             raise ValueError(f"path: {name!r} cannot be the name of a checkpoint or a part")
-    aside = path.with_name(path.name + ".tmp")
+    aside, replaced = (path.with_name(path.name + end) for end in (".tmp", ".old"))
     parts = {part: split_state(value, part) for part, value in state.items()}
     _remove(aside)
     aside.mkdir(parents=True)
     try:
         _write(aside, parts)
-        _publish(aside, path, keep_last)
+        if path.exists():
+            _remove(replaced)
+            rename_durably(path, replaced)
+        rename_durably(aside, path)
+        _remove(replaced)
+        if keep_last is not None:
+            prune_checkpoints(path.parent, keep_last)
     except BaseException:
         _remove(aside)
         raise
@@ -110,17 +116,6 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
     (folder / MANIFEST).write_text(manifest, encoding="utf-8")
     sync(folder / MANIFEST)
     sync(folder)
-
-
-def _publish(aside: Path, path: Path, keep_last: int | None) -> None:
-    replaced = path.with_name(path.name + ".old")
-    if path.exists():
-        _remove(replaced)
-        rename_durably(path, replaced)
-    rename_durably(aside, path)
-    _remove(replaced)
-    if keep_last is not None:
-        prune_checkpoints(path.parent, keep_last)
 
 
 def _remove(folder: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
-import json
 import os
 import signal
 import sys
@@ -30,17 +29,12 @@ SIGHUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # not on Windows
 
 Main = Callable[[Sequence[str]], int]
 
-FAILED: tuple[type[BaseException], ...] = (
-    *(ArithmeticError, ImportError, MemoryError, OSError, RuntimeError),
-)
-"""For exit code 1: results could not be written, a process died or a loss became NaN."""
+FAILED = (ArithmeticError, ImportError, MemoryError, OSError, RuntimeError, ValueError)
+"""Errors that a line reports: exit code 2 for a ValueError, whose cause is what was given, and 1
+for the others: results could not be written, a process died or a loss became NaN."""
 
 
-def command(
-    name: str,
-    refused: tuple[type[BaseException], ...] = (ValueError,),
-    interrupted: str = "interrupted",
-) -> Callable[[Main], Callable[..., int]]:
+def command(name: str, interrupted: str = "interrupted") -> Callable[[Main], Callable[..., int]]:
     """Makes a function of the arguments a command, which reports errors by exit codes.
 
     0 is what the function returned. 2: the command line, a file or a folder is not valid. 1:
@@ -49,7 +43,6 @@ def command(
 
     Args:
         name: name of the command, which begins the line.
-        refused: errors for exit code 2; others of `FAILED` are for 1.
         interrupted: what the line says after Ctrl-C and SIGTERM.
     """
 
@@ -71,10 +64,10 @@ def command(
                 code, message = int(end.code), interrupted
             except BrokenPipeError:
                 return BROKEN_PIPE
-            except (*refused, *FAILED) as error:
+            except FAILED as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
-                code = 2 if too_long or isinstance(error, refused) else 1
+                code = 2 if too_long or isinstance(error, ValueError) else 1
                 message = one_line(error) if str(error) else _without_words(error)
             print(f"{name}: {message}", file=sys.stderr)
             return code
@@ -277,11 +270,6 @@ def reporter(shown: bool) -> Report:
             print(printable(line), file=sys.stderr, flush=True)
 
     return report
-
-
-def starts_setting(starts: str | None) -> list[str]:
-    """The option ``--starts``, if it was given, as a change of a configuration."""
-    return [] if starts is None else [f"game.starts={json.dumps(starts)}"]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ when the pulse returns False. Nothing else connects the two.
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +38,6 @@ from sb3_ext.runs.command import (
     add_options,
     command,
     reporter,
-    starts_setting,
     torch_threads,
 )
 from sb3_ext.runs.files import FolderInUseError, RunFolder, going_on_without, provenance
@@ -140,8 +140,10 @@ class Job(ABC, Generic[C]):
         if file is None:
             known = ", ".join(cls.Config.shipped())
             raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
-        starts = starts_setting(vars(given).get("starts"))
-        return cls.Config.read(file, [*given.settings, *starts, *cls.changes(given)])
+        settings = [*given.settings, *cls.changes(given)]
+        if vars(given).get("starts") is not None:
+            settings.append(f"game.starts={json.dumps(given.starts)}")
+        return cls.Config.read(file, settings)
 
     @classmethod
     def place(cls, given: argparse.Namespace, config: Any) -> Path:
@@ -308,14 +310,26 @@ def _check_folder(job: type[Job[Any]], place: Path, resumed: bool) -> None:
         raise ConfigError(f"out: got {place}, which contains other files; expected a new folder")
 
 
+@dataclass
 class _Driver:
-    """The pulse of a job that a command line runs."""
+    """The pulse of a job that a command line runs.
 
-    def __init__(self, job: Job[Any], place: Path, rules: StopRules | None) -> None:
-        self.job, self.place, self.rules = job, place, rules
-        self.code, self.reason = 0, ""
-        self.wanted = False
-        self.used, self.saved = Used(), -1
+    Attributes:
+        code: exit code.
+        reason: why it ends before the job is done; empty while it does not.
+        wanted: a signal asked for a checkpoint.
+        used: what the job has used so far.
+        saved: number of the newest checkpoint; -1 without one.
+    """
+
+    job: Job[Any]
+    place: Path
+    rules: StopRules | None
+    code: int = 0
+    reason: str = ""
+    wanted: bool = False
+    used: Used = field(default_factory=Used)
+    saved: int = -1
 
     def go(self) -> int:
         self._enter()

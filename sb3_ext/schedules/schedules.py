@@ -280,6 +280,7 @@ def _parse_string(text: str, unit: Unit | None) -> Schedule:
         raise ValueError(f"{text!r}: {error}") from None
 
 
+@dataclass
 class Following:
     """A schedule of a model's counters in the form that SB3 calls.
 
@@ -287,8 +288,8 @@ class Following:
     which ``learn`` sets back.
     """
 
-    def __init__(self, schedule: Schedule, model: Any) -> None:
-        self.schedule, self.model = schedule, model
+    schedule: Schedule
+    model: Any
 
     def __call__(self, progress_remaining: float) -> float:
         """The value now."""

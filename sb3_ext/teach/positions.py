@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count as numbers
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -117,7 +117,7 @@ class Family(Section):
 class TeachConfig(ConfigFile):
     """A whole file."""
 
-    folder: ClassVar[str] = "teach"
+    folder = "teach"
 
     seat: Literal["host", "agent"]
     """the seat to teach"""

@@ -41,10 +41,10 @@ class _Shipped:
     """
 
     role: ClassVar[Role]
-    name: ClassVar[str] = "taught"
+    name = "taught"
     files: ClassVar[Mapping[int, Path]]
     fallback: ClassVar[type[Player]]
-    any_number: ClassVar[bool] = True
+    any_number = True
 
     def __init__(self) -> None:
         self._fallback = self.fallback()

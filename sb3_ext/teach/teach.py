@@ -19,7 +19,6 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch.nn.utils import clip_grad_norm_
 
 from resgym.benchmark.solved import Solved, joined, solve
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import (
     check_finite,
@@ -188,7 +187,7 @@ def _learner(config: TeachConfig) -> DDQN:
         given = {key: section[key] for key in ("gamma", "policy_kwargs")}
         env = gymnasium.make_vec(env_id, vectorization_mode="vector_entry_point", **game)
         given |= {"buffer_size": 1, "seed": config.seed, "device": section.get("device", "cpu")}
-        model = DDQN(section["policy"], TensorVecEnv(env), **given)
+        model = DDQN(section["policy"], env, **given)
     if config.value_weight and (config.objective != "depth" or game["reward"] != "step"):
         raise ConfigError(
             f"value_weight: got {config.value_weight}; expected 0, or the objective depth and in "

@@ -12,19 +12,17 @@ from typing import Any, NamedTuple
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
-from torch.nn.functional import huber_loss, pad
+from torch.nn.functional import huber_loss
 
 from resgym import singularity_names
 from resgym.benchmark import Solved
 from resgym.benchmark.solved import Asked
-from resgym.functional import observe
-from resgym.game.state import GameState
 from resgym.measure.exploitability import exploitability
 from sb3_ext.adapter.seam import to_device
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.config.checks import check_number
-from sb3_ext.minimax.algorithm import value_of_moves
+from sb3_ext.minimax.algorithm import observations_of, value_of_moves
 from sb3_ext.networks.mlp import seat_of
 from sb3_ext.teach.positions import singularities
 
@@ -136,7 +134,6 @@ class Margins(RhoEvaluation):
         self.average = average
         self._averaged: list[Tensor] = []
         self._steps = 0
-        self._found: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         if seat_of(self.model)[0] != "host":
@@ -160,24 +157,21 @@ class Margins(RhoEvaluation):
         """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
         kept = [weights.clone() for weights in self._online()]
         try:
-            self._put(self._averaged or kept)
+            self._set_weights(self._averaged or kept)
             return super().evaluate()
         finally:
-            self._put(kept)
+            self._set_weights(kept)
 
-    def _put(self, given: list[Tensor]) -> None:
+    def _set_weights(self, given: list[Tensor]) -> None:
         for online, weights in zip(self._online(), given, strict=True):
             online.copy_(weights)
 
     def _score(self, results: dict[str, float]) -> float:
         margin = min(results[name] / target for name, target in self.targets.items())
         deeper = _deeper(player_of(self.model)) if self._game["dimension"] == 3 else {}
-        self._found = {"deeper": deeper, "margin": margin}
+        self._details = {"deeper": deeper, "margin": margin}
         kept = all(moves is not None and moves <= DEEPER for moves in deeper.values())
         return margin if kept else margin - 1.0
-
-    def _details(self) -> dict[str, Any]:
-        return self._found
 
 
 def _deeper(host: Any) -> dict[str, int | None]:
@@ -247,8 +241,7 @@ def model_losses(model: Any, batch: Asked, temperature: float) -> Losses:
 
 def observation(batch: Asked, rows: int, scale: bool = True) -> Any:
     """What an environment with this many rows and ``scale_observation=scale`` shows of them."""
-    points = pad(batch.state.points, (0, 0, 0, rows - batch.state.points.shape[1]), value=-1)
-    shown = observe(GameState(points, batch.state.count), scale)
+    shown = observations_of(batch.state, rows, scale)
     if batch.coords is None:
         return shown
     return {"coords": batch.coords.to(torch.int8), "points": shown}

@@ -74,13 +74,13 @@ def write_card(
     rows = [
         evaluate(player, task, name=name)
         for task, (part, _, _, seat) in TASKS.items()
-        if seat == role and _knows(size, GAMES[part])
+        if seat == role and _plays(size, GAMES[part])
     ]
     write_file(out / CARD, _page(name, role, size, licence, rows))
     return rows
 
 
-def _knows(size: tuple[int, int] | None, game: GameSpec) -> bool:
+def _plays(size: tuple[int, int] | None, game: GameSpec) -> bool:
     """Whether a player of this (P, D), or of every size, plays a game."""
     return size is None or (game.dimension == size[1] and game.max_num_points <= size[0])
 

@@ -36,10 +36,12 @@ from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import (
     ConfigFile,
     Count,
+    CountOrMinusOne,
     PositiveCount,
     Section,
     Size,
     Switches,
+    Threads,
     Transitions,
     Whole,
     accepted_by,
@@ -120,7 +122,7 @@ class TrainConfig(ConfigFile, Switches):
         "auto"
     )
     """device of PyTorch"""
-    num_threads: Annotated[int, Whole, Ge(-1), Le(1024)] = 1
+    num_threads: Threads = 1
     """threads of PyTorch, -1 leaves it to PyTorch"""
     vec_env: Literal["dummy", "subproc"] = "dummy"
     """how single environments run, dummy or subproc"""
@@ -128,7 +130,7 @@ class TrainConfig(ConfigFile, Switches):
     """folder for TensorBoard"""
     log_interval: Annotated[int, Whole, Ge(-2)] = -1
     """as in learn; -1 is its default, -2 logs evaluations alone"""
-    eval_freq: Annotated[int, Whole, Ge(-1)] = 25000
+    eval_freq: CountOrMinusOne = 25000
     """transitions between two evaluations, -1 for none"""
     eval_episodes: Size = 200  # of a few, the best evaluation would be one of luck
     """episodes of an evaluation"""
@@ -136,7 +138,7 @@ class TrainConfig(ConfigFile, Switches):
     """environments of an evaluation"""
     eval_env_kwargs: dict[str, Any] | None = None
     """arguments of the environment in evaluations, as key:value; default: those of the run"""
-    save_freq: Annotated[int, Whole, Ge(-1)] = -1
+    save_freq: CountOrMinusOne = -1
     """transitions between two copies of the model, -1 for none"""
     save_replay_buffer: bool = False
     """save the replay buffer too, as a pickle"""

@@ -79,15 +79,16 @@ def main(arguments: Sequence[str]) -> int:
         prog="python -m sb3_ext curves",
         description="Draw the learning curves of runs: rho over updates.",
     )
-    add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
+    add = parser.add_argument
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
-    add("--out", "-o", default="curves.png", help=file)
+    text = "file: .png, .svg or .pdf (default %(default)s)"
+    add("--out", "-o", default="curves.png", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
-    named = {run: f"{run}: " if len(args.runs) > 1 else "" for run in args.runs}
+    several = len(args.runs) > 1
     curves = [
-        replace(curve, label=label + curve.label)
-        for run, label in named.items()
+        replace(curve, label=f"{run}: {curve.label}") if several else curve
+        for run in dict.fromkeys(args.runs)
         for curve in read_curves(run)
     ]
     plot_curves(curves, target, title="Games finished per move")

@@ -113,9 +113,10 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
     found, parts = read_checkpoint(path, choose)
     network, weights = parts.values()
     field = f"{found}: {next(iter(parts))}"
-    if not isinstance(network, dict) or "policy" not in network:
-        reason = network.get("not_described") if isinstance(network, dict) else None
-        raise CheckpointError(f"{field}: the policy is not described: {reason or 'nothing there'}")
+    network = network if isinstance(network, dict) else {}
+    if "policy" not in network:
+        reason = network.get("not_described", "nothing there")
+        raise CheckpointError(f"{field}: the policy is not described: {reason}")
     with checkpoint_errors(field):
         policy = build_policy(network["policy"], device)
         policy.load_state_dict(weights)

@@ -25,6 +25,7 @@ from sb3_ext.config.sections import (
     PositiveCount,
     Section,
     Size,
+    Threads,
     Whole,
     add_fields,
     fields_of,
@@ -56,7 +57,7 @@ class Play(Section):
     """arguments of the environment, as key:value, before those of the run"""
     device: str = "auto"
     """device of PyTorch"""
-    num_threads: Annotated[int, Whole, Ge(-1), Le(1024)] = -1
+    num_threads: Threads = -1
     """threads of PyTorch, -1 leaves it to PyTorch"""
     load_best: bool = False
     """the best model in place of the last one"""

@@ -16,7 +16,6 @@ from resgym.measure.rho import cross_play
 from resgym.pictures.plots import plot_curves
 from resgym.players import Player
 from resgym.scoreboard import Scoreboard, shipped_rows
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.models import save_player
@@ -104,7 +103,7 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
     for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
         if name in section:
             section[name]["steps"] = spans
-    model: DDQN = ALGORITHMS[preset.algorithm](env=TensorVecEnv(env), seed=seed, **section)  # type: ignore[assignment]
+    model: DDQN = ALGORITHMS[preset.algorithm](env=env, seed=seed, **section)  # type: ignore[arg-type, assignment]
     return model
 
 

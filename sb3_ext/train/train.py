@@ -13,10 +13,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from annotated_types import Ge
 from rl_zoo3.utils import get_latest_run_id
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
@@ -33,8 +32,8 @@ from sb3_ext.config.checks import ConfigError, errors_of, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import (
     Count,
+    CountOrMinusOne,
     Section,
-    Whole,
     add_fields,
     fields_of,
     find_config,
@@ -76,7 +75,7 @@ OF_DDQN = ("checkpoint_updates", "init_from", "resume")
 class Options(Section):
     """Options that are for one command; the text below a field is its help."""
 
-    n_timesteps: Annotated[int, Whole, Ge(-1)] = -1
+    n_timesteps: CountOrMinusOne = -1
     """transitions in place of those of the file, -1 for those"""
     hyperparams: dict[str, Any] = {}  # noqa: RUF012
     """hyperparameters in place of those of the file, as key:value"""
@@ -307,7 +306,7 @@ class Train(Job[TrainConfig]):
         with numerics(**config.switches), torch_threads(threads):
             model.learn(
                 left,
-                [*self.callbacks, _Pulses(pulse, self)],
+                [*self.callbacks, _PulseCallback(pulse, self)],
                 progress_bar=self.given.progress,
                 reset_num_timesteps=not resumed,
                 **more,
@@ -327,14 +326,14 @@ class Train(Job[TrainConfig]):
         return f"{model.num_timesteps} transitions; results are in {folder}"
 
 
-class _Pulses(ByConditions):
+class _PulseCallback(ByConditions):
     """The pulse of a run, which sees what conditions do; `metrics.jsonl` keeps what is logged."""
 
     def __init__(self, pulse: Pulse, job: Train) -> None:
         super().__init__()
         self._pulse, self._job, self._goes_on = pulse, job, True
         self._folder = RunFolder(job.run_of.folder or Path())
-        self._counts = any("max_episodes" in rule for rule in job.run_of.given.stop)
+        self._counts_episodes = any("max_episodes" in rule for rule in job.run_of.given.stop)
 
     def observe(self, values: Mapping[str, Any], exact: bool = False) -> None:
         """See `ByConditions`."""
@@ -350,7 +349,7 @@ class _Pulses(ByConditions):
         self.observe({}, exact=True)
 
     def _on_step(self) -> bool:
-        if self._counts:
+        if self._counts_episodes:
             self._job.episodes += int(as_tensor(self.locals["dones"]).sum())
         super()._on_step()
         return self._goes_on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Len
 from pydantic import BeforeValidator, ValidationInfo, model_validator
@@ -183,7 +183,7 @@ class RolesSection(Section):
 class TrainerConfig(ConfigFile):
     """A whole configuration."""
 
-    folder: ClassVar[str] = "two_player"
+    folder = "two_player"
 
     config_version: Literal[1]
     """version of this format"""

@@ -100,23 +100,23 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def run(self, pulse: Pulse) -> None:
         """Makes the steps that are left."""
-        trainer, steps = self.trainer, self.config.training.steps
+        trainer = self.trainer
         self._begin()
 
-        def beat(trainer: HostAgentTrainer) -> bool:
-            last = trainer.history[-1:]
-            found: Any = {"steps": float(trainer.total_steps)}
-            if last and last[0].step == trainer.total_steps:
-                found |= last[0].metrics
-            going_on = pulse(self.used, **found)
+        def after_step(trainer: HostAgentTrainer) -> bool:
+            metrics: Any = {"steps": float(trainer.total_steps)}
+            for newest in trainer.history[-1:]:
+                if newest.step == trainer.total_steps:
+                    metrics |= newest.metrics
+            continues = pulse(self.used, **metrics)
             if self.run_of.interrupted:  # to measure the players may take too long
                 raise Ended
-            return going_on
+            return continues
 
-        going_on = pulse(self.used, exact=False)
+        continues = pulse(self.used, exact=False)
         if not self.run_of.interrupted:
-            left = max(steps - trainer.total_steps, 0)
-            trainer.train(left if going_on else 0, callback=beat)
+            left = max(self.config.training.steps - trainer.total_steps, 0)
+            trainer.train(left if continues else 0, callback=after_step)
 
     def _begin(self) -> None:
         """Drops what a killed process wrote of later steps than its checkpoint's."""

@@ -110,7 +110,7 @@ class OffPolicyRole(TrainedRole):
 class OffPolicyLearner(Learner):
     """Updates from a replay buffer; the trainer decides when its target network follows."""
 
-    Section: ClassVar[type[TrainedRole]] = OffPolicyRole
+    Section = OffPolicyRole
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -220,12 +220,6 @@ class OnPolicyLearner(Learner):
     def gradient_step(self) -> None:  # noqa: D102
         self.model.train()
 
-    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """One rollout, which takes the place of the one before and has as many moves."""
-        if max_steps not in (None, self.model.n_steps):
-            raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
-        return super().collect(games, max_steps)
-
     def play(self, steps: int) -> bool:  # noqa: D102
         return bool(self.model.collect_rollouts(self.env, self.callback, self.buffer, steps))
 
@@ -233,7 +227,7 @@ class OnPolicyLearner(Learner):
 class PPOLearner(OnPolicyLearner):
     """PPO has some keys more."""
 
-    Section: ClassVar[type[TrainedRole]] = PPORole
+    Section = PPORole
 
 
 LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {
@@ -264,17 +258,17 @@ def share_encoder(learners: Mapping[str, Learner]) -> None:
     Raises:
         ValueError: no weights have the same name and shape.
     """
-    pairs = [target_pairs(learner.policy) for learner in learners.values()]
-    # A network with a target has an extractor of its own; other policies have one themselves.
-    owners = [
-        each[0][0] if each else learner.policy
-        for each, learner in zip(pairs, learners.values(), strict=True)
-    ]
-    first, second = (dict(owner.features_extractor.named_parameters()) for owner in owners)
+    pairs, extractors = [], []
+    for learner in learners.values():
+        own = target_pairs(learner.policy)
+        pairs += own
+        # A network with a target has an extractor of its own; other policies have one themselves.
+        extractors.append((own[0][0] if own else learner.policy).features_extractor)
+    first, second = (dict(extractor.named_parameters()) for extractor in extractors)
     shared = [name for name in second if name in first and first[name].shape == second[name].shape]
     if not shared:
         raise ValueError("the features extractors of the roles have no weights of one shape")
     for name in shared:
         second[name].data = first[name].data
-    for online, target in (pair for each in pairs for pair in each):
+    for online, target in pairs:
         target.load_state_dict(online.state_dict())

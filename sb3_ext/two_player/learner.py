@@ -27,7 +27,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import (
     begin_learning,
     call_each,
-    has_observation,
     num_updates,
     restart_episodes,
 )
@@ -35,7 +34,7 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.callbacks.stopping import LastLogged
 from sb3_ext.callbacks.watching import layer_statistics
-from sb3_ext.checkpoints.models import check_finite, model_state, restore_model
+from sb3_ext.checkpoints.models import buffer_of, check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.checks import (
     check_arguments,
@@ -219,8 +218,7 @@ class Learner(ABC):
     @property
     def buffer(self) -> Any:
         """What it has collected."""
-        model = self.model
-        return model.replay_buffer if hasattr(model, "replay_buffer") else model.rollout_buffer
+        return buffer_of(self.model)
 
     @property
     def updates(self) -> int:
@@ -281,22 +279,19 @@ class Learner(ABC):
         """Whether experience is collected after the update just made."""
         return True
 
-    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
+    def collect(self, games: int | None = None) -> int:
         """Play and remember, exploring; returns how many transitions were made.
 
-        Args:
-            games: number of games, rounded up to whole rollouts; None: one rollout.
-            max_steps: moves in each game; None: as configured.
+        ``games`` are rounded up to whole rollouts; None: one rollout.
         """
         rollout = self.section.rollout
-        steps = rollout.max_rollout_steps if max_steps is None else max_steps
         games = rollout.rollout_size if games is None else games
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
                 restart_episodes(self.model)
             with torch.no_grad():
-                if not self.play(steps):
+                if not self.play(rollout.max_rollout_steps):
                     self.model.stop_requested = True
                     break
         return self.transitions - before
@@ -348,9 +343,8 @@ class Learner(ABC):
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)
-        if not has_observation(self.model):  # the environment's state was not saved
-            restart_episodes(self.model)
-        # For the counters this is another learn(), as after a resume of a single model.
+        # For the counters this is another learn(), as after a resume of a single model. It resets
+        # an environment whose state was not saved.
         begin_learning(self.model, NO_END, self.callback, reset_num_timesteps=False)
 
     def check_finite(self) -> None:

@@ -136,7 +136,7 @@ def waiting_for(events, **settings):
     source = RayCollector(ToyVectorEnv, actors=2, timeout_s=7.0, **settings)
     source._ray = source._play = Lossy(*events)
     source._streams = [Stream(0, None), Stream(1, None)]
-    source._most, source.version, source._weights = 4, 0, {0: None}
+    source._max_requests, source.version, source._weights = 4, 0, {0: None}
     return source
 
 

@@ -168,13 +168,12 @@ def test_a_fresh_role_begins_its_windows_as_a_new_one():
 @pytest.mark.parametrize("reset", ["true", "false"])
 def test_rollouts_are_fresh_games_or_go_on(reset):
     """The original starts new games in every rollout and cuts them without a done flag."""
-    players = trainer(
-        f"roles.host.rollout.reset_each_rollout={reset}", "roles.host.rollout.rollout_size=64"
-    )
+    settings = {"max_rollout_steps": 1, "reset_each_rollout": reset, "rollout_size": 64}
+    players = trainer(*(f"roles.host.rollout.{key}={each}" for key, each in settings.items()))
     env = players.roles["host"].env.venv.unwrapped
-    players.collect_rollout("host", max_steps=1)
+    players.collect_rollout("host")
     episodes, moves = env.games.episode.clone(), env.games.half_moves.clone()
-    players.collect_rollout("host", max_steps=1)
+    players.collect_rollout("host")
     going_on = moves > 0
     started = env.games.episode[going_on] > episodes[going_on]
     ended = env.games.half_moves[going_on] == 0

@@ -268,15 +268,14 @@ def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixtur
     Raises:
         TypeError, ValueError: there is no player, an entry is none, or a weight is not above 0.
     """
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    if not several and not isinstance(given, Mapping):
+    if isinstance(given, str) or not isinstance(given, (Sequence, Mapping)):
         return Mixture((resolve_player(given, role, spec),))
     if not given:
         raise ValueError("opponent must be at least one player, got none")
     players, shares = tuple(resolve_player(each, role, spec) for each in given), None
     if isinstance(given, Mapping):
         for name, weight in given.items():
-            if not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
+            if not hasattr(weight, "__float__") or not 0 < weight < math.inf:
                 what = f"opponent: the weight of {shown(name)}"
                 raise ValueError(f"{what} must be a number above 0, got {shown(weight)}")
         total = math.fsum(given.values())

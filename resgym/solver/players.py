@@ -63,11 +63,11 @@ class _OptimalPlayer:
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, GOALS)
         check_integer("budget", self.budget, 1)
-        assert self._fallback.role == self.role
+        _ = self._fallback  # an error is raised now, not in a game
 
     @cached_property
     def _fallback(self) -> Player:
-        return resolve_player(self.fallback, self.role)
+        return resolve_player(self.fallback, self.role, field="fallback")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -234,7 +234,7 @@ class SafeHost(OptimalHost):
             raise ValueError(f"objective must be 'depth' for a safe host, got {self.objective!r}")
         check_integer("slack", self.slack, 0)
         check_integer("lookahead", self.lookahead, 1)
-        assert self._mixture.players
+        _ = self._mixture
 
     @cached_property
     def _mixture(self) -> Mixture:

@@ -133,7 +133,7 @@ class Progress(NamedTuple):
 
 def check_seconds(name: str, value: Any) -> None:
     """Raise ValueError unless a limit of time is None, or a number that is at least 0."""
-    if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+    if value is not None and not (hasattr(value, "__float__") and value >= 0):
         raise ValueError(f"{name} must be at least 0 seconds, got {shown(value)}")
 
 

@@ -222,8 +222,8 @@ class DDQN(DDQNState):
         """Make updates from the replay buffer, without an environment.
 
         Every update counts as a step of callbacks: `on_step` is called after it, and False ends the
-        fit. So SB3's `EvalCallback` counts updates. Schedules of the progress go from 0 to 1 in
-        this call. Logs carry the number of updates.
+        fit. So SB3's `EvalCallback` counts updates; it needs a model with an environment. Schedules
+        of the progress go from 0 to 1 in this call. Logs carry the number of updates.
 
         Args:
             buffer: A file of `save_replay_buffer`, which becomes the model's buffer; None: the

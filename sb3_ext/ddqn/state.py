@@ -232,7 +232,7 @@ class DDQNState(Settings, Logs):
 
     def _find_legal_actions(self) -> None:
         """Settle the source of the legal actions, and make the replay buffer to match."""
-        spaces = (self.observation_space, self.action_space)
+        spaces = self.observation_space, self.action_space
         self.legal_actions = LegalActions(*spaces, self.env, self.mask_source)
         assert self.replay_buffer_class is not None
         asked = self.legal_actions.source == "environment"
@@ -245,7 +245,7 @@ class DDQNState(Settings, Logs):
                 )
             return
         buffer = self.replay_buffer
-        if buffer is not None and (buffer.store_next_legal == asked or buffer.size() > 0):
+        if buffer is not None and (buffer.store_next_legal == asked or buffer.size()):
             return
         arguments = {
             "n_steps": self.n_steps,
@@ -266,18 +266,22 @@ class DDQNState(Settings, Logs):
         """As in SB3; `n_steps` and `gamma` stay those of the model.
 
         Raises:
-            ValueError: The model needs legal actions, which the buffer does not have.
+            ValueError: The model needs legal actions, which the buffer does not have. The model
+                keeps its own buffer.
         """
+        former = self.replay_buffer
         super().load_replay_buffer(path, truncate_last_traj)
         buffer = self.replay_buffer
         asked = self.legal_actions.source == "environment"
         if asked and not getattr(buffer, "store_next_legal", False):
+            self.replay_buffer = former
             raise ValueError(
                 "store_next_legal: False in this buffer; mask_source='environment' needs True"
             )
         if hasattr(buffer, "n_steps"):  # it holds single transitions
-            own = {"n_steps": self.n_steps, "gamma": self.gamma, **self.replay_buffer_kwargs}
-            buffer.n_steps, buffer.gamma = own["n_steps"], own["gamma"]
+            own = self.replay_buffer_kwargs.get
+            buffer.n_steps = own("n_steps", self.n_steps)
+            buffer.gamma = own("gamma", self.gamma)
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
         """As in SB3."""

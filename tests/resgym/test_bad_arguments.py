@@ -75,7 +75,7 @@ CASES = [
     (lambda: picture_of([(1, 0, 0, 0)], (), 0), "^points must have 2 or 3 axes .*, got 4$"),
     (lambda: make_agent("optimal", budget=0), "budget must be .*got 0"),
     (lambda: make_host("optimal", objective="size"), "objective must be .*got 'size'"),
-    (lambda: make_host("optimal", fallback="nobody"), r"\(host\) must be .*got 'nobody'"),
+    (lambda: make_host("optimal", fallback="nobody"), "^fallback must be .*got 'nobody'"),
     (lambda: make_host("safe", slack=-1), "slack must be .*got -1"),
     (lambda: make_host("zeilinger"), r"'zeilinger' \(did you mean 'zeillinger'"),
     (lambda: make_host(3), r"host must be a name, got 3 \(int\)"),

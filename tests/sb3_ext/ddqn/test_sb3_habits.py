@@ -181,6 +181,7 @@ def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(settings, tm
     make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
     with pytest.raises(ValueError, match="store_next_legal: False in this buffer"):
         masked.load_replay_buffer(tmp_path / "without.pkl")
+    masked.learn(80)
 
 
 def test_the_models_own_gamma_reaches_the_buffer():

@@ -24,7 +24,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from resgym.texts import Rows, Table, counted, percent
+from resgym.texts import Rows, Table, counted, percent, shown
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -165,6 +165,8 @@ def rho(
     if progress is not None:
         check_function("progress", progress, "line")
     seed = check_integer("seed", seed, 0)
+    if not isinstance(optimum, bool | tuple | list | None):
+        raise TypeError(f"optimum must be True, False or two bounds, got {shown(optimum)}")
     spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
     resolved = resolve_device(device)
     players = (

@@ -113,7 +113,8 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     """
     number = check_number(name, value)
     if number != int(number) or number < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, got {shown(value)}")
+        least = f" of at least {low}" if low > -LARGEST_COUNT else ""
+        raise ValueError(f"{name} must be a whole number{least}, got {shown(value)}")
     if number > LARGEST_COUNT:
         raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {shown(value)}")
     return int(number)

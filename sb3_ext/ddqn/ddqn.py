@@ -27,6 +27,7 @@ from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
+from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,
@@ -237,6 +238,7 @@ class DDQN(DDQNState):
                 transitions.
             FloatingPointError: A loss or gradient became NaN or infinite.
         """
+        updates = check_count("updates", updates, low=0)
         if self.target_update_unit != "updates":
             raise ValueError("target_update_unit: must be 'updates' for fit, got 'transitions'")
         if buffer is not None:

@@ -18,6 +18,7 @@ from annotated_types import Gt
 from gymnasium.vector import VectorEnv
 from pydantic import create_model
 from stable_baselines3 import DQN, HerReplayBuffer
+from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
@@ -28,6 +29,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
+from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     Count,
     CountOrMinusOne,
@@ -177,6 +179,9 @@ class DDQNState(Settings, Logs):
             )
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
+        kind = self.replay_buffer_class
+        if not (isinstance(kind, type) and issubclass(kind, BaseBuffer)):
+            raise TypeError(f"replay_buffer_class must be a class of buffers, got {shown(kind)}")
         if layers := self.policy_kwargs.get("net_arch"):
             # Written out, as SB3 loads a list that begins with a mapping as this mapping.
             written = [layer for _, layer in expand_net_arch(layers)]

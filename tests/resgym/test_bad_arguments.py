@@ -45,6 +45,7 @@ CASES = [
     (lambda: rho(seed=-1), "^seed must be at least 0, got -1$"),
     (lambda: rho(points=[(1, 2)]), r"^points\[0\] must have 3 coordinates"),
     (lambda: rho(agent=3), "^agent must be a name"),
+    (lambda: rho(optimum=1), "^optimum must be True, False or two bounds, got 1$"),
     (lambda: rho(agent=make_host("random")), "^agent must play the agent"),
     (lambda: cross_play([]), "hosts must"),
     (lambda: solve("E8", "width"), "objective must be .*, got 'width'"),

@@ -26,6 +26,8 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ("mask_source", "observation", "no entry action_mask or coords"),
         ("max_grad_norm", 0.0, "max_grad_norm"),
         ("replay_buffer_class", ReplayBuffer, "ReplayBuffer"),
+        ("replay_buffer_class", int, "must be a class of buffers, got <class 'int'>"),
+        ("buffer_size", 1.5, "buffer_size must be a whole number, got 1.5$"),
         ("target_update_unit", "steps", "must be 'updates' or 'transitions', got 'steps'"),
         ("tau", 1.5, "tau must be at most 1, got 1.5"),
         ("loss", "hubert", "unknown loss 'hubert'; did you mean 'huber'"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import torch
@@ -275,7 +276,7 @@ def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixtur
     players, shares = tuple(resolve_player(each, role, spec) for each in given), None
     if isinstance(given, Mapping):
         for name, weight in given.items():
-            if not hasattr(weight, "__float__") or not 0 < weight < math.inf:
+            if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
                 what = f"opponent: the weight of {shown(name)}"
                 raise ValueError(f"{what} must be a number above 0, got {shown(weight)}")
         total = math.fsum(given.values())

@@ -234,7 +234,7 @@ class SafeHost(OptimalHost):
             raise ValueError(f"objective must be 'depth' for a safe host, got {self.objective!r}")
         check_integer("slack", self.slack, 0)
         check_integer("lookahead", self.lookahead, 1)
-        _ = self._mixture
+        _ = self._mixture  # likewise
 
     @cached_property
     def _mixture(self) -> Mixture:

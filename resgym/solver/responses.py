@@ -117,7 +117,8 @@ class Graph:
             row, column = coords.nonzero().unbind(1)
             state, coords, axis = state.select(row), coords[row], column
         else:
-            row, column = torch.ones(len(numbers), len(sets)).nonzero().unbind(1)
+            pairs = torch.cartesian_prod(*map(torch.arange, (len(numbers), len(sets))))
+            row, column = pairs.unbind(1)
             state, coords = state.select(row), sets[column]
             axis = ask_exactly(self.player, state, coords)
         spec = replace(self.spec, max_num_points=state.points.shape[1])

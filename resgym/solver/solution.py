@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from resgym.game.exact import OrderedRule, Position
@@ -133,7 +134,7 @@ class Progress(NamedTuple):
 
 def check_seconds(name: str, value: Any) -> None:
     """Raise ValueError unless a limit of time is None, or a number that is at least 0."""
-    if value is not None and not (hasattr(value, "__float__") and value >= 0):
+    if value is not None and not (isinstance(value, Real) and float(value) >= 0):
         raise ValueError(f"{name} must be at least 0 seconds, got {shown(value)}")
 
 

@@ -104,10 +104,8 @@ class TensorVecEnv(VecEnv):
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
         form = getattr(self.venv.unwrapped, "form", None)
-        self._counts_episodes, self._has_statistics = (
-            form is None,
-            form is None or form.episode_statistics,
-        )
+        self._counts_episodes = form is None
+        self._has_statistics = form is None or form.episode_statistics
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             about = (os.fspath(filename), str(getattr(self.venv.spec, "id", None)))

@@ -187,8 +187,10 @@ def _may_hold_pickles(value: str) -> bool:
     Without a separator it is a name, whatever files there are (`resgym.players.resolve_player`).
     """
     path = Path(value)
-    if path.suffix == ".zip" or os.path.basename(value) == value:
-        return path.suffix == ".zip"
+    if path.suffix == ".zip":
+        return True
+    if os.path.basename(value) == value:
+        return False
     return os.path.isfile(f"{value}.zip") or (
         os.path.isfile(path) and path.suffix != ".safetensors"
     )

@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import sys
+import time
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -108,6 +110,20 @@ def test_an_error_is_that_of_the_function():
         assert list(spread(fails, [0, 1])) == [3, 6]
     with pytest.raises(ValueError, match=r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"):
         spreading(3).__enter__()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_of_abandoned_work_only_what_takes_long_is_cancelled(monkeypatch):
+    """Ray may end the program where a task ends while it is cancelled."""
+    import ray
+
+    spy = Mock(wraps=ray.cancel)
+    monkeypatch.setattr(ray, "cancel", spy)
+    monkeypatch.setattr(pieces, "GRACE_SECONDS", 3.0)
+    sleep = ray.remote(lambda seconds: time.sleep(seconds))
+    work = [sleep.remote(seconds) for seconds in (0, 60, 60)]
+    pieces.abandon(ray, work)
+    assert [call.args for call in spy.mock_calls] == [(work[2],), (work[1],)]
 
 
 def test_what_is_wrong_is_said_in_one_line(monkeypatch):

@@ -63,7 +63,8 @@ class SpivakovskyHost(ScriptedHost):
     3. Otherwise let nu be the least |u|, the sum over the axes. Add the axes M on which some u
        with |u| = nu is positive to the answer.
     4. Points whose sum s of u over M is below nu continue to the next level as u / (nu - s) over
-       the axes outside M. If there are none, stop.
+       the axes outside M. From the second level on so do those whose sum t of v over M is below 1,
+       as v / (1 - t). If there are none, stop.
 
     The first level, on which all later ones depend, is exact. After it each number is a pair of
     doubles that encloses it, and numbers count as equal if their enclosures meet. So equal numbers
@@ -78,8 +79,8 @@ class SpivakovskyHost(ScriptedHost):
         columns = state.columns()
         alive = state.alive()[:, : columns.shape[1]].t().contiguous()
         bounds, alive, chosen = _first_level(columns, alive & ~state.finished())
-        for _ in range(dimension - 1):
-            bounds, alive, joined = _level(bounds, alive, ~chosen)
+        for left in range(dimension - 1, 0, -1):  # axes that are left, at most
+            bounds, alive, joined = _level(bounds, alive, ~chosen, left > 2)
             chosen = chosen | joined
         # -1 for finished games, whose set is empty.
         return coords_to_action(chosen.t()).clamp(min=0)
@@ -104,18 +105,21 @@ def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor
     return quotient * _outwards(2, quotient.device)[..., None], alive, chosen
 
 
-def _level(bounds: Tensor, alive: Tensor, current: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _level(
+    bounds: Tensor, alive: Tensor, current: Tensor, both: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """Do one level on enclosures; returns as `_first_level`, with no points in finished games.
 
     The bounds of the points are float64 [2, D, P, N], 0 outside the current axes, bool [D, N]. What
-    is subtracted or divided by takes its other bound.
+    is subtracted or divided by takes its other bound. With ``both`` the points v continue beside
+    the u. On two axes they make no difference: the next level takes its axis in any case.
     """
     infinity = float("inf")
     step, slack = (_outwards(k, bounds.device) for k in (1, bounds.shape[1]))
     corner = torch.where(alive, bounds, infinity).amin(2)
     corner = torch.where(_any(alive, 0), corner, 0.0)
 
-    bounds = bounds - corner.flip(0)[:, :, None]
+    points, bounds = bounds, bounds - corner.flip(0)[:, :, None]
     positive = (bounds[0] > 0) & alive
     bounds = torch.where(positive, bounds * step[..., None], 0.0)
     orthant = _any(alive & ~_any(positive, 0), 0)
@@ -125,8 +129,15 @@ def _level(bounds: Tensor, alive: Tensor, current: Tensor) -> tuple[Tensor, Tens
     on_face = alive & (total[0] <= nearest[1]) & ~orthant
     joined = _any(positive & on_face, 1)
 
+    height = nearest.expand_as(total)
+    if both:
+        bounds, height = (
+            torch.cat([bounds, points], 2),
+            torch.cat([height, total.new_ones(total.shape)], 1),
+        )
+        alive = alive.repeat(2, 1)
     inside = (bounds * joined[:, None]).sum(1) * slack
-    gap = (nearest - inside.flip(0)) * step
+    gap = (height - inside.flip(0)) * step
     goes_on = alive & ~orthant & (gap[0] > 0)
     kept = goes_on & (current & ~joined)[:, None]
     bounds = torch.where(kept, bounds / gap.flip(0)[:, None] * step[..., None], 0.0)

@@ -77,7 +77,8 @@ def spivakovsky(points):
     Move the points to the axes (subtract the least coordinates w). Let nu be the least coordinate
     sum, and take all axes on which some point of that sum is positive: call them M. The points
     whose sum s over M is below nu are projected from that face onto the other axes, u -> u / (nu -
-    s), and the same is done with them. It ends when no point is left, or when the moved points
+    s), and the same is done with them. From the second time on the points before they were moved
+    are projected too, from the height 1. It ends when no point is left, or when the moved points
     contain the origin: then the first smallest set of axes with sum(w) >= 1 is taken too. There is
     one, since every projected point has coordinate sum >= 1.
 
@@ -100,10 +101,12 @@ def spivakovsky(points):
         face = {k for u in moved if sum(u) == nu for k, x in enumerate(u) if x > 0}
         others = [k for k in range(len(axes)) if k not in face]
         chosen.update(axes[k] for k in face)
+        levels = [(moved, nu)] if len(axes) == len(points[0]) else [(moved, nu), (remaining, 1)]
         remaining = [
-            tuple(u[k] / (nu - height) for k in others)
-            for u in moved
-            if (height := sum(u[k] for k in face)) < nu
+            tuple(v[k] / (top - height) for k in others)
+            for vectors, top in levels
+            for v in vectors
+            if (height := sum(v[k] for k in face)) < top
         ]
         axes = tuple(axes[k] for k in others)
     return tuple(sorted(chosen))

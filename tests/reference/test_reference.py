@@ -111,6 +111,10 @@ def test_newton_vertices_by_hand():
         # nu = 2 on axis 0. (1, 2, 0) has s = 1 and goes to (2, 0) / 1; (0, 0, 3) to (0, 3/2). There
         # nu = 3/2 on axis 2; (2, 0) has s = 0 and goes to 2 / (3/2) >= 1: axis 1.
         ("spivakovsky", [(2, 0, 0), (1, 2, 0), (0, 0, 3)], (0, 1, 2)),
+        # nu = 2 on axis 3; (0, 1, 1) and (1/2, 0, 1) remain. There nu = 1/2 on axis 0; (0, 1, 0)
+        # goes to (1, 0) / (1/2), the unmoved points to (1, 1) and (0, 1) / (1/2). There nu = 2 on
+        # axes 1 and 2.
+        ("spivakovsky", [(0, 0, 0, 2), (0, 1, 1, 1), (1, 0, 2, 0)], (0, 1, 2, 3)),
     ],
 )
 def test_hosts_by_hand(host, points, expected):

@@ -21,8 +21,7 @@ from resgym.players.registry import check_role
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.polynomials.starts import resolve_starts
-from resgym.solver.search import prove
-from resgym.solver.solution import Limits
+from resgym.solver.search import Limits, prove
 from resgym.solver.solve import solve
 from resgym.texts import counted, format_axes, format_move, format_position
 

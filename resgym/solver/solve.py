@@ -21,16 +21,18 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.solver.search import GOALS, Objective, Proof, best_set, prove
-from resgym.solver.solution import (
+from resgym.solver.search import (
+    GOALS,
     Limits,
+    Objective,
     Progress,
-    Solution,
-    by_position,
+    Proof,
+    best_set,
     check_seconds,
-    grown_tree,
+    prove,
 )
-from resgym.trees.growth import Centres, Stop, rule_of_charts
+from resgym.solver.solution import Solution, by_position, grown_tree
+from resgym.trees.growth import Centres, ResolutionTree, Stop, rule_of_charts
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
@@ -107,8 +109,8 @@ def solve(
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
-    played = rule_of_charts(position, ordered_rule(spec, weights), stop, centres)
-    if type(played) is not OrderedRule:
+    if rule != "basic" or weights is not None or stop is not None or centres != "all":
+        played = rule_of_charts(position, ordered_rule(spec, weights), stop, centres)
         if given:
             raise ValueError(
                 f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
@@ -127,17 +129,19 @@ def solve(
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
-    # Three charts of four differ from another one by a shift or a factor alone.
-    known = cache(proof.search.known)
-    best = cache(
-        partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
-    )
-
-    choose = by_position(lambda points: best(reduced(points)))
     objective, value = proof.search.objective, proof.lower
-    goal = "least" if objective == "depth" else "fewest"
-    title = f"optimal tree, {goal} {objective}: {position.pretty()}"
-    grow = partial(grown_tree, position, choose, title)
+
+    def grow() -> ResolutionTree | None:
+        # Three charts of four differ from another one by a shift or a factor alone.
+        known = cache(proof.search.known)
+        best = cache(
+            partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
+        )
+        choose = by_position(lambda points: best(reduced(points)))
+        goal = "least" if objective == "depth" else "fewest"
+        title = f"optimal tree, {goal} {objective}: {position.pretty()}"
+        return grown_tree(position, choose, title)
+
     effort = limits.seconds, proof.search.expanded
     claims = position, proof.search, None
     return Solution(value, value, value, True, objective, *effort, None, grow, claims)

@@ -19,8 +19,8 @@ from resgym.files import opened
 from resgym.game.exact import Position, moved, prune
 from resgym.game.spec import Axes, action_axes
 from resgym.polynomials.parse import as_position
-from resgym.solver.search import GOALS, Limits, Points, Search, best_set
-from resgym.solver.solution import Solution, by_position, grown_tree
+from resgym.solver.search import GOALS, Limits, Points, Search
+from resgym.solver.solution import Solution, best_set, by_position, grown_tree
 
 Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]

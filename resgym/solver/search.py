@@ -13,7 +13,7 @@ from itertools import chain
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
-from resgym.game.exact import moved, orders, reduced, search_actions
+from resgym.game.exact import orders, reduced, search_actions
 from resgym.solver import kernels as plain
 from resgym.texts import shown
 
@@ -171,32 +171,20 @@ class Search:
         room: float = math.inf,
     ) -> None:
         self.objective, self.goal, self.kernels = objective, GOALS[objective], kernels
-        self._shape, self._room = (dimension, max(2, num_points)), room
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all positions."""
-        d, rows = self._shape
+        self._room, d, rows = room, dimension, max(2, num_points)
         # Twice what one step needs, so that doubling what is half full always is enough.
         new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
         few = 1 << max(8, new.bit_length())
         words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
-        sizes = {
-            "counters": 5,
-            "sets": len(sets),
-            "words": words,
-            "answers": answers,
-            "stack": 64,
-            "limits": 64,
-        }
+        sizes = dict.fromkeys(_COLUMNS, few) | {"counters": 5, "stack": 64, "limits": 64}
+        sizes |= {"sets": len(sets), "words": words, "answers": answers}
         sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
         sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d}
-        sizes |= dict.fromkeys(_COLUMNS, few)
         self.table = plain.Table(
             *self.goal,
             d,
             rows,
-            math.inf if self.kernels is plain else LARGEST,
+            math.inf if kernels is plain else LARGEST,
             slots=self._filled(-1, 2 * few),
             **{name: self._filled(0, size) for name, size in sizes.items()},
         )
@@ -404,25 +392,3 @@ def _switches(seconds: float, limits: Limits) -> bool:
             return True
         return seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
     return False
-
-
-def best_set(
-    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
-) -> tuple[int, ...]:
-    """Return a set after which the proved bound of a position's value is reached.
-
-    Of several sets it takes one with the least sum of bounds over the answers, then the first
-    action. From a settled position on, every position that these sets lead to is resolved within
-    the value of the first one.
-
-    Args:
-        points: a pruned position.
-        goal: what the host minimises.
-        bounds: returns lower and upper bounds of a position, such as `Search.known`.
-    """
-
-    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
-        above = [bounds(moved(points, axes, axis))[1] for axis in axes]
-        return goal.total(above), sum(above)
-
-    return min(search_actions(len(points[0])), key=rank)

@@ -1,4 +1,4 @@
-"""What a solver has proved."""
+"""What a solver has proved, and the hosts and trees that show it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from resgym.game.exact import OrderedRule, Position
+from resgym.game.exact import OrderedRule, Position, moved, search_actions
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.search import Objective
+from resgym.solver.search import Goal, Objective, Points
 from resgym.texts import Table, counted
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 from resgym.trust import packaged
@@ -42,6 +42,28 @@ def grown_tree(
 def by_position(best: Callable[[Position], tuple[int, ...]]) -> Choose:
     """Return the host of a tree that chooses by the points of a chart alone."""
     return lambda charts: [best(chart.points) for chart in charts]
+
+
+def best_set(
+    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
+) -> tuple[int, ...]:
+    """Return a set after which the proved bound of a position's value is reached.
+
+    Of several sets it takes one with the least sum of bounds over the answers, then the first
+    action. From a settled position on, every position that these sets lead to is resolved within
+    the value of the first one.
+
+    Args:
+        points: a pruned position.
+        goal: what the host minimises.
+        bounds: returns lower and upper bounds of a position, such as `Search.known`.
+    """
+
+    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
+        above = [bounds(moved(points, axes, axis))[1] for axis in axes]
+        return goal.total(above), sum(above)
+
+    return min(search_actions(len(points[0])), key=rank)
 
 
 @dataclass(frozen=True)

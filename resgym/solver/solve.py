@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, ordered_rule, prune, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, prune, reduced
 from resgym.game.spec import (
     Axes,
     GameSpec,
@@ -27,11 +27,10 @@ from resgym.solver.search import (
     Objective,
     Progress,
     Proof,
-    best_set,
     check_seconds,
     prove,
 )
-from resgym.solver.solution import Solution, by_position, grown_tree
+from resgym.solver.solution import Solution, best_set, by_position, grown_tree
 from resgym.trees.growth import Centres, ResolutionTree, Stop, rule_of_charts
 
 FALLBACK_NODES = 2000
@@ -101,26 +100,25 @@ def solve(
     check_integer("max_positions", max_positions, 1)
     if progress is not None:
         check_function("progress", progress, "state")
-    players: list[tuple[Role, Any]] = [("host", host), ("agent", agent)]
-    given = [each for each in players if each[1] is not None]
-    if len(given) > 1:
+    if host is not None and agent is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
-    if max_depth is not None and not given and GOALS[objective].by_sum:
+    role: Role = "agent" if host is None else "host"
+    player = agent if host is None else host
+    if max_depth is not None and player is None and GOALS[objective].by_sum:
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if rule != "basic" or weights is not None or stop is not None or centres != "all":
-        played = rule_of_charts(position, ordered_rule(spec, weights), stop, centres)
-        if given:
+        played = rule_of_charts(position, spec, weights, stop, centres)
+        if player is not None:
             raise ValueError(
                 f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
             )
         return _solve_variant(position, played, objective, max_depth, limits)
-    if given:
+    if player is not None:
         # Players need torch, the least tree of a small position does not.
         from resgym.solver.responses import best_response
 
-        role, player = given[0]
         return best_response(position, player, role, objective, max_depth, limits)
     highest = math.inf if max_depth is None else max_depth
     proof = prove(prune(position), objective, limits, highest=highest)

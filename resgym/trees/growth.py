@@ -22,9 +22,14 @@ BATCH_ROWS = 1024
 
 
 def rule_of_charts(
-    position: Exponents, rule: OrderedRule, stop: Stop | None, centres: Centres
+    position: Exponents,
+    spec: GameSpec,
+    weights: Sequence[int] | None,
+    stop: Stop | None,
+    centres: Centres,
 ) -> OrderedRule:
-    """Return a rule with ``stop`` and ``centres``; see `resolution_tree`."""
+    """Return the rule of a game with these options; see `resolution_tree`."""
+    rule = ordered_rule(spec, weights)
     if stop is None and centres == "all":
         return rule
     return packaged("resgym.geometry.smooth:chart_rule")(position, rule, stop, centres)
@@ -125,7 +130,7 @@ def resolution_tree(
     return grow_tree(
         position,
         choose,
-        rule_of_charts(position, ordered_rule(spec, weights), stop, centres),
+        rule_of_charts(position, spec, weights, stop, centres),
         max_depth=max_depth,
         max_nodes=max_nodes,
         title=f"host {name}: {position.pretty()}",

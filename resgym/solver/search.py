@@ -388,7 +388,6 @@ def _switches(seconds: float, limits: Limits) -> bool:
     if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
     with suppress(ImportError):  # numba is missing or does not fit numpy
-        if is_cached():
-            return True
-        return seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+        late = seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+        return is_cached() or late
     return False

@@ -20,7 +20,7 @@ from resgym.game.spec import (
     hints_keywords,
 )
 from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import as_position
+from resgym.polynomials.parse import parse
 from resgym.solver.search import (
     GOALS,
     Limits,
@@ -92,7 +92,7 @@ def solve(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
-    position = as_position(points)
+    position = parse(points)
     check_choice("objective", objective, GOALS)
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
@@ -154,19 +154,16 @@ def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
             raise TimeoutError
         return zeillinger(points)
 
-    tree, upper = None, None
+    tree, upper, host = None, None, None
     with suppress(TimeoutError):
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, by_position(best), title, FALLBACK_NODES)
-    if tree is not None:
+    if tree:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
-        upper = sizes[objective]
-    effort = limits.seconds, proof.search.expanded
-    host = None if tree is None else zeillinger
+        upper, host = sizes[objective], zeillinger
+    effort = limits.seconds, proof.search.expanded, proof.stopped
     claims = position, proof.search, host
-    return Solution(
-        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, claims
-    )
+    return Solution(None, proof.lower, upper, False, objective, *effort, lambda: tree, claims)
 
 
 class _Stopped(Exception):

@@ -10,7 +10,7 @@ from resgym.game.exact import PLAIN_HOSTS, Ending, OrderedRule, ordered_rule
 from resgym.game.spec import Axes, GameSpec, check_integer, hints_keywords
 from resgym.lazy import Lazy
 from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import as_position
+from resgym.polynomials.parse import parse
 from resgym.trees.data import Chart, ChartTree
 from resgym.trust import packaged
 
@@ -121,7 +121,7 @@ def resolution_tree(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
-    position = as_position(points)
+    position = parse(points)
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)

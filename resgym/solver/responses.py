@@ -25,7 +25,7 @@ from resgym.players import Player, ask_exactly, own_attribute, player_name, reso
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import GOALS, Goal, Limits, Objective
 from resgym.solver.solution import Solution, grown_tree
-from resgym.trees.data import Chart
+from resgym.trees.growth import Chart
 
 NONE, OVER, LOST = 0, 1, 2
 """Numbers that stand for no position and for all finished positions; and see `Graph`."""

@@ -94,7 +94,8 @@ def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
 
 
 def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
-    from resgym.solver.solution import NO_CERTIFICATE, Progress, Solution
+    from resgym.solver.search import Progress
+    from resgym.solver.solution import NO_CERTIFICATE, Solution
 
     others = args.host, args.agent, args.max_depth, args.stop, args.rule, args.centres
     if args.certificate and others != (None, None, None, None, "basic", "all"):

@@ -57,6 +57,13 @@ class OneLineParser(argparse.ArgumentParser):
             "registers can then be named; may be repeated",
         )
 
+    def parse_known_args(self, *given: Any) -> Any:  # type: ignore[override]
+        """Refuse what is unknown here, so that the error names the command that was typed."""
+        args, unknown = super().parse_known_args(*given)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return args, unknown
+
     def error(self, message: str) -> NoReturn:
         """End the program with exit code 2."""
         self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")

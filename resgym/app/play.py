@@ -19,10 +19,9 @@ from resgym.players import ask_player
 from resgym.players.asking import Seat
 from resgym.players.registry import check_role
 from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import as_position
+from resgym.polynomials.parse import parse
 from resgym.polynomials.starts import resolve_starts
-from resgym.solver.search import prove
-from resgym.solver.solution import Limits
+from resgym.solver.search import Limits, prove
 from resgym.solver.solve import solve
 from resgym.texts import counted, format_axes, format_move, format_position
 
@@ -257,7 +256,7 @@ def play(
         ValueError, TypeError: an argument is out of range, or the start is finished.
     """
     check_role(seat, "seat")
-    position = as_position(points)
+    position = parse(points)
     check_integer("max_moves", max_moves, 1)
     other = ("random" if seat == "host" else "zeillinger") if opponent is None else opponent
     match = Match(position, seat, other, seed, max_moves)

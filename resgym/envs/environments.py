@@ -31,6 +31,7 @@ from resgym.game.spec import (
 )
 from resgym.game.stepping import (
     INVALID_ACTIONS,
+    NO_LIMIT,
     SEATS,
     EpisodeState,
     RewardFunction,
@@ -131,8 +132,9 @@ class HironakaVectorEnv(PlannedVectorEnv):
         check_startable(spec)
         check_flag("scale_observation", scale_observation)
         check_reward(reward)
+        limit = NO_LIMIT
         if max_episode_steps is not None:
-            max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)
+            limit = check_integer("max_episode_steps", max_episode_steps, 1)
         resolved = devices.resolve_device(device)
         # Positions before and after a step, an observation, and the bounds of its space.
         size = 32 * max_num_points * dimension
@@ -145,7 +147,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
             reward=reward,
             invalid_action=check_choice("invalid_action", invalid_action, INVALID_ACTIONS),
             autoreset_mode=parse_autoreset_mode(autoreset_mode).name,
-            max_episode_steps=max_episode_steps,
+            max_episode_steps=limit,
             scale_observation=scale_observation,
             starts=resolve_starts(starts, spec, resolved),
         )
@@ -173,8 +175,7 @@ class AlternatingPlayers(HironakaVectorEnv):
         if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
             given = type(env).__name__
             raise TypeError(f"env must be a HironakaVectorEnv with both seats, got {given}")
-        limit = env.plan.max_episode_steps
-        limit = None if limit is None else (limit + 1) // 2
+        limit = (env.plan.max_episode_steps + 1) // 2
         plan = replace(env.plan, seat=check_role(seat, "seat"), max_episode_steps=limit)
         own = env.backend, env.device, env.form, env.render_mode
         PlannedVectorEnv.__init__(self, env.num_envs, plan, *own, opponent)

@@ -68,13 +68,8 @@ def available_bytes(device: torch.device) -> int | None:
 
 
 def format_bytes(count: int) -> str:
-    """Format bytes: `format_bytes(3 * 2**20)` is `'3.00 MiB'`."""
-    size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
-        size /= 1024
-    return f"{size:.2f} TiB"
+    """Format bytes: `format_bytes(5 * 2**30)` is `'5,120.0 MiB'`."""
+    return f"{count / 2**20:,.1f} MiB"
 
 
 def check_memory(what: str, needed: int, size: int, device: torch.device) -> None:

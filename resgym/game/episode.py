@@ -196,7 +196,7 @@ class Backend:
             reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
         if plan.invalid_action == "terminate":
             terminated = terminated | (active & ~legal)
-        truncated = (overflow | (lengths >= plan.step_limit)) & active & ~terminated
+        truncated = (overflow | (lengths >= plan.max_episode_steps)) & active & ~terminated
         ended = terminated | truncated
         state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 

@@ -144,7 +144,7 @@ class StepPlan:
         reward: name of the reward, or a function.
         invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
         autoreset_mode: ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
-        max_episode_steps: steps after which an episode is truncated, or None.
+        max_episode_steps: steps after which an episode is truncated.
         scale_observation: divide observed points by the largest coordinate.
         opponent: name of the scripted player of the other seat, which a backend may play itself;
             None: the opponents must be asked.
@@ -158,7 +158,7 @@ class StepPlan:
     reward: str | RewardFunction = "terminal"
     invalid_action: str = "error"
     autoreset_mode: str = "SAME_STEP"
-    max_episode_steps: int | None = None
+    max_episode_steps: int = NO_LIMIT
     scale_observation: bool = True
     opponent: str | None = None
     starts: GameState | None = None
@@ -169,11 +169,6 @@ class StepPlan:
         """Number of actions A of the seat; ``both`` has one space for both roles."""
         host, agent = self.spec.num_host_actions, self.spec.dimension
         return {"host": host, "agent": agent, "both": max(host, agent)}[self.seat]
-
-    @property
-    def step_limit(self) -> int:
-        """Steps after which an episode is truncated."""
-        return NO_LIMIT if self.max_episode_steps is None else self.max_episode_steps
 
     @property
     def may_refuse(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from resgym.game.exact import corner, prune
 from resgym.geometry.fan import compact_cells, degenerate_faces
 from resgym.geometry.smooth import full_tree, isolated_fault
-from resgym.polynomials.monomials import Exponents, factored, is_isolated, sympy_poly
+from resgym.polynomials.monomials import factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
 from resgym.texts import Facts
 
@@ -41,7 +41,7 @@ def examine(points: Any) -> Examination:
         Whether the polynomial is reduced, convenient, nondegenerate and isolated, with the reason
         where it is not; its Milnor number and log canonical threshold; what a tree proves.
     """
-    start = points if isinstance(points, Exponents) else read(points)
+    start = read(points)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
     found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})

@@ -20,7 +20,7 @@ from resgym.game.exact import corner
 from resgym.game.spec import Axes, Point
 from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sympy_poly
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
-from resgym.trees.data import ChartTree
+from resgym.trees.growth import ResolutionTree
 
 Ray = tuple[int, ...]
 Cone = tuple[Ray, ...]
@@ -142,7 +142,7 @@ def in_chart(point: Sequence[int], rays: Cone) -> Ray:
     return tuple(dot(ray, point) for ray in rays)
 
 
-def chart_rays(tree: ChartTree, first: Cone | None = None) -> list[Cone]:
+def chart_rays(tree: ResolutionTree, first: Cone | None = None) -> list[Cone]:
     """Return the D rays of every chart's cone, in order; ``first`` are those of the root."""
     found = [first or path_rays(len(tree.variables), ())]
     for chart in tree.charts[1:]:
@@ -160,7 +160,7 @@ def old_coordinates(rays: Cone, names: Sequence[str]) -> list[str]:
     ]
 
 
-def tree_divisors(tree: ChartTree) -> Divisors:
+def tree_divisors(tree: ResolutionTree) -> Divisors:
     """Return the exceptional divisors of a tree, each once, in the order of its charts."""
     made: dict[Ray, list[int]] = {}
     rays = chart_rays(tree)
@@ -176,7 +176,7 @@ def tree_divisors(tree: ChartTree) -> Divisors:
     return Divisors(divisors)
 
 
-def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
+def log_canonical_threshold(tree: ResolutionTree) -> Fraction | float:
     """Return the log canonical threshold of the root's monomial ideal at the origin (Howald).
 
     It is the least log_discrepancy / multiplicity over all rays of a tree that is resolved in every
@@ -238,7 +238,7 @@ class Fan:
         return not self.faults
 
 
-def tree_fan(tree: ChartTree) -> Fan:
+def tree_fan(tree: ResolutionTree) -> Fan:
     """Return the cones of the charts where a tree ends.
 
     Raises:
@@ -280,7 +280,7 @@ class Cell(NamedTuple):
         return tuple(map(sum, zip(*self.rays, strict=True)))
 
 
-def compact_cells(tree: ChartTree) -> Iterator[Cell]:
+def compact_cells(tree: ResolutionTree) -> Iterator[Cell]:
     """Cut the weights with positive entries into cells.
 
     A weight is in the chart that one enters on the way from it to a generic weight, so that each is

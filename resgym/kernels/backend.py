@@ -90,7 +90,7 @@ def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
     # Hosts who are asked name their sets after the pass, and restarts wait for them.
     waits = opponent == ASKED and plan.seat == "agent"
     restarts = plan.autoreset_mode != "DISABLED" and not waits
-    ends = plan.step_limit, int(plan.scale_observation)
+    ends = plan.max_episode_steps, int(plan.scale_observation)
     starts = drawn.max_num_points, drawn.max_value + 1, drawn.start_attempts, int(spec.reposition)
     return Numbers(
         (seat, opponent, reward, illegal, mode, int(restarts), *ends),

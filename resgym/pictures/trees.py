@@ -20,7 +20,7 @@ from resgym.texts import (
     position_pretty,
     variable_pretty,
 )
-from resgym.trees.data import Chart, ChartTree
+from resgym.trees.growth import Chart, ResolutionTree
 
 ENDINGS = {
     "depth": "cut: depth limit",
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
         return gap.join(" ".join(map(how, each)) for each in self[3:] if each)
 
 
-def totals_text(tree: ChartTree) -> str:
+def totals_text(tree: ResolutionTree) -> str:
     """Format totals: ``7 moves deep, 54 charts, 31 leaves``, cut branches, and other hosts."""
     text = (
         f"{counted(tree.depth, 'move')} deep, {counted(tree.num_nodes, 'chart')}, "
@@ -79,7 +79,7 @@ def totals_text(tree: ChartTree) -> str:
     return text
 
 
-def _same_below(tree: ChartTree) -> list[int]:
+def _same_below(tree: ResolutionTree) -> list[int]:
     """A number for each chart; charts with equal subtrees, up to monomial factors, share it."""
     numbers: dict[object, int] = {}
     found = [0] * tree.num_nodes
@@ -91,7 +91,7 @@ def _same_below(tree: ChartTree) -> list[int]:
     return found
 
 
-def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Entry]:
+def outline(tree: ResolutionTree, max_charts: int, once: bool = True) -> Iterator[Entry]:
     """The charts of an outline from its top to its bottom, at most this many.
 
     Charts are opened level by level as long as all their children fit. With ``once``, of equal
@@ -142,7 +142,7 @@ def outline(tree: ChartTree, max_charts: int, once: bool = True) -> Iterator[Ent
             stack += [tree[child] for child in reversed(chart.children)]
 
 
-def _divisors(tree: ChartTree) -> dict[int, str]:
+def _divisors(tree: ResolutionTree) -> dict[int, str]:
     """For each chart with a move, what it makes: ray, multiplicity N and log discrepancy."""
     return {
         number: f"{each.ray} N {each.multiplicity} ν {each.log_discrepancy}"
@@ -151,7 +151,7 @@ def _divisors(tree: ChartTree) -> dict[int, str]:
     }
 
 
-def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
+def tree_to_text(tree: ResolutionTree, max_charts: int = 200) -> str:
     """An outline: one line a chart; subtrees are folded so that this many are shown at most."""
     lines = [*filter(None, [tree.title]), totals_text(tree), ""]
     below = {1: ""}  # what stands before the children of a chart
@@ -166,7 +166,7 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     return "\n".join(lines)
 
 
-def tree_to_dot(tree: ChartTree) -> str:
+def tree_to_dot(tree: ResolutionTree) -> str:
     """Return Graphviz source of the whole tree, one node per chart; ``dot -Tsvg`` draws it."""
     quoted = json.JSONEncoder(ensure_ascii=False).encode
     lines = [
@@ -182,7 +182,7 @@ def tree_to_dot(tree: ChartTree) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def tree_to_latex(tree: ChartTree, max_charts: int = 50) -> str:
+def tree_to_latex(tree: ResolutionTree, max_charts: int = 50) -> str:
     r"""An outline for LaTeX of a page at most; needs ``\usepackage[edges]{forest}``."""
     style = "folder, grow'=0, font=\\small, s sep=0pt, inner ysep=0.5pt, outer ysep=0pt"
     lines = [f"\\begin{{forest}}\n  for tree={{{style}}}"]
@@ -221,7 +221,7 @@ def _italic(text: str) -> str:
     return "".join(italic(each) if each.isalpha() else markup(each) for each in text)
 
 
-def tree_to_svg(tree: ChartTree, max_charts: int = 100) -> str:
+def tree_to_svg(tree: ResolutionTree, max_charts: int = 100) -> str:
     """A tree as an SVG picture; subtrees are folded so that this many charts are shown at most."""
     totals, title = totals_text(tree), tree.title[:LONGEST_TITLE]
     shapes: list[Shape] = [
@@ -299,11 +299,11 @@ _OPEN = (
 _ZOOM = "document.querySelector('.charts').style.fontSize = this.value + 'em'"
 
 
-def _open_levels(tree: ChartTree) -> int:
+def _open_levels(tree: ResolutionTree) -> int:
     return tree.depth if tree.num_nodes <= SMALL else max(tree.charts[SMALL].depth - 1, 1)
 
 
-def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
+def tree_part(tree: ResolutionTree, max_charts: int = 2_000, mark: str = "") -> str:
     """HTML for a part of a page; ``mark`` begins the names of its links."""
     parts = [f'<div class="charts"><style>{_STYLE}</style>{markup(totals_text(tree))}{_LEGEND}']
     levels, rays, divisors = _open_levels(tree), chart_rays(tree), _divisors(tree)
@@ -332,12 +332,12 @@ def tree_part(tree: ChartTree, max_charts: int = 2_000, mark: str = "") -> str:
     return "\n".join([*parts, *["</details>"] * opened, "</div>"])
 
 
-def tree_in_notebook(tree: ChartTree) -> str:
+def tree_in_notebook(tree: ResolutionTree) -> str:
     """HTML of a folded tree with its title."""
     return f"<b>{markup(tree.title)}</b>{tree_part(tree, mark=f'{id(tree)}-')}"
 
 
-def tree_to_html(tree: ChartTree, max_charts: int = 20_000, note: str = "") -> str:
+def tree_to_html(tree: ResolutionTree, max_charts: int = 20_000, note: str = "") -> str:
     """HTML text of a page, with this many charts at most; browsers get slow beyond.
 
     ``note`` is HTML that stands below the title.

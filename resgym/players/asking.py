@@ -261,23 +261,25 @@ class Mixture(NamedTuple):
         return ask_players(self.players, seats, position, coords, rng, rows)
 
 
-def make_mixture(given: Any, role: Role, spec: GameSpec | None = None) -> Mixture:
+def make_mixture(
+    given: Any, role: Role, spec: GameSpec | None = None, field: str = "opponent"
+) -> Mixture:
     """The mixture of a player, of a sequence of them, or of their weights above 0.
 
-    Players are what `resolve_player` takes.
+    Players are what `resolve_player` takes; errors name ``field``.
 
     Raises:
         TypeError, ValueError: there is no player, an entry is none, or a weight is not above 0.
     """
     if isinstance(given, str) or not isinstance(given, (Sequence, Mapping)):
-        return Mixture((resolve_player(given, role, spec),))
+        return Mixture((resolve_player(given, role, spec, field),))
     if not given:
-        raise ValueError("opponent must be at least one player, got none")
-    players, shares = tuple(resolve_player(each, role, spec) for each in given), None
+        raise ValueError(f"{field} must be at least one player, got none")
+    players, shares = tuple(resolve_player(each, role, spec, field) for each in given), None
     if isinstance(given, Mapping):
         for name, weight in given.items():
             if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
-                what = f"opponent: the weight of {shown(name)}"
+                what = f"{field}: the weight of {shown(name)}"
                 raise ValueError(f"{what} must be a number above 0, got {shown(weight)}")
         total = math.fsum(given.values())
         shares = tuple(weight / total for weight in given.values())

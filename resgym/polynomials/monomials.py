@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -111,11 +111,7 @@ def _entries(values: Any, name: str, allowed: str) -> list[Any]:
     return list(values)
 
 
-Coefficients = Mapping[Point, Any]
-"""Coefficients by exponents."""
-
-
-def sympy_poly(terms: Coefficients, variables: Sequence[str]) -> Any:
+def sympy_poly(terms: Terms, variables: Sequence[str]) -> Any:
     """Return a polynomial as a SymPy ``Poly``."""
     import sympy
 
@@ -127,7 +123,7 @@ def factored(poly: Any) -> str:
     return str(poly.as_expr().factor()).replace("**", "^")
 
 
-def is_degenerate(terms: Coefficients) -> bool:
+def is_degenerate(terms: Terms) -> bool:
     """Return whether a polynomial and its derivatives have a common zero without coordinate 0.
 
     Args:

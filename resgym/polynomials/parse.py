@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -17,7 +18,7 @@ from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, Terms, check_points
 from resgym.polynomials.reader import GREEK, Reader, variable_order
 from resgym.polynomials.reader import ParseError as ParseError
-from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
+from resgym.polynomials.singularities import named_position
 from resgym.texts import shown
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2", ".sage", ".jl")
@@ -75,7 +76,6 @@ _LIST = re.compile(
 _SCRIPT = re.compile(r"\b(?:poly|ideal|ring)\s+\w+\s*=")
 _ROWS = re.compile(r"(?:matrix\b)?[-\s0-9,;|(){}\[\]]+")
 _ROW_END = re.compile(r"[;)\]}]|(?<=[^,\[({\s])[ \t]*\n")
-_FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
 class CoefficientWarning(UserWarning):
@@ -111,7 +111,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
 
     Returns:
         Exponent tuples in order of appearance without repetitions, with ``.variables``, and with
-        coefficients in ``.generators``. A list of exponents is returned as given.
+        coefficients in ``.generators``. An `Exponents` of these variables is returned as it is.
 
     Raises:
         ParseError: the text cannot be parsed; a caret marks the character.
@@ -119,12 +119,15 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
             or above 2^59, or a text of more than 50,000 characters.
         TypeError: the source has another type.
     """
-    return _warned(read(source, variables))
+    found = read(source, variables)
+    return found if found is source else _warned(found)
 
 
 def read(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
     """Parse as `parse` does, but without warnings: ``.notices`` has them."""
     names = None if variables is None else _variable_names(variables)
+    if isinstance(source, Exponents) and names in (None, source.variables):
+        return source
     if isinstance(source, str):
         if "\n" in source or not source.strip().lower().endswith(_FILE_SUFFIXES):
             return parse_text(source, names)
@@ -135,12 +138,7 @@ def read(source: Any, variables: str | Sequence[str] | None = None) -> Exponents
         return _parse_sympy(source, names)
     if callable(getattr(source, "exponents", None)):
         return _parse_sage(source, names)
-    return _from_rows(source, names or getattr(source, "variables", None))
-
-
-def as_position(points: Any) -> Exponents:
-    """Parse whatever a caller gives as ``points`` (see `parse`); all functions here use this."""
-    return points if isinstance(points, Exponents) else parse(points)
+    return _from_rows(source, names)
 
 
 def _warned(found: Exponents) -> Exponents:
@@ -164,7 +162,7 @@ def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
+def parse_lines(path: str | Path) -> Iterator[tuple[int, Exponents]]:
     """Return the positions of a file, one a line, each with its line number, from 1.
 
     A line is text as for `parse`, but not the name of a file. Text after ``#`` or ``//`` is a
@@ -194,29 +192,41 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     """Parse a text that is never the name of a file."""
     if export := _EXPORT.search(text[:MAX_LENGTH]):
         text = export[1] or text[: export.end()]
-    size = len(text)
+    plain = _plain(text)
+    if max(len(text), len(plain)) > MAX_LENGTH:
+        raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
+    try:
+        return _parse_plain(plain, names)
+    except ParseError as error:
+        if plain == text:
+            raise
+        # The end of the shortest part whose plain spelling has the place.
+        ends = range(len(text) + 1)
+        end = bisect(ends, error.position, key=lambda end: len(_plain(text[:end])))
+        raise ParseError(error.message, text, end - 1) from None
+
+
+def _plain(text: str) -> str:
+    """Return a text in the spelling of `Reader`, with comments blanked, without empty lines."""
     for pattern, plain in _SPELLINGS:
         text = re.sub(pattern, plain, text)
-    text = unicodedata.normalize("NFKC", text)
-    if max(size, len(text)) > MAX_LENGTH:
-        raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
-    text = _blank(_COMMENT, text)
-    text = "\n".join(filter(None, map(str.rstrip, text.split("\n"))))
+    text = _blank(_COMMENT, unicodedata.normalize("NFKC", text))
+    return "\n".join(filter(None, map(str.rstrip, text.split("\n"))))
+
+
+def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
     if not text:
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
     if long := re.search("[0-9]{101}|[0-9][eE][-+]?[0-9]{3}", text):
         message = "points must have numbers of at most 100 digits, got more"
         raise ParseError(message, text, long.start())
-    if is_singularity_name(text):
-        return singularity(text)
-    if _FAMILY.match(text):
-        return random_family(text)
+    if named := named_position(text):
+        return named
     if _ROWS.fullmatch(text) and text.count("[") == text.count("]"):
         rows = [[*map(int, re.findall("-?[0-9]+", row))] for row in _ROW_END.split(text)]
         if max(map(len, rows)) > 1:
             return _from_rows(filter(None, rows), names)
-    ring = _RING.search(text)
-    if ring:
+    if ring := _RING.search(text):
         names = names or _variable_names(next(filter(None, ring.groups())))
     plain = _blank(_RING, text)
     found: dict[str, dict[str, tuple[int, int]]] = {}

@@ -76,8 +76,7 @@ class ParseError(ValueError):
     """
 
     def __init__(self, message: str, text: str, position: int) -> None:
-        self.text = text
-        self.position = position
+        self.message, self.position = message, position
         before = text[:position].rpartition("\n")[2][-40:]
         line = before + text[position:].partition("\n")[0][:40]
         line = "".join(each if each.isprintable() else " " for each in line)

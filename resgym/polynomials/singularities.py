@@ -26,8 +26,7 @@ from resgym.texts import shown
 
 
 def _table(lines: str) -> dict[str, str]:
-    rows = (line.split(" = ") for line in lines.strip().splitlines())
-    return {name.strip(): form for name, form in rows}
+    return dict(re.findall("(\\w+) = (.+)", lines))
 
 
 _OTHERS = _table("""
@@ -82,15 +81,16 @@ _FAMILY = re.compile(
     r"\s*(?:bp\(([1-9][0-9]{0,29}(?:,[1-9][0-9]{0,29})*)\)"
     r"|random\((?:(?:(?:points|max|dim)=[0-9]{1,30}(?:,|(?=\))))*)\))\s*"
 )
-_DRAWS = 10_000
-_NUMBERS = 100_000  # most draws, which bounds the time
+_NUMBERS = 100_000  # drawn at most, which bounds the time
 _SERIES = re.compile("([AD])([0-9]{1,18})")
 _TRIPLE = re.compile(r"T(\d{1,18}),(\d{1,18}),(\d{1,18})")
 
 
-def is_singularity_name(text: str) -> bool:
-    """Return whether a text has the form of a name: ``E8``, ``e_8``, ``Z11``, ``T_{3,4,5}``."""
-    return _LISTED.fullmatch(text) is not None
+def named_position(text: str) -> Exponents | None:
+    """Return what a text in the form of a name is, such as ``e_8`` or ``bp(2,3,5)``; else None."""
+    if _LISTED.fullmatch(text):
+        return singularity(text)
+    return random_family(text) if re.match(r"(?i)\s*(?:random|bp)\s*\(", text) else None
 
 
 def singularity(name: str) -> Exponents:
@@ -174,7 +174,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
     number = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)
     dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
-    draws = min(_DRAWS, 1 + _NUMBERS // (number * dimension))
+    draws = 1 + _NUMBERS // (number * dimension)
     generator = random.Random(f"random:{seed}")
     for _ in range(draws):
         rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(number)]

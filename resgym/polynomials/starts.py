@@ -37,8 +37,6 @@ def resolve_starts(
     if starts is None:
         return None
     if isinstance(starts, (str, Path)):
-        if starts == "":  # would be the current folder
-            raise ValueError("starts: must be a file or lists of points, got ''")
         return read_starts(starts, spec, device)
     if isinstance(starts, GameState):
         return starts.to(device)
@@ -62,7 +60,6 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
             wrong number of axes or too many points, or is finished already. One line names the
             file and the line.
     """
-    path = Path(path)
     lines = parse_lines(path)
     batch = max(1, min(4096, _PAIRS // spec.max_num_points**2))
     parts: list[GameState] = []
@@ -77,7 +74,7 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
     return GameState(points, count, parts[0].rule).to(device)
 
 
-def _positions(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> GameState:
+def _positions(path: str | Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> GameState:
     try:
         return unfinished_positions([points for _, points in lines], spec, "cpu")
     except (TypeError, ValueError):

@@ -18,9 +18,9 @@ from resgym.certificate_check import CLAIM, START, Proof, check, form
 from resgym.files import opened
 from resgym.game.exact import Position, moved, prune
 from resgym.game.spec import Axes, action_axes
-from resgym.polynomials.parse import as_position
-from resgym.solver.search import GOALS, Points, Search, best_set
-from resgym.solver.solution import Limits, Solution, by_position, grown_tree
+from resgym.polynomials.parse import parse
+from resgym.solver.search import GOALS, Limits, Points, Search
+from resgym.solver.solution import Solution, best_set, by_position, grown_tree
 
 Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]
@@ -68,7 +68,7 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
         except RecursionError:
             raise ValueError("a number of the certificate is too large") from None
     objective, least, most = proof.says
-    position, proved = as_position(proof.start), least == most
+    position, proved = parse(proof.start), least == most
 
     def best(points: Position) -> Axes:
         return best_set(prune(points), GOALS[objective], lambda after: proof.bounds(form(after)))

@@ -7,6 +7,7 @@ same ones again and again. Needs numba (``pip install 'resgym[fast]'``).
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -50,7 +51,8 @@ class Labeller:
         room: int = 2**20,
     ) -> None:
         self.dimension, self.budget, self.room = dimension, budget, room
-        self._search = Search(objective, dimension, max_num_points, compiled(), room=room)
+        self._empty = partial(Search, objective, dimension, max_num_points, compiled(), room=room)
+        self._search = self._empty()
 
     def costs(
         self, points: np.ndarray, count: np.ndarray, exact: bool = True
@@ -73,13 +75,14 @@ class Labeller:
         Raises:
             ValueError: shapes, counts or coordinates do not fit.
         """
-        search, sets = self._search, action_axes(self.dimension)
+        sets = action_axes(self.dimension)
         costs = np.zeros((len(count), len(sets)), np.int64)
         after = np.full((*costs.shape, self.dimension), -1)
         solved = np.ones(len(count), np.bool_)
         for row, place in enumerate(_positions(points, count)):
-            if search.size >= self.room:
-                search.clear()
+            if self._search.size >= self.room:
+                self._search = self._empty()
+            search = self._search
             search.allow(self.budget)
             try:
                 value = None if exact else search.value(search.numbers(place)[0])

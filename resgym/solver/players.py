@@ -19,8 +19,8 @@ from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_p
 from resgym.players.asking import Seat
 from resgym.players.registry import given_sets, select_rows
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.search import GOALS, Objective, Proof, Search, TooMuch, best_set, prove
-from resgym.solver.solution import Limits
+from resgym.solver.search import GOALS, Limits, Objective, Proof, Search, TooMuch, prove
+from resgym.solver.solution import best_set
 
 DEFAULT_BUDGET = 20_000
 """About a fifth of a second for a position in three axes, compiled; enough for nearly every
@@ -238,7 +238,7 @@ class SafeHost(OptimalHost):
 
     @cached_property
     def _mixture(self) -> Mixture:
-        return make_mixture(self.agents, "agent")
+        return make_mixture(self.agents, "agent", field="agents")
 
     def _set(self, points: Position) -> Axes | None:
         safe = _safe_sets(points, self.slack, self.budget) if len(points) > 1 else {}

@@ -23,9 +23,9 @@ from resgym.game.state import GameState, canonical_state, state_from_points
 from resgym.kernels.dispatch import resolve_backend
 from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.search import GOALS, Goal, Objective
-from resgym.solver.solution import Limits, Solution, grown_tree
-from resgym.trees.data import Chart
+from resgym.solver.search import GOALS, Goal, Limits, Objective
+from resgym.solver.solution import Solution, grown_tree
+from resgym.trees.growth import Chart
 
 NONE, OVER, LOST = 0, 1, 2
 """Numbers that stand for no position and for all finished positions; and see `Graph`."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.util import module_from_spec
 from itertools import chain
-from time import thread_time
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, Literal, NamedTuple
 
-from resgym.game.exact import moved, orders, reduced, search_actions
+from resgym.game.exact import orders, reduced, search_actions
 from resgym.solver import kernels as plain
-from resgym.solver.solution import Limits
-from resgym.solver.solution import Objective as Objective
+from resgym.texts import shown
+
+Objective = Literal["depth", "nodes", "leaves"]
 
 Points = Sequence[tuple[int, ...]]
 
@@ -28,6 +30,8 @@ LARGEST = 2**28
 
 _COLUMNS = ["start", "size", "hashed", "lower", "upper", "total", "shadows", "moves", "end"]
 
+SEARCH_SHARE = 0.9
+"""Share of the time limit for the search; the rest is for a tree as an upper bound."""
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
 """Seconds of plain search in a process after which compiled kernels are loaded or compiled.
@@ -59,6 +63,51 @@ class Goal(NamedTuple):
 
 
 GOALS = {"depth": Goal(0, 1, False), "nodes": Goal(1, 1, True), "leaves": Goal(1, 0, True)}
+
+
+class Progress(NamedTuple):
+    """A report of a running search; see `Solution`."""
+
+    lower_bound: int
+    positions_searched: int
+    seconds: float
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Raise ValueError unless a limit of time is None, or a number that is at least 0."""
+    if value is not None and not (isinstance(value, Real) and float(value) >= 0):
+        raise ValueError(f"{name} must be at least 0 seconds, got {shown(value)}")
+
+
+@dataclass
+class Limits:
+    """The limits of all searches of one call; arguments are those of `resgym.solve`."""
+
+    time_limit: float | None = None
+    max_positions: int = 2**62
+    progress: Callable[[Progress], None] | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit; infinity without one."""
+        return math.inf if self.time_limit is None else self.time_limit - self.seconds
+
+    def report(self, lower_bound: int, positions_searched: int) -> None:
+        """Report the progress of a search, if somebody wants to know."""
+        if self.progress:
+            self.progress(Progress(lower_bound, positions_searched, self.seconds))
+
+    def reached(self, positions: int) -> str | None:
+        """Return the name of the limit that a search has reached, if any."""
+        if self.time_limit is not None and self.seconds >= SEARCH_SHARE * self.time_limit:
+            return "time_limit"
+        return "max_positions" if positions >= self.max_positions else None
 
 
 class TooMuch(Exception):
@@ -122,32 +171,20 @@ class Search:
         room: float = math.inf,
     ) -> None:
         self.objective, self.goal, self.kernels = objective, GOALS[objective], kernels
-        self._shape, self._room = (dimension, max(2, num_points)), room
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all positions."""
-        d, rows = self._shape
+        self._room, d, rows = room, dimension, max(2, num_points)
         # Twice what one step needs, so that doubling what is half full always is enough.
         new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
         few = 1 << max(8, new.bit_length())
         words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
-        sizes = {
-            "counters": 5,
-            "sets": len(sets),
-            "words": words,
-            "answers": answers,
-            "stack": 64,
-            "limits": 64,
-        }
+        sizes = dict.fromkeys(_COLUMNS, few) | {"counters": 5, "stack": 64, "limits": 64}
+        sizes |= {"sets": len(sets), "words": words, "answers": answers}
         sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
         sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d}
-        sizes |= dict.fromkeys(_COLUMNS, few)
         self.table = plain.Table(
             *self.goal,
             d,
             rows,
-            math.inf if self.kernels is plain else LARGEST,
+            math.inf if kernels is plain else LARGEST,
             slots=self._filled(-1, 2 * few),
             **{name: self._filled(0, size) for name, size in sizes.items()},
         )
@@ -313,7 +350,7 @@ def prove(
         return Search(objective, len(points[0]), len(points), kernels)
 
     global _plain_seconds
-    begun, too_large = thread_time(), False
+    begun, too_large = time.thread_time(), False
     search = begin(compiled() if is_ready() or _switches(_plain_seconds, limits) else plain)
     # Some hundredths of a second.
     moves = len(search.table.sets)
@@ -338,7 +375,7 @@ def prove(
             stopped = stopped or "max_expansions"
         if search.expanded:
             limits.report(lower, search.expanded)
-        seconds = thread_time() - begun
+        seconds = time.thread_time() - begun
         if settled or stopped:
             _plain_seconds += seconds if is_plain else 0.0
             return Proof(search, lower, settled, None if settled else stopped)
@@ -351,29 +388,6 @@ def _switches(seconds: float, limits: Limits) -> bool:
     if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
     with suppress(ImportError):  # numba is missing or does not fit numpy
-        if is_cached():
-            return True
-        return seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+        late = seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+        return is_cached() or late
     return False
-
-
-def best_set(
-    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
-) -> tuple[int, ...]:
-    """Return a set after which the proved bound of a position's value is reached.
-
-    Of several sets it takes one with the least sum of bounds over the answers, then the first
-    action. From a settled position on, every position that these sets lead to is resolved within
-    the value of the first one.
-
-    Args:
-        points: a pruned position.
-        goal: what the host minimises.
-        bounds: returns lower and upper bounds of a position, such as `Search.known`.
-    """
-
-    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
-        above = [bounds(moved(points, axes, axis))[1] for axis in axes]
-        return goal.total(above), sum(above)
-
-    return min(search_actions(len(points[0])), key=rank)

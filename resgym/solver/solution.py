@@ -1,29 +1,23 @@
-"""What a solver has proved, its reports, and its limits."""
+"""What a solver has proved, and the hosts and trees that show it."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from resgym.game.exact import OrderedRule, Position
+from resgym.game.exact import OrderedRule, Position, moved, search_actions
 from resgym.game.spec import GameSpec
 from resgym.polynomials.monomials import Exponents
-from resgym.texts import Table, counted, shown
+from resgym.solver.search import Goal, Objective, Points
+from resgym.texts import Table, counted
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 from resgym.trust import packaged
 
-Objective = Literal["depth", "nodes", "leaves"]
-
 TREE_LIMIT = 100_000
 """Largest tree of a solution."""
-
-SEARCH_SHARE = 0.9
-"""Share of the time limit for the search; the rest is for a tree as an upper bound."""
 
 NO_CERTIFICATE = (
     "certificate: only the optimum of rule 'basic' has one, without host, agent and max_depth, "
@@ -48,6 +42,28 @@ def grown_tree(
 def by_position(best: Callable[[Position], tuple[int, ...]]) -> Choose:
     """Return the host of a tree that chooses by the points of a chart alone."""
     return lambda charts: [best(chart.points) for chart in charts]
+
+
+def best_set(
+    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
+) -> tuple[int, ...]:
+    """Return a set after which the proved bound of a position's value is reached.
+
+    Of several sets it takes one with the least sum of bounds over the answers, then the first
+    action. From a settled position on, every position that these sets lead to is resolved within
+    the value of the first one.
+
+    Args:
+        points: a pruned position.
+        goal: what the host minimises.
+        bounds: returns lower and upper bounds of a position, such as `Search.known`.
+    """
+
+    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
+        above = [bounds(moved(points, axes, axis))[1] for axis in axes]
+        return goal.total(above), sum(above)
+
+    return min(search_actions(len(points[0])), key=rank)
 
 
 @dataclass(frozen=True)
@@ -122,48 +138,3 @@ class Solution(Table):
         names = "objective value lower_bound upper_bound proved stopped_by seconds"
         values = {name: getattr(self, name) for name in (*names.split(), "positions_searched")}
         return {name: "infinite" if each == math.inf else each for name, each in values.items()}
-
-
-class Progress(NamedTuple):
-    """A report of a running search; see `Solution`."""
-
-    lower_bound: int
-    positions_searched: int
-    seconds: float
-
-
-def check_seconds(name: str, value: Any) -> None:
-    """Raise ValueError unless a limit of time is None, or a number that is at least 0."""
-    if value is not None and not (isinstance(value, Real) and float(value) >= 0):
-        raise ValueError(f"{name} must be at least 0 seconds, got {shown(value)}")
-
-
-@dataclass
-class Limits:
-    """The limits of all searches of one call; arguments are those of `resgym.solve`."""
-
-    time_limit: float | None = None
-    max_positions: int = 2**62
-    progress: Callable[[Progress], None] | None = None
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.perf_counter() - self.started
-
-    @property
-    def seconds_left(self) -> float:
-        """Return the seconds until the time limit; infinity without one."""
-        return math.inf if self.time_limit is None else self.time_limit - self.seconds
-
-    def report(self, lower_bound: int, positions_searched: int) -> None:
-        """Report the progress of a search, if somebody wants to know."""
-        if self.progress:
-            self.progress(Progress(lower_bound, positions_searched, self.seconds))
-
-    def reached(self, positions: int) -> str | None:
-        """Return the name of the limit that a search has reached, if any."""
-        if self.time_limit is not None and self.seconds >= SEARCH_SHARE * self.time_limit:
-            return "time_limit"
-        return "max_positions" if positions >= self.max_positions else None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, ordered_rule, prune, reduced
+from resgym.game.exact import PLAIN_HOSTS, OrderedRule, Position, prune, reduced
 from resgym.game.spec import (
     Axes,
     GameSpec,
@@ -20,17 +20,18 @@ from resgym.game.spec import (
     hints_keywords,
 )
 from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import as_position
-from resgym.solver.search import GOALS, Objective, Proof, best_set, prove
-from resgym.solver.solution import (
+from resgym.polynomials.parse import parse
+from resgym.solver.search import (
+    GOALS,
     Limits,
+    Objective,
     Progress,
-    Solution,
-    by_position,
+    Proof,
     check_seconds,
-    grown_tree,
+    prove,
 )
-from resgym.trees.growth import Centres, Stop, rule_of_charts
+from resgym.solver.solution import Solution, best_set, by_position, grown_tree
+from resgym.trees.growth import Centres, ResolutionTree, Stop, rule_of_charts
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown as an upper bound."""
@@ -91,7 +92,7 @@ def solve(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
-    position = as_position(points)
+    position = parse(points)
     check_choice("objective", objective, GOALS)
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
@@ -99,26 +100,25 @@ def solve(
     check_integer("max_positions", max_positions, 1)
     if progress is not None:
         check_function("progress", progress, "state")
-    players: list[tuple[Role, Any]] = [("host", host), ("agent", agent)]
-    given = [each for each in players if each[1] is not None]
-    if len(given) > 1:
+    if host is not None and agent is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
-    if max_depth is not None and not given and GOALS[objective].by_sum:
+    role: Role = "agent" if host is None else "host"
+    player = agent if host is None else host
+    if max_depth is not None and player is None and GOALS[objective].by_sum:
         raise ValueError(f"max_depth is for objective 'depth', got {objective!r}")
     limits = Limits(time_limit, max_positions, progress)
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
-    played = rule_of_charts(position, ordered_rule(spec, weights), stop, centres)
-    if type(played) is not OrderedRule:
-        if given:
+    if rule != "basic" or weights is not None or stop is not None or centres != "all":
+        played = rule_of_charts(position, spec, weights, stop, centres)
+        if player is not None:
             raise ValueError(
                 f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
             )
         return _solve_variant(position, played, objective, max_depth, limits)
-    if given:
+    if player is not None:
         # Players need torch, the least tree of a small position does not.
         from resgym.solver.responses import best_response
 
-        role, player = given[0]
         return best_response(position, player, role, objective, max_depth, limits)
     highest = math.inf if max_depth is None else max_depth
     proof = prove(prune(position), objective, limits, highest=highest)
@@ -127,17 +127,19 @@ def solve(
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
-    # Three charts of four differ from another one by a shift or a factor alone.
-    known = cache(proof.search.known)
-    best = cache(
-        partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
-    )
-
-    choose = by_position(lambda points: best(reduced(points)))
     objective, value = proof.search.objective, proof.lower
-    goal = "least" if objective == "depth" else "fewest"
-    title = f"optimal tree, {goal} {objective}: {position.pretty()}"
-    grow = partial(grown_tree, position, choose, title)
+
+    def grow() -> ResolutionTree | None:
+        # Three charts of four differ from another one by a shift or a factor alone.
+        known = cache(proof.search.known)
+        best = cache(
+            partial(best_set, goal=proof.search.goal, bounds=lambda after: known(reduced(after)))
+        )
+        choose = by_position(lambda points: best(reduced(points)))
+        goal = "least" if objective == "depth" else "fewest"
+        title = f"optimal tree, {goal} {objective}: {position.pretty()}"
+        return grown_tree(position, choose, title)
+
     effort = limits.seconds, proof.search.expanded
     claims = position, proof.search, None
     return Solution(value, value, value, True, objective, *effort, None, grow, claims)
@@ -152,19 +154,16 @@ def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
             raise TimeoutError
         return zeillinger(points)
 
-    tree, upper = None, None
+    tree, upper, host = None, None, None
     with suppress(TimeoutError):
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, by_position(best), title, FALLBACK_NODES)
-    if tree is not None:
+    if tree:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
-        upper = sizes[objective]
-    effort = limits.seconds, proof.search.expanded
-    host = None if tree is None else zeillinger
+        upper, host = sizes[objective], zeillinger
+    effort = limits.seconds, proof.search.expanded, proof.stopped
     claims = position, proof.search, host
-    return Solution(
-        None, proof.lower, upper, False, objective, *effort, proof.stopped, lambda: tree, claims
-    )
+    return Solution(None, proof.lower, upper, False, objective, *effort, lambda: tree, claims)
 
 
 class _Stopped(Exception):

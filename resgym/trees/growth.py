@@ -1,17 +1,25 @@
-"""Grow resolution trees: all games of a host from one position."""
+"""Resolution trees: all games of a host from one position, chart by chart, and how they grow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from resgym.game.exact import PLAIN_HOSTS, Ending, OrderedRule, ordered_rule
+from resgym.game.exact import (
+    PLAIN_HOSTS,
+    Ending,
+    OrderedRule,
+    Position,
+    WeightedPosition,
+    ordered_rule,
+)
 from resgym.game.spec import Axes, GameSpec, check_integer, hints_keywords
 from resgym.lazy import Lazy
 from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import as_position
-from resgym.trees.data import Chart, ChartTree
+from resgym.polynomials.parse import parse
+from resgym.texts import monomial_text
 from resgym.trust import packaged
 
 Stop = Literal["smooth", "crossings"]
@@ -22,12 +30,48 @@ BATCH_ROWS = 1024
 
 
 def rule_of_charts(
-    position: Exponents, rule: OrderedRule, stop: Stop | None, centres: Centres
+    position: Exponents,
+    spec: GameSpec,
+    weights: Sequence[int] | None,
+    stop: Stop | None,
+    centres: Centres,
 ) -> OrderedRule:
-    """Return a rule with ``stop`` and ``centres``; see `resolution_tree`."""
+    """Return the rule of a game with these options; see `resolution_tree`."""
+    rule = ordered_rule(spec, weights)
     if stop is None and centres == "all":
         return rule
     return packaged("resgym.geometry.smooth:chart_rule")(position, rule, stop, centres)
+
+
+class Chart(NamedTuple):
+    """One position of a tree.
+
+    Attributes:
+        number: counted from 1 (the root), level by level.
+        parent: number of the chart it comes from; None at the root.
+        axis: the agent's axis that led here; None at the root.
+        depth: moves played so far.
+        points: exponents of the monomials, in the order of the start.
+        axes: the host's set; None where the branch ends.
+        children: numbers of the charts after it, one per axis of ``axes``.
+        ending: why the branch ends here; None if it continues.
+        others: names of other hosts and their sets here; see `ResolutionTree.compare`.
+    """
+
+    number: int
+    parent: int | None
+    axis: int | None
+    depth: int
+    points: Position
+    axes: Axes | None = None
+    children: tuple[int, ...] = ()
+    ending: Ending | None = None
+    others: tuple[tuple[str, Axes], ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the branch was cut."""
+        return self.ending in ("depth", "size", "overflow")
 
 
 Charts = Sequence[Chart]
@@ -39,8 +83,11 @@ Respond = Callable[[Charts, Sets], Sequence[int]]
 """The agent's axes for the open charts of a level and the host's sets."""
 
 
-class ResolutionTree(ChartTree):
-    """A `ChartTree` with methods for its toric geometry and its files; notebooks show it folded."""
+class ResolutionTree:
+    """A tree of charts in the order of their numbers, with the names of its axes.
+
+    Its toric geometry and its files are methods; notebooks show it folded.
+    """
 
     spec = GameSpec()
     start = Exponents(())
@@ -60,6 +107,78 @@ class ResolutionTree(ChartTree):
     to_html = Lazy("resgym.pictures.trees:tree_to_html")
     to_latex = Lazy("resgym.pictures.trees:tree_to_latex")
     _repr_html_ = Lazy("resgym.pictures.trees:tree_in_notebook")
+
+    def __init__(self, charts: Sequence[Chart], variables: Sequence[str], title: str = "") -> None:
+        self.charts = tuple(charts)
+        self.variables = tuple(variables)
+        self.title = title
+
+    def __repr__(self) -> str:
+        cut = "" if self.complete else f", {self.num_cut} branches cut"
+        return (
+            f"{type(self).__name__}(depth={self.depth}, num_nodes={self.num_nodes}, "
+            f"num_leaves={self.num_leaves}{cut})"
+        )
+
+    def __iter__(self) -> Iterator[Chart]:
+        return iter(self.charts)
+
+    def __getitem__(self, number: int) -> Chart:
+        """Return the chart with a number, 1 to `num_nodes`."""
+        if not 1 <= number <= len(self.charts):
+            raise IndexError(f"chart must be between 1 and {len(self.charts)}, got {number}")
+        return self.charts[number - 1]
+
+    @property
+    def root(self) -> Chart:
+        """The root."""
+        return self.charts[0]
+
+    @property
+    def depth(self) -> int:
+        """Moves on the longest branch (up to the cut, if it was cut)."""
+        return self.charts[-1].depth
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of charts, including the root."""
+        return len(self.charts)
+
+    @property
+    def num_leaves(self) -> int:
+        """Number of charts where a branch ends, including cut ones."""
+        return sum(chart.ending is not None for chart in self.charts)
+
+    @property
+    def num_cut(self) -> int:
+        """Number of cut branches."""
+        return sum(chart.is_cut for chart in self.charts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no branch was cut."""
+        return not self.num_cut
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: totals, and every chart with exponents and monomials."""
+        return dict(json.loads(self.to_json()))
+
+    def _chart_dict(self, chart: Chart) -> dict[str, Any]:
+        monomials = [monomial_text(point, self.variables) for point in chart.points]
+        found = {"chart": chart.number, **chart._asdict(), "monomials": monomials}
+        del found["number"], found["others"]
+        if chart.others:
+            found["others"] = dict(chart.others)
+        if isinstance(chart.points, WeightedPosition):
+            found |= vars(chart.points)
+        return found
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON text."""
+        names = "title variables depth num_nodes num_leaves num_cut complete"
+        found: dict[str, Any] = {name: getattr(self, name) for name in names.split()}
+        found["charts"] = [*map(self._chart_dict, self.charts)]
+        return json.dumps(found, indent=indent)
 
     def compare(self, *hosts: Any) -> ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
@@ -116,7 +235,7 @@ def resolution_tree(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
-    position = as_position(points)
+    position = parse(points)
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
@@ -125,7 +244,7 @@ def resolution_tree(
     return grow_tree(
         position,
         choose,
-        rule_of_charts(position, ordered_rule(spec, weights), stop, centres),
+        rule_of_charts(position, spec, weights, stop, centres),
         max_depth=max_depth,
         max_nodes=max_nodes,
         title=f"host {name}: {position.pretty()}",

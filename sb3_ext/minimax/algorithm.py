@@ -22,7 +22,7 @@ from resgym.game.state import GameState
 from resgym.players import Player
 from resgym.players.registry import given_sets
 from resgym.solver.responses import Graph
-from resgym.solver.solution import Limits
+from resgym.solver.search import Limits
 from sb3_ext.callbacks import CALLBACKS, GrowingStarts
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN, LossTerms

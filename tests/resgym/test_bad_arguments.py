@@ -57,6 +57,7 @@ CASES = [
     (lambda: solve("E6", "leaves", agent="choose_first"), "^objective must be "),
     (lambda: small(rule="polyhedra", host="all_coord"), "host are for rule 'basic'.*, got"),
     (lambda: small("leaves", rule="thom"), "objective must be 'depth' or 'nodes' with rule"),
+    (lambda: make_host("safe", agents=[]), "^agents must be at least one player"),
     (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
     (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers \(dimension\), got 1"),
     (lambda: tree(max_depth=-1), "max_depth must be at least 0, got -1"),

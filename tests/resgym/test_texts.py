@@ -25,7 +25,7 @@ from resgym.texts import (
     shown,
     text_table,
 )
-from resgym.trees.data import ChartTree
+from resgym.trees.growth import ResolutionTree
 from tests.resgym.commands import run
 from tests.resgym.latex import check_latex
 
@@ -71,7 +71,7 @@ def test_every_place_has_its_escape(name):
     picture = picture_to_svg(Picture(9, 9, (Text((0, 0), name, "#000000"),), name))
     ElementTree.fromstring(picture)
     assert is_plain(picture)
-    tree = ChartTree(resgym.resolution_tree("A1").charts, "xyz", name)
+    tree = ResolutionTree(resgym.resolution_tree("A1").charts, "xyz", name)
     assert is_plain(markup(name))
     assert "<script" not in name or "<script>&" not in tree_page(tree)
     assert is_plain(one_line(ValueError(name)))

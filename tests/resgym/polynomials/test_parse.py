@@ -208,6 +208,7 @@ def test_sympy():
         ("[[1,2],[3,", 3),
         ("__import__('os')", 2),
         ("x^2 = y^3 = z", 10),
+        ("x²+y^²", 4),
     ],
 )
 def test_a_caret_points_at_the_character(text, place):

@@ -27,6 +27,7 @@ from resgym.scoreboard import read_rows
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.train.train import main as train
+from tests.sb3_ext.train.helpers import recorded
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -238,7 +239,7 @@ def test_own_environment_is_learned():
 
 @pytest.mark.learning
 def test_win_by_play_teaches_an_agent(monkeypatch):
-    known = benchmark.evaluate("zeillinger", "worst-20")  # an untrained host takes half a minute
+    known = recorded("zeillinger", "worst-20")  # an untrained host takes half a minute
     monkeypatch.setattr(benchmark, "evaluate", lambda *_: known)
     # Recorded: rho of zeillinger 0.038; against the untrained values 0.325.
     assert load("win_by_play").main(timesteps=27_648) < 0.15

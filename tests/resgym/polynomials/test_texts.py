@@ -457,32 +457,11 @@ def test_sympy_reads_the_same(polynomial, power):
     assert parse(str(expanded), names).generators == found.generators
 
 
-HOSTILE = ["(", "[", "{", "x^2^", "(x+", "-", "--", "x ", "x", " ", "\n", "$", "\\", "/*", "//"]
-HOSTILE += [
-    "x1",
-    "1e9",
-    "x_",
-    "ring r=0,(",
-    "QQ[",
-    "<x",
-    "\\frac{",
-    "x=",
-    "f:=",
-    '"points": [',
-    "germ = ",
-]
-HOSTILE += [
-    "ﷺ",
-    "²",
-    "(x+y)^99",
-    "((x+y)^9)^",
-    "9^9^9",
-    "ideal(",
-    "1,",
-    "x;",
-    "a.b",
-    "aring(QQ,",
-    " of ",
+HOSTILE = [
+    *("(", "[", "{", "x^2^", "(x+", "-", "--", "x ", "x", " ", "\n", "$", "\\", "/*", "//"),
+    *("x1", "1e9", "x_", "ring r=0,(", "QQ[", "<x", "\\frac{", "x=", "f:=", '"points": ['),
+    *("germ = ", "ﷺ", "²", "(x+y)^99", "((x+y)^9)^", "9^9^9", "ideal(", "1,", "x;", "a.b"),
+    *("aring(QQ,", " of "),
 ]
 
 

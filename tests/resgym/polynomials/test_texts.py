@@ -468,7 +468,7 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_is_refused_at_once_and_briefly(piece):
     start, many = time.monotonic(), piece * (49_000 // len(piece))
-    for text in (many, f"x^2+y^3 {many} y", f"{many}ideal(x, y)"):
+    for text in (many, f"x^2+y^3 {many} y", f"{many}x + ideal(x, y)"):
         try:
             shown = parse(text).pretty()[:1]
         except ValueError as error:

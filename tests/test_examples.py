@@ -27,6 +27,7 @@ from resgym.scoreboard import read_rows
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.train.train import main as train
+from tests.sb3_ext.train.helpers import recorded
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -238,7 +239,7 @@ def test_own_environment_is_learned():
 
 @pytest.mark.learning
 def test_win_by_play_teaches_an_agent(monkeypatch):
-    known = benchmark.evaluate("zeillinger", "worst-20")  # an untrained host takes half a minute
+    known = recorded("zeillinger", "worst-20")  # an untrained host takes half a minute
     monkeypatch.setattr(benchmark, "evaluate", lambda *_: known)
     # Recorded: rho of zeillinger 0.038; against the untrained values 0.325.
     assert load("win_by_play").main(timesteps=27_648) < 0.15
@@ -277,7 +278,7 @@ def test_search_host_moves_by_the_position_alone_and_finds_more(monkeypatch):
     assert int(data.chosen(blind).sum()) > 10
 
 
-QUICK = {"steps": 20, "interval": 10, "games": 20}
+QUICK = {"steps": 10, "interval": 5, "games": 20}
 
 
 def counted(study):
@@ -288,13 +289,14 @@ def counted(study):
 
 @pytest.fixture(scope="module")
 def whole_study(tmp_path_factory):
-    """What a worker finds that nothing interrupts."""
+    """A study's storage, and what a worker finds that nothing interrupts."""
     storage = f"sqlite:///{tmp_path_factory.mktemp('study')}/study.db"
-    return counted(load("tune_two_player").main(storage, trials=3, **QUICK))
+    return storage, counted(load("tune_two_player").main(storage, trials=3, **QUICK))
 
 
 def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
-    assert len({str(params) for params, _ in whole_study}) == 3
+    _, whole = whole_study
+    assert len({str(params) for params, _ in whole}) == 3
     storage = f"sqlite:///{tmp_path}/study.db"
     run = load("tune_two_player").main
     run(storage, trials=1, **QUICK)
@@ -310,7 +312,7 @@ def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
     time.sleep(3)  # no heartbeat for two seconds: it is dead
     study = run(storage, trials=3, heartbeat=1, **QUICK)
     assert [trial.state.name for trial in study.trials].count("FAIL") == 1
-    assert counted(study) == whole_study
+    assert counted(study) == whole
     assert "train with the best: python -m sb3_ext.two_player" in capsys.readouterr().out
 
 
@@ -324,12 +326,11 @@ def test_a_study_that_cannot_be_read_is_one_line(storage, tmp_path, capsys):
     assert line.startswith("--storage: cannot be read: ")
 
 
-def test_a_study_prunes_by_what_was_measured_on_the_way(tmp_path, capsys):
-    run, storage = load("tune_two_player").main, f"sqlite:///{tmp_path}/study.db"
-    run(storage, trials=1, **QUICK)
+def test_a_study_prunes_by_what_was_measured_on_the_way(whole_study):
     never = optuna.pruners.ThresholdPruner(lower=2.0)  # rho is at most 1
-    _, pruned = run(storage, trials=2, pruner=never, **QUICK).trials
-    assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [10])
+    study = load("tune_two_player").main(whole_study[0], trials=4, pruner=never, **QUICK)
+    *_, pruned = study.trials
+    assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [5])
 
 
 def torchrun(folder, *command):
@@ -346,33 +347,33 @@ def torchrun(folder, *command):
     return done.stdout
 
 
-def test_processes_learn_one_network(tmp_path):
-    printed = torchrun(tmp_path, EXAMPLES / "torchrun_ddqn.py", "--timesteps", 3_000)
-    assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", printed)
-    assert (tmp_path / "torchrun_ddqn.zip").exists()
-
-
-MEAN = """
-import runpy, sys, torch
+TOGETHER = """
+import sys
+import torch
 from torch import distributed
-example = runpy.run_path(sys.argv[1])
-distributed.init_process_group("gloo")
-rank = distributed.get_rank()
-network = torch.nn.Linear(2, 1)
-example["learn_together"](network)
-assert not example["are_equal"]([network.weight + rank])
-network(torch.tensor([1.0, 10.0]) * (1 + 2 * rank)).sum().backward()
-assert network.weight.grad.tolist() == [[2.0, 20.0]]
-print(network.bias.grad.item())
-distributed.barrier()  # a process that ends before the other has been aborted
-distributed.destroy_process_group()
+
+def check():
+    rank, network = distributed.get_rank(), torch.nn.Linear(2, 1)
+    names["learn_together"](network)
+    assert not names["are_equal"]([network.weight + rank])
+    network(torch.tensor([1.0, 10.0]) * (1 + 2 * rank)).sum().backward()
+    assert network.weight.grad.tolist() == [[2.0, 20.0]]  # the mean of both
+    assert network.bias.grad.item() == 1.0
+
+source = open(sys.argv[1]).read()
+assert source.count("learn_together(model.q_net)") == 1
+source = source.replace("learn_together(model.q_net)", "check(); learn_together(model.q_net)")
+names = {"__name__": "__main__", "check": check}
+sys.argv[1:] = ["--timesteps", "3000"]
+exec(compile(source, "torchrun_ddqn.py", "exec"), names)
 """
 
 
-def test_processes_average_their_gradients(tmp_path):
-    (tmp_path / "mean.py").write_text(MEAN)
-    printed = torchrun(tmp_path, "mean.py", EXAMPLES / "torchrun_ddqn.py")
-    assert "".join(printed.split()) == "1.01.0"  # line ends may come after both
+def test_processes_average_their_gradients_and_learn_one_network(tmp_path):
+    (tmp_path / "together.py").write_text(TOGETHER)
+    printed = torchrun(tmp_path, "together.py", EXAMPLES / "torchrun_ddqn.py")
+    assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", printed)
+    assert (tmp_path / "torchrun_ddqn.zip").exists()
 
 
 def test_population_goes_on_and_meets_the_hardest_most(tmp_path):

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-TREE, ROUND = "resgym tree E6", "sb3_ext two_player --config small --dry-run"
+TREE, CURVES = "resgym tree E6", "sb3_ext curves --help"
+ROUND = "sb3_ext two_player --config small --dry-run"
 ENVIRONMENTS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},
     "cp1252": {"PYTHONIOENCODING": "cp1252"},
@@ -27,9 +28,9 @@ CASES = [
     ("resgym tree é+x", "", "ascii", 2, "resgym tree: unexpected "),
     ("resgym play E6", "<&-", "", 0, ""),
     ("resgym certificate -", "<&-", "", 2, "resgym certificate: certificate: cannot be read: No"),
-    (ROUND, ">/dev/full", "", 1, "two_player: standard output: [Errno 28] No space left on device"),
-    (ROUND, "<&- >&-", "ascii", 0, ""),
-    (ROUND, "| true", "", 0, ""),
+    (CURVES, ">/dev/full", "", 1, "curves: standard output: [Errno 28] No space left on device"),
+    (CURVES, "<&- >&-", "ascii", 0, ""),
+    (CURVES, "| true", "", 0, ""),
 ]
 
 
@@ -74,16 +75,16 @@ def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
     words = ["solve", "random(dim=7,points=30,max=60)"]
     command = [sys.executable, "-m", "resgym", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running:
-        time.sleep(5)
+        time.sleep(2)
         running.send_signal(getattr(signal, name))
         error = running.communicate(timeout=60)[1]
     assert (running.returncode, error) == (-getattr(signal, name), b"")
 
 
-@pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
-def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, tmp_path):
+@pytest.mark.parametrize(("ignored", "code", "seconds"), [(False, 129, 60), (True, 0, 4)])
+def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, seconds, tmp_path):
     words = ["two_player", "--config", "small", "--steps", "100000", "--out", "run"]
-    words += ["--stop", "max_seconds=20"]
+    words += ["--stop", f"max_seconds={seconds}"]
     command = [*["nohup"] * ignored, sys.executable, "-m", "sb3_ext", *words]
     with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=tmp_path) as running:
         while running.poll() is None and not list(tmp_path.glob("run/*.jsonl")):

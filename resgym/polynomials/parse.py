@@ -64,11 +64,11 @@ _DEFINITION = re.compile(
 )
 # What gives a name another value, or changes the ring.
 _CHANGE = re.compile(
-    r"\s*(?:q?ring\b|minpoly|(?:poly|ideal)?\s*(\w+)(?:\([^()]*\))?\s*[-+*/^]?:?=(?!=))"
+    r"\s*(?:q?ring\b|minpoly|(?:(?:poly|ideal)\s*)?(\w+)(?:\([^()]*\))?\s*[-+*/^]?:?=(?!=))"
 )
 # Brackets around the whole, with brackets inside twice.
 _LIST = re.compile(
-    r"""\s*(?:[iI]deal|monomial_?[iI]deal|space)?\s*(?:(\()|(\[)|\{)
+    r"""\s*(?:(?:[iI]deal|monomial_?[iI]deal|space)\s*)?(?:(\()|(\[)|\{)
     (?P<all>(?:[^][(){}]|[([{](?:[^][(){}]|[([{][^][(){}]*[])}])*[])}])*)
     (?(1)\)|(?(2)\]|\}))\s*""",
     re.VERBOSE,

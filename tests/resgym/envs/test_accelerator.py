@@ -32,10 +32,10 @@ def build(env_id, opponent, num_envs=4, **arguments):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("env_id", "opponent"), CASES)
 def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
-    there = played(build(env_id, opponent, autoreset_mode=mode, device=device), 40, seed=13)
+    there = played(build(env_id, opponent, autoreset_mode=mode, device=device), 20, seed=13)
     monkeypatch.undo()
     assert devices.is_host_memory(torch.device("cpu"))
-    assert played(build(env_id, opponent, autoreset_mode=mode), 40, seed=13) == there
+    assert played(build(env_id, opponent, autoreset_mode=mode), 20, seed=13) == there
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])

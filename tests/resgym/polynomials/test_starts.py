@@ -104,7 +104,8 @@ def test_measures_draw_what_they_say(file):
     both = resgym.cross_play(["zeillinger"], ["random"], **many, starts=path)
     assert both.results["zeillinger"]["random"] == given
     forms = path, POSITIONS
-    one, other = (resgym.rho("random", "random", starts=s, rule="polyhedra") for s in forms)
+    few = {"games": 20, "rule": "polyhedra"}
+    one, other = (resgym.rho("random", "random", starts=each, **few) for each in forms)
     assert one == other
     games = sample_games("random", "random", games=20, starts=path)
     assert {frozenset(game.positions[0]) for game in games} <= listed

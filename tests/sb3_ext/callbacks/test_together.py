@@ -89,7 +89,7 @@ def test_b11_nothing_piles_up(tmp_path):
     model, callbacks = game_model(buffer_size=160), everything(tmp_path)
     model.learn(240, callbacks)
     before = alive()
-    for _ in range(3):
+    for _ in range(2):
         model.learn(240, callbacks, reset_num_timesteps=False)
     assert alive() <= before + 2
 

@@ -48,6 +48,7 @@ def test_sb3s_buffers_get_the_same_transitions(kind):
 def test_hindsight_relabels_goals():
     env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False) for _ in range(2)])
     arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
+    arguments["buffer_size"] = 1000
     model = DDQN("MultiInputPolicy", env, device="cpu", **arguments).learn(200)
     batch = model.replay_buffer.sample(256)
     reached = batch.next_observations["achieved_goal"] == batch.next_observations["desired_goal"]

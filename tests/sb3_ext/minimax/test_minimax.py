@@ -130,13 +130,13 @@ def test_starts_grow_and_walks_run_unless_callbacks_are_given(monkeypatch, callb
     assert (found.count("walks"), found[walks], found[-1]) == (walks, size, 4)
 
 
-@pytest.mark.parametrize("name", ["zeillinger", "spivakovsky", "all_coord"])
+@pytest.mark.parametrize("name", ["zeillinger", "all_coord"])
 def test_costs_are_longest_games_and_unproved_ones_are_none(name):
-    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 10, seed=3)
+    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 4, seed=3)
     costs, few = set_costs(player, state, 40), set_costs(player, state, 40, limit=60)
     after, _ = functional.successors(state)
     moves, _ = worst_cases(player, after, GameSpec(max_num_points=6), 38, 50_000)
-    assert torch.equal(1 - worst_answers(-moves.view(10, -1), 3), costs)
+    assert torch.equal(1 - worst_answers(-moves.view(4, -1), 3), costs)
     assert ((few == costs) | (few == 0)).all()
     assert 0 in few  # the search was given up before it proved these
 
@@ -149,7 +149,7 @@ def test_hosts_that_remember_or_draw_have_no_costs(kind):
 
 
 def test_costs_of_the_best_host_are_the_proved_ones():
-    data = load("moves-20").select(torch.arange(60))
+    data = load("moves-20").select(torch.arange(8))
     costs = set_costs(make_host("optimal"), data.state, 60)
     assert torch.equal(costs, data.costs.clamp(max=60))
     assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()

@@ -34,7 +34,7 @@ def learnt():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MinimaxDQN, "compute_loss", compute_loss)
-        model.learn(32 * 150, [*others, WorstCasePositions(**WALKS), GrowingStarts(0.5)])
+        model.learn(32 * 90, [*others, WorstCasePositions(**WALKS), GrowingStarts(0.5)])
     return model, others, met
 
 
@@ -83,6 +83,7 @@ def test_positions_that_differ_by_names_are_asked_about_once(learnt):
     assert torch.equal(fingerprints(moved), names)
     points = {tuple(sorted(map(tuple, each))) for each in state.point_lists()}
     assert len(names.unique()) > 0.85 * len(points)
+    state = state.select(torch.arange(40))
     after, _ = functional.successors(state)
     found = position_values(network, after)
     plain = position_values(lambda seen: network(seen), after)

@@ -67,7 +67,7 @@ def quotients_of(a, b):
     difference=st.lists(st.integers(-50, 50), min_size=3, max_size=3).filter(any),
     scale=st.sampled_from([50, 64, 97]),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_quotients_are_those_of_euclids_algorithm(difference, scale):
     x = dict(enumerate(difference))
     games = []  # by the number of the sum, as `axis_sums`; two single axes once
@@ -92,7 +92,7 @@ def test_quotients_are_those_of_euclids_algorithm(difference, scale):
     with_coords=st.booleans(),
     seed=st.integers(0, 1000),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_order_and_padding_do_not_matter(make, counts, dimension, with_coords, seed):
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
@@ -133,7 +133,7 @@ def features_and_gradients(make, points, seed):
     equal=st.booleans(),
     turned=st.booleans(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_all_three_ways_give_the_same_features_and_gradients(
     make, counts, dimension, seed, equal, turned
 ):

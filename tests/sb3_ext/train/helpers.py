@@ -1,7 +1,10 @@
 """Shared by the tests of training."""
 
+from pathlib import Path
+
 import gymnasium
 
+from resgym.scoreboard import read_rows
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 
@@ -31,6 +34,12 @@ SMALL_RUN = (
     "env_kwargs:{opponent: choose_first, reward: step, max_num_points: 5, max_episode_steps: 20}",
 )
 """Arguments of a short run of `train`, without its folder."""
+
+
+def recorded(name, task):
+    """A player's result in the scoreboard of this project."""
+    rows = read_rows(Path(__file__).parents[3] / "docs" / "scoreboard.json")
+    return next(row for row in rows if (row.name, row.task) == (name, task))
 
 
 def bytes_of(run):

@@ -21,7 +21,7 @@ from tests.sb3_ext.train.helpers import make_model
 
 @pytest.fixture(autouse=True)
 def few_starts(monkeypatch):
-    monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(4)))
+    monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(2)))
 
 
 @pytest.fixture(scope="module")

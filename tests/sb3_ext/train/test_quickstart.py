@@ -3,11 +3,11 @@
 import json
 import re
 
-from resgym.benchmark import evaluate
 from sb3_ext.train import quickstart
 from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.train import main as train
+from tests.sb3_ext.train.helpers import recorded
 
 
 def test_what_it_leaves(monkeypatch, tmp_path, capsys):
@@ -38,7 +38,7 @@ def test_what_it_leaves(monkeypatch, tmp_path, capsys):
 
 def test_win_prints_the_exact_worst_case_of_its_preset(monkeypatch, tmp_path, capsys):
     out = tmp_path / "run"
-    known = evaluate("zeillinger", "worst-20")  # an untrained host takes half a minute
+    known = recorded("zeillinger", "worst-20")  # an untrained host takes half a minute
     monkeypatch.setattr(quickstart, "evaluate", lambda *_, **__: known)
     arguments = ["--updates", "1", "--games", "2", "--out", str(out), "--no-progress"]
     assert train(["win", *arguments]) == 0

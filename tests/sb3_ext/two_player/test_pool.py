@@ -1,6 +1,7 @@
 """The opponent pool: snapshots, draws, who plays whom, ratings."""
 
 from collections import Counter
+from copy import deepcopy
 
 import pytest
 import torch
@@ -85,6 +86,14 @@ def test_an_earlier_opponent_plays_its_own_weights():
     assert coords.bool().all()
 
 
+@pytest.fixture(scope="module")
+def trained():
+    """The state of players that have trained for two steps."""
+    players = pooled()
+    players.train(2)
+    return players.state_dict()
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -94,10 +103,8 @@ def test_an_earlier_opponent_plays_its_own_weights():
         lambda pool: pool["snapshots"].update(host=[3]),
     ],
 )
-def test_a_state_of_a_wrong_form_is_refused_when_it_is_taken_up(spoil, tmp_path):
-    players = pooled()
-    players.train(2)
-    state = players.state_dict()
+def test_a_state_of_a_wrong_form_is_refused_when_it_is_taken_up(spoil, trained, tmp_path):
+    state = deepcopy(trained)
     spoil(state["pool"])
     save_checkpoint(tmp_path / "a", state)
     with pytest.raises(CheckpointError):

@@ -46,8 +46,8 @@ class ObservedMaskPPO(MaskablePPO):
 ALGORITHMS.update(ddqn=DDQN, ppo_mask=ObservedMaskPPO)
 # These do not know which actions are legal: give the environment `invalid_action="noop"`.
 ALGORITHMS.update(a2c=A2C, dqn=DQN, ppo=PPO, ppo_lstm=RecurrentPPO, qrdqn=QRDQN)
-
 _NAMES = {kind: name for name, kind in ALGORITHMS.items()}
+ALGORITHMS.later(minimax="sb3_ext.minimax:MinimaxDQN")
 
 
 def family(algorithm: type[BaseAlgorithm]) -> str | None:

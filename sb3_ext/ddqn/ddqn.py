@@ -473,7 +473,10 @@ class DDQN(DDQNState):
         if action_masks is None and legal is None and self.mask_source != "none":
             action_masks = shown_masks(observation)
         if action_masks is not None:
-            legal = torch.as_tensor(action_masks, device=self.device).bool().expand_as(values)
+            legal = torch.as_tensor(action_masks, device=self.device).bool()
+            if legal.shape not in (values.shape, values.shape[1:]):
+                given, rows = tuple(legal.shape), tuple(values.shape)
+                raise ValueError(f"action_masks: got {given}; expected {rows[1:]} or {rows}")
         if deterministic:
             actions = legal_argmax(values, legal)
         else:

@@ -35,10 +35,8 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
-from sb3_ext.networks import any_size  # noqa: F401  makes its extractor known by name
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
@@ -306,6 +304,3 @@ ALIASES: dict[str, type[BasePolicy]] = {
     "CnnPolicy": CnnPolicy,
 }
 """Policies by the names that DDQN takes: by the seat that it plays, or as SB3 does."""
-for _class in (QPolicy, PointsPolicy):
-    POLICIES.register(_class.__name__, _class)
-POLICIES.update(ALIASES)

@@ -19,7 +19,6 @@ from resgym.game.spec import MAX_DIMENSION, Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.config.checks import check_count
-from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.minimax import ValueAgent, ValueHost
 from sb3_ext.networks.mlp import action_scores, seat_of
 

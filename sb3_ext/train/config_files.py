@@ -245,7 +245,10 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     kwargs = arguments.get("policy_kwargs", {})
     extractor = kwargs.pop("extractor", None)
     if given := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
-        kwargs["features_extractor_class"] = extractor_class(given)
+        kwargs["features_extractor_class"] = kind = extractor_class(given)
+        if getattr(kind, "per_action", False):
+            expected = "expected another one, or the algorithm ddqn or minimax"
+            raise ConfigError(f"extractor: got {given} for {algorithm.__name__}; {expected}")
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     for key in SCHEDULED:

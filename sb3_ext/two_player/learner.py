@@ -22,7 +22,6 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.utils import ConstantSchedule
 from torch import nn
 
-import sb3_ext.minimax  # noqa: F401  # so that `algorithm: minimax` is known
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import (
     begin_learning,

@@ -46,8 +46,11 @@ def test_bad_arguments_are_named(name, value, message):
 def test_arguments_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match=r"replay_ratio: got 1\.0 together with gradient_steps=2"):
         make_model(replay_ratio=1.0, gradient_steps=2)
-    with pytest.raises(RuntimeError, match="size"):
-        make_model().predict(np.zeros((2, 9), np.float32), action_masks=np.ones(3, bool))
+    for masks in (np.ones(3, bool), np.ones((3, 4), bool)):
+        with pytest.raises(
+            ValueError, match=r"action_masks: got \(3.*; expected \(\d,\) or \(2, \d\)"
+        ):
+            make_model().predict(np.zeros((2, 9), np.float32), action_masks=masks)
 
 
 def test_every_new_argument_is_described():

@@ -28,7 +28,6 @@ from typing import Any
 
 from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
@@ -201,9 +200,7 @@ class QPolicy(DQNPolicy):
             action_space,
             lr_schedule,
             features_extractor_class=extractor_class(
-                features_extractor_class
-                or extractor
-                or self._usual_extractor(observation_space, arguments)
+                features_extractor_class or extractor or self._usual_extractor(observation_space)
             ),
             optimizer_class=kind,
             optimizer_kwargs=settings,
@@ -211,14 +208,10 @@ class QPolicy(DQNPolicy):
         )
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
-        """SB3's, but `flatten` for a dictionary without images."""
-        if not isinstance(space, spaces.Dict):
-            return "sb3.FlattenExtractor"
-        normalized = not arguments.get("normalize_images", True)
-        images = any(is_image_space(each, normalized_image=normalized) for each in space.values())
-        with_arguments = arguments.get("features_extractor_kwargs")
-        return "sb3.CombinedExtractor" if images or with_arguments else "flatten"
+    def _usual_extractor(space: spaces.Space) -> str:
+        """SB3's."""
+        kind = "Combined" if isinstance(space, spaces.Dict) else "Flatten"
+        return f"sb3.{kind}Extractor"
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -246,7 +239,7 @@ class CnnPolicy(QPolicy):
     """The policy with SB3's convolutions for an image."""
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+    def _usual_extractor(space: spaces.Space) -> str:
         return "sb3.NatureCNN"
 
 
@@ -254,10 +247,10 @@ class PointsPolicy(QPolicy):
     """The policy with `point_set`, where the observation shows points."""
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+    def _usual_extractor(space: spaces.Space) -> str:
         points = space.get("points", space) if isinstance(space, spaces.Dict) else space
         seen = len(points.shape or ()) == 2
-        return "point_set" if seen else QPolicy._usual_extractor(space, arguments)
+        return "point_set" if seen else QPolicy._usual_extractor(space)
 
 
 ALIASES: dict[str, type[BasePolicy]] = {

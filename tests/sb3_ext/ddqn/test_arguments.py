@@ -13,7 +13,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 
 from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.extractors import FlattenExtractor, PointSetExtractor
+from sb3_ext.networks.extractors import PointSetExtractor
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -88,7 +88,7 @@ def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():
         ("AgentPolicy", "resgym/HironakaAgent-v0", PointSetExtractor),
         ("HostPolicy", "resgym/HironakaHostFlat-v0", torch_layers.FlattenExtractor),
         ("MlpPolicy", "resgym/HironakaHost-v0", torch_layers.FlattenExtractor),
-        ("MultiInputPolicy", "resgym/HironakaAgent-v0", FlattenExtractor),
+        ("MultiInputPolicy", "resgym/HironakaAgent-v0", torch_layers.CombinedExtractor),
     ],
 )
 def test_a_policy_named_by_the_seat_sees_a_set_of_points(policy, env, extractor):

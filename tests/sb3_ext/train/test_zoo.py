@@ -260,5 +260,6 @@ def test_of_two_names_for_an_extractor_the_class_counts():
 def test_an_extractor_that_values_actions_one_by_one_is_for_ddqn_alone():
     values = {"policy": "MlpPolicy", "policy_kwargs": {"extractor": "any_size"}}
     assert with_classes(values, DDQN) == values
+    assert with_classes({}, PPO)["policy_kwargs"] == {}
     with pytest.raises(ValueError, match="extractor: got any_size for PPO; expected another one"):
         with_classes(values, PPO)

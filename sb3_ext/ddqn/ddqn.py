@@ -43,7 +43,7 @@ from sb3_ext.ddqn.legality import (
     STRATEGIES,
     bootstrap_target,
     legal_argmax,
-    shown_masks,
+    masks_for,
     with_masks,
 )
 from sb3_ext.ddqn.policies import ALIASES, forget_tiny_moments
@@ -471,13 +471,9 @@ class DDQN(DDQNState):
         with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
         legal = self.legal_actions.of_observation(tensors)
-        if action_masks is None and legal is None and self.mask_source != "none":
-            action_masks = shown_masks(observation)
-        if action_masks is not None:
-            legal = torch.as_tensor(action_masks, device=self.device).bool()
-            if legal.shape not in (values.shape, values.shape[1:]):
-                given, rows = tuple(legal.shape), tuple(values.shape)
-                raise ValueError(f"action_masks: got {given}; expected {rows[1:]} or {rows}")
+        asked = legal is None and self.mask_source != "none"
+        if action_masks is not None or asked:
+            legal = masks_for(values, observation, action_masks)
         if deterministic:
             actions = legal_argmax(values, legal)
         else:

@@ -2,8 +2,8 @@
 
   python -m benchmarks.joined RUN RUN --out played_host.safetensors
 
-A RUN is a folder of ``sb3_ext.train --algo minimax``, with ``--conf-file play/finish.yml`` or
-``play/axes5_finish.yml``. The shipped player ``played`` is of the seeds 0 and 1 of the first.
+A RUN is a folder of ``sb3_ext.train --algo minimax`` with ``--conf-file play/finish.yml``. The
+shipped player ``played`` is of its seeds 0 and 1.
 Networks side by side are one wide network: its layers do not mix them, and the last one takes the
 mean. The file holds 16-bit weights.
 """

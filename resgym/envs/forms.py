@@ -262,11 +262,12 @@ class ResultForm:
     def seen(self, seat: Seat, points: Array, coords: Array) -> Any:
         """Return the observation of a seat, from points float32 [N, P, D] and sets int8 [N, D]."""
         points, coords = self.out(points), self.out(coords)
-        if self.observation == "flat":
+        flat = self.observation == "flat"
+        if flat:
             points = points.reshape(len(points), -1)
         if seat == "host":
             return points
-        if self.observation == "flat":
+        if flat:
             # As `flatten` orders them: the set, the points, and whose turn it is, one of two.
             parts: list[Any] = [coords, points]
             if seat == "both":

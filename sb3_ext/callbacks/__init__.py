@@ -48,3 +48,7 @@ CALLBACKS.update(
     system_statistics=SystemStatistics,
     timers=Timers,
 )
+CALLBACKS.later(
+    other_size="sb3_ext.minimax.sizes:OtherSize",
+    worst_case_positions="sb3_ext.minimax.positions:WorstCasePositions",
+)

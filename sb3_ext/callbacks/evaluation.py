@@ -203,8 +203,6 @@ class RhoEvaluation(GamesAgainst):
         self.save_path = None if save_path is None else Path(save_path)
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
-        # What a subclass measures beside, which `_score` fills in: further keys of the entry.
-        self._details: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -222,7 +220,7 @@ class RhoEvaluation(GamesAgainst):
         begin = time.monotonic()
         measured = {name: rho(*pair, **self._game) for name, pair in self._pairs()}
         results = {name: each.rho for name, each in measured.items()}
-        score, sign = self._score(results), 1 if self._role == "host" else -1
+        (score, details), sign = self._score(results), 1 if self._role == "host" else -1
         entry = {
             "updates": num_updates(self.model),
             "transitions": self.num_timesteps,
@@ -230,7 +228,7 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            **self._details,
+            **details,
         }
         self.history.append(entry)
         better = self.best_score is None or sign * score > sign * self.best_score
@@ -259,10 +257,11 @@ class RhoEvaluation(GamesAgainst):
             folder.mkdir(parents=True, exist_ok=True)
             write_json(folder / "rho.json", self.history)
 
-    def _score(self, results: dict[str, float]) -> float:
+    def _score(self, results: dict[str, float]) -> tuple[float, dict[str, Any]]:
+        """The score, and what else a subclass measures: further keys of the entry."""
         worst = min if self._role == "host" else max
         scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
-        return scores[self.best]
+        return scores[self.best], {}
 
 
 class SampleGames(GamesAgainst):

@@ -35,7 +35,7 @@ from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
-"""Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
+"""Policies that can be built from a checkpoint."""
 
 POLICIES.update(
     {
@@ -52,6 +52,14 @@ POLICIES.update(
         "sb3.DQNPolicy": dqn.DQNPolicy,
         "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
     }
+)
+POLICIES.later(
+    CnnPolicy="sb3_ext.ddqn.policies:CnnPolicy",
+    PointsPolicy="sb3_ext.ddqn.policies:PointsPolicy",
+    QPolicy="sb3_ext.ddqn.policies:QPolicy",
+    # So it is called in shipped players.
+    AgentPolicy="sb3_ext.ddqn.policies:PointsPolicy",
+    HostPolicy="sb3_ext.ddqn.policies:PointsPolicy",
 )
 
 # The spaces are described apart; the others matter only for training, which makes its own.

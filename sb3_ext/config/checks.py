@@ -13,13 +13,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from safetensors import SafetensorError
 
+from resgym.lazy import Lazy
 from resgym.texts import one_line as one_line
 from resgym.texts import short
 from resgym.texts import shown as shown
+from resgym.trust import named_class, packaged
 
 T = TypeVar("T")
 
@@ -129,7 +131,7 @@ def unknown_word(what: str, given: object, choices: Iterable[str]) -> str:
     return f"unknown {what} {shown(given)};{hint} choices: {', '.join(names) or 'none'}"
 
 
-class Registry(dict[str, T]):
+class Registry(dict[str, Any], Generic[T]):
     """A table of names, filled by a decorator and read with helpful errors.
 
     >>> shapes = Registry("shape")
@@ -161,6 +163,10 @@ class Registry(dict[str, T]):
             raise ValueError(f"{self.kind} {name!r} is registered already; take another name")
         return entry
 
+    def later(self, **paths: str) -> None:
+        """Add what texts ``module:name`` of this project name; it is imported when it is read."""
+        self.update({name: Lazy(path) for name, path in paths.items()})
+
     def resolve(self, name: str | T) -> T:
         """Return the entry of a name, the class of a path, or a class itself; errors list names."""
         if isinstance(name, type):
@@ -170,8 +176,6 @@ class Registry(dict[str, T]):
             raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
         if name not in self:
             if self.base is not None and ":" in name:
-                from resgym.trust import named_class
-
                 return named_class(name, self.base)  # type: ignore[return-value]
             hint = "" if self.base is None else "; for one of your own add --import MODULE"
             raise ValueError(unknown_word(self.kind, name, self) + hint)
@@ -179,10 +183,14 @@ class Registry(dict[str, T]):
 
     def name_of(self, entry: T) -> str:
         """Return the first name of an entry."""
-        for name, item in self.items():
-            if item is entry:
+        for name in dict.__iter__(self):
+            if self[name] is entry:
                 return name
         raise ValueError(f"{entry!r} is not a registered {self.kind}")
+
+    def __getitem__(self, name: str) -> T:
+        entry = super().__getitem__(name)
+        return packaged(entry) if isinstance(entry, Lazy) else entry  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(super().__iter__()))

@@ -216,6 +216,8 @@ def find_config(
         shipped: only those that come with the package.
     """
     own = [root / folder / f"{name}{end}" for root in _CONFIGS for end in ("", ".yml")]
+    if str(name).startswith((".", os.sep)):  # a path, not a name
+        own = []
     for path in own if shipped else (Path(name), *own):
         if os.path.isfile(path):
             return path

@@ -6,6 +6,8 @@ from the class that it derives from.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from sb3_ext.config.checks import Registry
+from sb3_ext.config.checks import ConfigError, Registry
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import mask_key, shown_masks
+from sb3_ext.networks.extractors import extractor_class
+from sb3_ext.networks.mlp import ACTIVATIONS
 
 ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 """Algorithms of stable-baselines3's form."""
@@ -46,10 +50,30 @@ class ObservedMaskPPO(MaskablePPO):
 ALGORITHMS.update(ddqn=DDQN, ppo_mask=ObservedMaskPPO)
 # These do not know which actions are legal: give the environment `invalid_action="noop"`.
 ALGORITHMS.update(a2c=A2C, dqn=DQN, ppo=PPO, ppo_lstm=RecurrentPPO, qrdqn=QRDQN)
-
 _NAMES = {kind: name for name, kind in ALGORITHMS.items()}
+ALGORITHMS.later(minimax="sb3_ext.minimax:MinimaxDQN")
 
 
 def family(algorithm: type[BaseAlgorithm]) -> str | None:
     """Return the name of the algorithm here that a class is or derives from, or None."""
     return next((_NAMES[base] for base in algorithm.__mro__ if base in _NAMES), None)
+
+
+def with_policy_classes(given: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
+    """A copy of a policy's arguments, with classes for names; our policies read names themselves.
+
+    Raises:
+        ConfigError: The extractor values actions one by one, which SB3's policies cannot use.
+    """
+    kwargs = copy.deepcopy(dict(given))
+    if issubclass(algorithm, DDQN):
+        return kwargs
+    extractor = kwargs.pop("extractor", None)
+    if name := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
+        kwargs["features_extractor_class"] = kind = extractor_class(name)
+        if getattr(kind, "per_action", False):
+            expected = "expected another one, or the algorithm ddqn or minimax"
+            raise ConfigError(f"extractor: got {name} for {algorithm.__name__}; {expected}")
+    if isinstance(kwargs.get("activation_fn"), str):
+        kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
+    return kwargs

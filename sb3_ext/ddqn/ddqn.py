@@ -24,6 +24,7 @@ from stable_baselines3.common.type_aliases import MaybeCallback, RolloutReturn, 
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
@@ -42,10 +43,10 @@ from sb3_ext.ddqn.legality import (
     STRATEGIES,
     bootstrap_target,
     legal_argmax,
-    shown_masks,
+    masks_for,
     with_masks,
 )
-from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
+from sb3_ext.ddqn.policies import ALIASES, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Playable, Settings
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
@@ -470,10 +471,9 @@ class DDQN(DDQNState):
         with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
         legal = self.legal_actions.of_observation(tensors)
-        if action_masks is None and legal is None and self.mask_source != "none":
-            action_masks = shown_masks(observation)
-        if action_masks is not None:
-            legal = torch.as_tensor(action_masks, device=self.device).bool().expand_as(values)
+        asked = legal is None and self.mask_source != "none"
+        if action_masks is not None or asked:
+            legal = masks_for(values, observation, action_masks)
         if deterministic:
             actions = legal_argmax(values, legal)
         else:
@@ -488,7 +488,7 @@ class DDQN(DDQNState):
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due."""
         optimizer = self.policy.optimizer
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        with in_mode(self.policy, training=self._has_modes):
+        with in_mode(self.policy, training=True):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for change in self.batch_changes:
@@ -501,7 +501,7 @@ class DDQN(DDQNState):
                 for parameter in parameters:
                     parameter.grad = None
                 loss.backward()
-                norm = clip_gradients(parameters, self.max_grad_norm)
+                norm = clip_grad_norm_(parameters, self.max_grad_norm)
                 optimizer.step()
                 self._n_updates += 1
                 errors = self._measure(loss.detach(), norm, predicted.detach(), target)

@@ -67,6 +67,21 @@ def shown_masks(observation: Any) -> np.ndarray | None:
     return None
 
 
+def masks_for(values: Tensor, observation: Any, given: Any) -> Tensor | None:
+    """Legal actions `[N, A]` bool as given, `[A]` or `[N, A]`, or else as `shown_masks`.
+
+    Raises:
+        ValueError: They have another shape than the values `[N, A]`.
+    """
+    if (masks := shown_masks(observation) if given is None else given) is None:
+        return None
+    legal = torch.as_tensor(masks, device=values.device).bool()
+    if legal.shape not in (values.shape, values.shape[1:]):
+        shape, rows = tuple(legal.shape), tuple(values.shape)
+        raise ValueError(f"action_masks: got {shape}; expected {rows[1:]} or {rows}")
+    return legal.expand_as(values)
+
+
 @dataclass
 class Masked:
     """A model that asks an environment for the legal actions when it predicts."""

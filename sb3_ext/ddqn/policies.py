@@ -26,19 +26,14 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
-from sb3_ext.networks import any_size  # noqa: F401  makes its extractor known by name
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
@@ -55,40 +50,6 @@ is left of it, still a normal float32."""
 TINY_SQUARE = 2e-38
 """Mean squares below this, whose root is nothing beside Adam's epsilon. After 100 updates without a
 gradient (beta 0.999) 1.8e-38 is left of it, still a normal float32."""
-
-
-_HOOKS_OF_ALL = (_global_optimizer_pre_hooks, _global_optimizer_post_hooks)
-
-
-class FusedAdam(optim.Adam):
-    """Adam with `fused=True` and the same bits; PyTorch sorts tensors for longer than it steps."""
-
-    def step(self) -> None:  # type: ignore[override]
-        """One step of every group, with the profiler's mark only where there are hooks."""
-        own = (self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks)
-        (self._hooked_step if any((*own, *_HOOKS_OF_ALL)) else self._step)()
-
-    @torch.no_grad()
-    def _step(self) -> None:
-        for group in self.param_groups:
-            parts: list[list[Tensor]] = [[] for _ in range(6)]
-            self._init_group(group, *parts)
-            torch._foreach_add_(parts[5], 1)  # the numbers of steps
-            beta1, beta2 = group["betas"]
-            names = ("amsgrad", "eps", "lr", "maximize", "weight_decay")
-            settings = {name: group[name] for name in names}
-            torch._fused_adam_(*parts, beta1=beta1, beta2=beta2, **settings)
-
-    step.hooked = True  # type: ignore[attr-defined]  # so PyTorch puts nothing around it
-    _hooked_step = optim.Optimizer.profile_hook_step(_step)
-
-
-def clip_gradients(parameters: Sequence[Tensor], max_norm: float) -> Tensor:
-    """As `nn.utils.clip_grad_norm_`, of one device and type; the sorting by these takes longer."""
-    gradients = [each.grad for each in parameters if each.grad is not None]
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    torch._foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp(max=1.0))
-    return norm
 
 
 def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
@@ -232,8 +193,6 @@ class QPolicy(DQNPolicy):
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
-        if kind is optim.Adam and settings.get("fused"):
-            kind = FusedAdam
         self.dueling, self.sort_axes = dueling, sort_axes
         self.learning_rate_factors = dict(learning_rate_factors or {})
         super().__init__(
@@ -241,9 +200,7 @@ class QPolicy(DQNPolicy):
             action_space,
             lr_schedule,
             features_extractor_class=extractor_class(
-                features_extractor_class
-                or extractor
-                or self._usual_extractor(observation_space, arguments)
+                features_extractor_class or extractor or self._usual_extractor(observation_space)
             ),
             optimizer_class=kind,
             optimizer_kwargs=settings,
@@ -251,14 +208,10 @@ class QPolicy(DQNPolicy):
         )
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
-        """SB3's, but `flatten` for a dictionary without images."""
-        if not isinstance(space, spaces.Dict):
-            return "sb3.FlattenExtractor"
-        normalized = not arguments.get("normalize_images", True)
-        images = any(is_image_space(each, normalized_image=normalized) for each in space.values())
-        with_arguments = arguments.get("features_extractor_kwargs")
-        return "sb3.CombinedExtractor" if images or with_arguments else "flatten"
+    def _usual_extractor(space: spaces.Space) -> str:
+        """SB3's."""
+        kind = "Combined" if isinstance(space, spaces.Dict) else "Flatten"
+        return f"sb3.{kind}Extractor"
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -286,7 +239,7 @@ class CnnPolicy(QPolicy):
     """The policy with SB3's convolutions for an image."""
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+    def _usual_extractor(space: spaces.Space) -> str:
         return "sb3.NatureCNN"
 
 
@@ -294,10 +247,10 @@ class PointsPolicy(QPolicy):
     """The policy with `point_set`, where the observation shows points."""
 
     @staticmethod
-    def _usual_extractor(space: spaces.Space, arguments: Mapping[str, Any]) -> str:
+    def _usual_extractor(space: spaces.Space) -> str:
         points = space.get("points", space) if isinstance(space, spaces.Dict) else space
         seen = len(points.shape or ()) == 2
-        return "point_set" if seen else QPolicy._usual_extractor(space, arguments)
+        return "point_set" if seen else QPolicy._usual_extractor(space)
 
 
 ALIASES: dict[str, type[BasePolicy]] = {
@@ -306,6 +259,3 @@ ALIASES: dict[str, type[BasePolicy]] = {
     "CnnPolicy": CnnPolicy,
 }
 """Policies by the names that DDQN takes: by the seat that it plays, or as SB3 does."""
-for _class in (QPolicy, PointsPolicy):
-    POLICIES.register(_class.__name__, _class)
-POLICIES.update(ALIASES)

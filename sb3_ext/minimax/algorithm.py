@@ -26,7 +26,6 @@ from resgym.solver.search import Limits
 from sb3_ext.callbacks import CALLBACKS, GrowingStarts
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN, LossTerms
-from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.ddqn import complete_signature
 from sb3_ext.ddqn.legality import LOSSES
 from sb3_ext.networks.mlp import plays_every_size
@@ -201,7 +200,6 @@ def value_of_moves(moves: Tensor, gamma: float) -> Tensor:
     return -length if gamma == 1.0 else (gamma**length - 1.0) / (1.0 - gamma)
 
 
-@ALGORITHMS.register("minimax")
 class MinimaxDQN(DDQN):
     """Deep Q-learning of a host with minimax targets of all its sets, by the exact model.
 

@@ -13,7 +13,6 @@ from resgym import functional
 from resgym.game.spec import GameSpec
 from resgym.players import ScoringPlayer
 from resgym.solver.responses import Graph
-from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
@@ -36,7 +35,6 @@ PAIRS = 0.05
 """Share of the positions of two points, which are many and easy, whose costs are learnt."""
 
 
-@CALLBACKS.register("worst_case_positions")
 class WorstCasePositions(PeriodicCallback):
     """Takes a part of each batch from the games in which the host's best opponent holds it up.
 

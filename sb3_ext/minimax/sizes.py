@@ -11,14 +11,12 @@ from torch import Tensor
 from resgym import functional
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec, host_action_table
-from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.minimax.algorithm import observations_of
 from sb3_ext.minimax.positions import WorstCasePositions
 
 
-@CALLBACKS.register("other_size")
 class OtherSize(WorstCasePositions):
     """Makes some updates of a network for every size on games of another size.
 

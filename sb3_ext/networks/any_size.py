@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from resgym.game.spec import action_axes
 from sb3_ext.config.checks import check_count
-from sb3_ext.networks.extractors import EXTRACTORS, PointExtractor
+from sb3_ext.networks.extractors import PointExtractor
 from sb3_ext.networks.rows import (
     Observations,
     Rows,
@@ -113,7 +113,6 @@ def _sums_beside_axes(dimension: int) -> tuple[list[int], list[int]]:
     return list(left), list(right)
 
 
-@EXTRACTORS.register("any_size")
 class AnySizeExtractor(PointExtractor):
     """Encode pairs of points on pairs of axes, and pool until one vector is left for each action.
 

@@ -40,6 +40,7 @@ EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry(
 EXTRACTORS.register("sb3.CombinedExtractor", torch_layers.CombinedExtractor)
 EXTRACTORS.register("sb3.FlattenExtractor", torch_layers.FlattenExtractor)
 EXTRACTORS.register("sb3.NatureCNN", torch_layers.NatureCNN)
+EXTRACTORS.later(any_size="sb3_ext.networks.any_size:AnySizeExtractor")
 
 
 def extractor_class(given: str | type[BaseFeaturesExtractor]) -> type[BaseFeaturesExtractor]:

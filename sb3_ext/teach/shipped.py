@@ -19,7 +19,6 @@ from resgym.game.spec import MAX_DIMENSION, Role
 from resgym.players import GreedyPointsAgent, ScoringPlayer, ZeillingerHost
 from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.config.checks import check_count
-from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.minimax import ValueAgent, ValueHost
 from sb3_ext.networks.mlp import action_scores, seat_of
 
@@ -27,7 +26,7 @@ _HERE = Path(__file__).parent
 SHIPPED = {3: _HERE / "taught_host.safetensors", 4: _HERE / "taught_host_4.safetensors"}
 AGENT = _HERE / "taught_agent.safetensors"
 ROBUST = _HERE / "robust_host.safetensors"
-PLAYED = {3: _HERE / "played_host.safetensors", 4: _HERE / "played_host_4.safetensors"}
+PLAYED = {3: _HERE / "played_host.safetensors"}
 ANY = dict.fromkeys(range(2, MAX_DIMENSION + 1), _HERE / "any_host.safetensors")
 
 
@@ -102,10 +101,10 @@ class RobustHost(TaughtHost):
 
 
 class PlayedHost(TaughtHost):
-    """Play the best move of networks that learned by play, without labels.
+    """Play the best move of a network that learned by play, without labels.
 
-    See docs/howto/win.md. It knows three and four axes; in any other number of them
-    `ZeillingerHost` answers.
+    See docs/howto/win.md. It knows three axes; in any other number of them `ZeillingerHost`
+    answers.
 
     Args:
         lookahead: exact moves of both players before the network is asked, see `ValueHost`.

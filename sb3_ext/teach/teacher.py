@@ -166,12 +166,11 @@ class Margins(RhoEvaluation):
         for online, weights in zip(self._online(), given, strict=True):
             online.copy_(weights)
 
-    def _score(self, results: dict[str, float]) -> float:
+    def _score(self, results: dict[str, float]) -> tuple[float, dict[str, Any]]:
         margin = min(results[name] / target for name, target in self.targets.items())
         deeper = _deeper(player_of(self.model)) if self._game["dimension"] == 3 else {}
-        self._details = {"deeper": deeper, "margin": margin}
         kept = all(moves is not None and moves <= DEEPER for moves in deeper.values())
-        return margin if kept else margin - 1.0
+        return margin if kept else margin - 1.0, {"deeper": deeper, "margin": margin}
 
 
 def _deeper(host: Any) -> dict[str, int | None]:

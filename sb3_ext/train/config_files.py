@@ -49,9 +49,8 @@ from sb3_ext.config.sections import (
     read_mapping,
 )
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.algorithms import ALGORITHMS
-from sb3_ext.networks.extractors import extractor_class
-from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
+from sb3_ext.ddqn.algorithms import ALGORITHMS, with_policy_classes
+from sb3_ext.networks.mlp import check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
@@ -140,8 +139,6 @@ class TrainConfig(ConfigFile, Switches):
     """arguments of the environment in evaluations, as key:value; default: those of the run"""
     save_freq: CountOrMinusOne = -1
     """transitions between two copies of the model, -1 for none"""
-    save_replay_buffer: bool = False
-    """save the replay buffer too, as a pickle"""
     checkpoint_updates: Count = 1000
     """ddqn: updates between two checkpoints, 0 for none"""
     verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1
@@ -240,14 +237,9 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
         arguments["train_freq"] = tuple(arguments["train_freq"])
     if "." in str(arguments.get("policy")):
         arguments["policy"] = get_class_by_name(arguments["policy"])
+    arguments["policy_kwargs"] = with_policy_classes(values.get("policy_kwargs", {}), algorithm)
     if issubclass(algorithm, DDQN):
         return arguments
-    kwargs = arguments.get("policy_kwargs", {})
-    extractor = kwargs.pop("extractor", None)
-    if given := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
-        kwargs["features_extractor_class"] = extractor_class(given)
-    if isinstance(kwargs.get("activation_fn"), str):
-        kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     for key in SCHEDULED:
         if not isinstance(arguments.get(key, 0), (int, float)):
             schedule = parse_schedule(arguments[key], key)

@@ -191,19 +191,17 @@ class SavedRun:
             **(env_kwargs or {}),
         }
 
-    def make_env(
-        self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
-    ) -> VecEnv:
+    def make_env(self, n_envs: int, seed: int = 0, **more: Any) -> VecEnv:
         """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
-        return make_envs(
-            self.config,
-            n_envs,
-            evaluation_seed(seed),
-            {**self.env_kwargs, **more},
-            folder=log_dir,
-            training=False,
-            statistics=self.folder / STATISTICS,
-        )
+        with errors_named(f"{self.folder}: env_kwargs", ValueError):
+            return make_envs(
+                self.config,
+                n_envs,
+                evaluation_seed(seed),
+                {**self.env_kwargs, **more},
+                training=False,
+                statistics=self.folder / STATISTICS,
+            )
 
     def model(self, path: Path, env: VecEnv, device: torch.device | str = "cpu") -> BaseAlgorithm:
         """The model of a ``.zip`` of the run, ready to play in ``env``.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import glob
 import sys
-import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from rl_zoo3.utils import get_latest_run_id
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
 
-from resgym.trust import check_pickle, import_modules
+from resgym.trust import check_pickle
 from sb3_ext.adapter.seam import num_updates, tell_buffer
 from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.callbacks.evaluation import Evaluation
@@ -28,7 +27,7 @@ from sb3_ext.callbacks.stopping import ByConditions
 from sb3_ext.checkpoints.models import save_model
 from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.checks import ConfigError, errors_of, one_line
+from sb3_ext.config.checks import ConfigError, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import (
     Count,
@@ -58,14 +57,15 @@ from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.train.quickstart import win
 
 ELSEWHERE = """
---max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
---optimization-log-path --optimize-hyperparameters --pruner --sampler --storage --study-name --track
---trial-id --truncate-last-trajectory --wandb-entity --wandb-group --wandb-project-name --wandb-tags
--optimize -tags
+--gym-packages --max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials
+--no-optim-plots --optimization-log-path --optimize-hyperparameters --pruner --sampler --storage
+--study-name --track
+--save-replay-buffer --trial-id --truncate-last-trajectory --uuid --wandb-entity --wandb-group
+--wandb-project-name --wandb-tags -optimize -tags -uuid
 """
 """Options of rl_zoo3 that are not here."""
 
-NOT_RESUMING = ("init_from", "log_folder", "starts", "trained_agent", "uuid")
+NOT_RESUMING = ("init_from", "log_folder", "starts", "trained_agent")
 """What a resumed run has already."""
 
 OF_DDQN = ("checkpoint_updates", "init_from", "resume")
@@ -83,10 +83,6 @@ class Options(Section):
     """arguments of the environment in place of those of the file, as key:value"""
     log_folder: str = ""
     """logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"""
-    uuid: bool = False
-    """add a unique text to the name of the folder"""
-    gym_packages: list[str] = []  # noqa: RUF012
-    """modules that register environments"""
     progress: bool = False
     """show a bar of progress"""
     trained_agent: str = ""
@@ -104,7 +100,6 @@ SHORT = {
     "progress": "-P",
     "tensorboard_log": "-tb",
     "trained_agent": "-i",
-    "uuid": "-uuid",
 }
 
 
@@ -173,14 +168,10 @@ class Train(Job[TrainConfig]):
             of_agent = ("policy", "policy_kwargs")
             arguments = {k: each for k, each in arguments.items() if k not in of_agent}
             model = self.algorithm.load(agent, **arguments)
-            if (buffer := Path(agent).parent / "replay_buffer.pkl").exists():
-                model.load_replay_buffer(buffer)
         else:
             model = self.algorithm(**arguments)
         if self.given.init_from:
             self.run_of.say(f"networks of {init_from(model, self.given.init_from)}")
-        if config.save_replay_buffer and not hasattr(model, "save_replay_buffer"):
-            raise ConfigError(f"save-replay-buffer: {config.algo} has no replay buffer")
         if self.ours and config.log_interval < -1:
             model.log_interval_seconds = model.log_interval_updates = None
         if folder is not None:
@@ -226,8 +217,6 @@ class Train(Job[TrainConfig]):
     def read(cls, given: argparse.Namespace) -> TrainConfig:
         """The options, and the section of the environment, or ``default``."""
         own, options = fields_of(given, TrainConfig), _options(given)
-        with errors_of("gym-packages"):
-            import_modules(options.gym_packages)
         agent = Path(options.trained_agent)
         if options.trained_agent and not (agent.suffix == ".zip" and agent.is_file()):
             raise ConfigError(f"trained-agent: got {str(agent)!r}; expected a .zip file")
@@ -271,8 +260,7 @@ class Train(Job[TrainConfig]):
         options = _options(given)
         runs, stem = Path(options.log_folder or "logs", config.algo), config.stem
         number = get_latest_run_id(glob.escape(str(runs)), stem) + 1
-        unique = f"_{uuid.uuid4()}" if options.uuid else ""
-        return runs / f"{stem}_{number}{unique}"
+        return runs / f"{stem}_{number}"
 
     @property
     def used(self) -> Used:
@@ -318,8 +306,6 @@ class Train(Job[TrainConfig]):
         folder, model = self.run_of.folder, self.model
         assert folder is not None
         save_model(folder / f"{self.config.stem}.zip", model)
-        if self.config.save_replay_buffer:
-            model.save_replay_buffer(folder / "replay_buffer.pkl")
         if (statistics := model.get_vec_normalize_env()) is not None:
             statistics.save(folder / STATISTICS)
         model.env.close()

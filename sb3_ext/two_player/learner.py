@@ -22,7 +22,6 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.utils import ConstantSchedule
 from torch import nn
 
-import sb3_ext.minimax  # noqa: F401  # so that `algorithm: minimax` is known
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import (
     begin_learning,
@@ -52,7 +51,7 @@ from sb3_ext.config.sections import (
     Size,
     accepted_by,
 )
-from sb3_ext.ddqn.algorithms import ALGORITHMS
+from sb3_ext.ddqn.algorithms import ALGORITHMS, with_policy_classes
 from sb3_ext.ddqn.policies import OPTIMIZERS
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
@@ -140,10 +139,9 @@ class TrainedRole(Section):
 
     def arguments(self, **more: Any) -> dict[str, Any]:
         """Arguments of the algorithm: keys of the same name, those made of others, and `more`."""
+        algorithm = ALGORITHMS.resolve(self.algorithm)
         # One may hand on all that it is given.
-        bases = [
-            b for b in ALGORITHMS.resolve(self.algorithm).__mro__ if issubclass(b, BaseAlgorithm)
-        ]
+        bases = [each for each in algorithm.__mro__ if issubclass(each, BaseAlgorithm)]
         parameters = {name for each in bases for name in inspect.signature(each).parameters}
         named = {
             name: getattr(self, name) for name in type(self).model_fields if name in parameters
@@ -155,7 +153,7 @@ class TrainedRole(Section):
             "learning_rate": self.rate()(0),
             "max_grad_norm": float("inf") if self.max_grad_norm is None else self.max_grad_norm,
             "policy_kwargs": {
-                **copy.deepcopy(self.policy_arguments),
+                **with_policy_classes(self.policy_arguments, algorithm),
                 "net_arch": copy.deepcopy(self.net_arch),
                 "optimizer_class": OPTIMIZERS.resolve(self.optimizer.name),
                 "optimizer_kwargs": dict(self.optimizer.arguments),

@@ -90,7 +90,7 @@ def keys():
         if entry
     ]
     called = {each for each in named if each.__module__.startswith(PACKAGES)}
-    called |= {entry for table in tables for entry in table.values()}
+    called |= {table[name] for table in tables for name in table}
     for each in {*called, *envs, Monitor}:
         with suppress(ValueError):  # it is written in C, and has no signature
             for name, parameter in inspect.signature(each).parameters.items():

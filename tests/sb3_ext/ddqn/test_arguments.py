@@ -13,7 +13,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 
 from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.extractors import FlattenExtractor, PointSetExtractor
+from sb3_ext.networks.extractors import PointSetExtractor
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -46,8 +46,11 @@ def test_bad_arguments_are_named(name, value, message):
 def test_arguments_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match=r"replay_ratio: got 1\.0 together with gradient_steps=2"):
         make_model(replay_ratio=1.0, gradient_steps=2)
-    with pytest.raises(RuntimeError, match="size"):
-        make_model().predict(np.zeros((2, 9), np.float32), action_masks=np.ones(3, bool))
+    for masks in (np.ones(3, bool), np.ones((3, 4), bool)):
+        with pytest.raises(
+            ValueError, match=r"action_masks: got \(3.*; expected \(\d,\) or \(2, \d\)"
+        ):
+            make_model().predict(np.zeros((2, 9), np.float32), action_masks=masks)
 
 
 def test_every_new_argument_is_described():
@@ -85,7 +88,7 @@ def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():
         ("AgentPolicy", "resgym/HironakaAgent-v0", PointSetExtractor),
         ("HostPolicy", "resgym/HironakaHostFlat-v0", torch_layers.FlattenExtractor),
         ("MlpPolicy", "resgym/HironakaHost-v0", torch_layers.FlattenExtractor),
-        ("MultiInputPolicy", "resgym/HironakaAgent-v0", FlattenExtractor),
+        ("MultiInputPolicy", "resgym/HironakaAgent-v0", torch_layers.CombinedExtractor),
     ],
 )
 def test_a_policy_named_by_the_seat_sees_a_set_of_points(policy, env, extractor):

@@ -34,7 +34,7 @@ def add_number(buffer, number):
 
 
 def test_draws_are_those_of_a_plain_list():
-    """Whole numbers, whose sums are exact in every order; over several blocks, with zeros."""
+    """Whole numbers, whose sums are exact in every order, with zeros."""
     rng = np.random.default_rng(0)
     for size in (1, 63, 64, 65, 300):
         buffer = numbers(size, 1, alpha=1.0, priority_eps=1e-300)

@@ -80,7 +80,7 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkey
     assert switched_on() == before
 
 
-def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypatch):
+def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypatch, capsys):
     seen, update = [], DDQN.train
     monkeypatch.setattr(
         DDQN, "train", lambda model, *a, **k: seen.append(model) or update(model, *a, **k)
@@ -103,6 +103,10 @@ def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypat
     assert train(["--resume", str(run_of(tmp_path)), "-n", "240"]) == 0
     played = ["--algo", "ddqn", "--env", GAME, "-f", str(tmp_path), "--no-render", "-n", "20"]
     assert enjoy(played) == 0
+    capsys.readouterr()
+    assert enjoy([*played, "--env-kwargs", "max_num_points:five"]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "_1: env_kwargs: max_num_points must be an integer, got 'five'" in error
 
 
 def full(*_, **__):

@@ -197,6 +197,9 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
         (["n_envs:0"], "n_envs must be at least 1, got 0"),
         (["seed:3"], "seed is an option of the command line"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
+        (["env_kwargs:{foo: 1}"], "unexpected keyword argument 'foo'; allowed are num_envs"),
+        (["-conf", "./ddqn"], "conf-file: there is no file './ddqn'"),
+        (["-conf", "../ddqn"], "conf-file: there is no file '../ddqn'"),
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
         (["buffer_size:60000000000"], "buffer_size: 60000000000 transitions"),
         (["callback:nobody"], "callback[0].nobody: unknown callback 'nobody'"),
@@ -207,7 +210,6 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
         (["-n", "0"], "n_timesteps must be at least 1, got 0"),
         (["--seed", "-7"], "seed must be at least -1, got -7"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
-        (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
         (["--device", "cuda:77"], "device must be one of ['cpu'"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
         (["--resume", "."], "--resume: got ., which is not a run; expected the folder of a run"),
@@ -216,9 +218,11 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
 def test_bad_values_are_one_line_and_leave_nothing(tmp_path, more, message, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=r"^2$"):
-        raise SystemExit(train(tmp_path / "logs", "ddqn", HOST, *more))
-    (error,) = capsys.readouterr().err.splitlines()
+        raise SystemExit(train(tmp_path / "logs", "ddqn", HOST, *more, "--verbose", "1"))
+    told = capsys.readouterr()
+    (error,) = told.err.splitlines()
     assert message in error
+    assert message not in told.out
     assert not list(tmp_path.iterdir())
 
 
@@ -250,3 +254,11 @@ def test_of_two_names_for_an_extractor_the_class_counts():
     both = {"features_extractor_class": "point_set", "extractor": "flatten"}
     found = with_classes({"policy_kwargs": both}, PPO)["policy_kwargs"]
     assert "PointSet" in str(found)
+
+
+def test_an_extractor_that_values_actions_one_by_one_is_for_ddqn_alone():
+    values = {"policy": "MlpPolicy", "policy_kwargs": {"extractor": "any_size"}}
+    assert with_classes(values, DDQN) == values
+    assert with_classes({}, PPO)["policy_kwargs"] == {}
+    with pytest.raises(ValueError, match="extractor: got any_size for PPO; expected another one"):
+        with_classes(values, PPO)

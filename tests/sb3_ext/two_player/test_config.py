@@ -65,6 +65,7 @@ PPO_HOST = (
     ("roles.host.algorithm=a2c", "unknown key of roles.host 'batch_size'"),
     ("roles.host.net_arch=[64, b]", "roles.host.net_arch"),
     ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
+    ("roles.host.policy_arguments={extractor: any_size}", "extractor: got any_size for PPO; expe"),
 )
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import resgym
+from sb3_ext.networks.extractors import FlattenExtractor
 from sb3_ext.runs.driver import Run, go
 from sb3_ext.train.loading import load_player
 from sb3_ext.two_player import HostAgentTrainer, read_config
@@ -14,8 +15,10 @@ from tests.sb3_ext.two_player.helpers import duel
 
 
 def test_an_update_is_made_of_one_rollout():
-    players = HostAgentTrainer(duel("roles.host.learning_rate=1.0e-2"))
+    extractor = "roles.host.policy_arguments={extractor: flatten}"
+    players = HostAgentTrainer(duel("roles.host.learning_rate=1.0e-2", extractor))
     learner = players.roles["host"]
+    assert type(learner.policy.features_extractor) is FlattenExtractor
     assert learner.collect() == 4 * 3
     buffer, before = learner.model.rollout_buffer, weights(learner)
     # The advantage of the last move is one TD error, lambda or not.

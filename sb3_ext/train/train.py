@@ -19,7 +19,7 @@ from rl_zoo3.utils import get_latest_run_id
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import set_random_seed
 
-from resgym.trust import check_pickle
+from resgym.trust import check_pickle, import_modules
 from sb3_ext.adapter.seam import num_updates, tell_buffer
 from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.callbacks.evaluation import Evaluation
@@ -27,7 +27,7 @@ from sb3_ext.callbacks.stopping import ByConditions
 from sb3_ext.checkpoints.models import save_model
 from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.checks import ConfigError, one_line
+from sb3_ext.config.checks import ConfigError, errors_of, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import (
     Count,
@@ -57,9 +57,8 @@ from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.train.quickstart import win
 
 ELSEWHERE = """
---gym-packages --max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials
---no-optim-plots --optimization-log-path --optimize-hyperparameters --pruner --sampler --storage
---study-name --track
+--max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
+--optimization-log-path --optimize-hyperparameters --pruner --sampler --storage --study-name --track
 --save-replay-buffer --trial-id --truncate-last-trajectory --uuid --wandb-entity --wandb-group
 --wandb-project-name --wandb-tags -optimize -tags -uuid
 """
@@ -83,6 +82,8 @@ class Options(Section):
     """arguments of the environment in place of those of the file, as key:value"""
     log_folder: str = ""
     """logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"""
+    gym_packages: list[str] = []  # noqa: RUF012
+    """modules that register environments"""
     progress: bool = False
     """show a bar of progress"""
     trained_agent: str = ""
@@ -217,6 +218,8 @@ class Train(Job[TrainConfig]):
     def read(cls, given: argparse.Namespace) -> TrainConfig:
         """The options, and the section of the environment, or ``default``."""
         own, options = fields_of(given, TrainConfig), _options(given)
+        with errors_of("gym-packages"):
+            import_modules(options.gym_packages)
         agent = Path(options.trained_agent)
         if options.trained_agent and not (agent.suffix == ".zip" and agent.is_file()):
             raise ConfigError(f"trained-agent: got {str(agent)!r}; expected a .zip file")

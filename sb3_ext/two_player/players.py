@@ -185,6 +185,10 @@ class TwoPlayers:
         self.learner(role).set_reward(reward)
         self.rewards[role] = reward
 
+    def collect_rollout(self, role: str, games: int | None = None) -> int:
+        """Let a role play and remember, see `Learner.collect`."""
+        return self.learner(role).collect(games)
+
     def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
         """Rho of the two players against each other, and of each against its opponents.
 

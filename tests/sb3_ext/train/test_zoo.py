@@ -210,6 +210,7 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path, capsys):
         (["-n", "0"], "n_timesteps must be at least 1, got 0"),
         (["--seed", "-7"], "seed must be at least -1, got -7"),
         (["-i", "nothing.zip"], "trained-agent: got 'nothing.zip'; expected a .zip"),
+        (["--gym-packages", "no_such_package"], "gym-packages: no_such_package cannot be imported"),
         (["--device", "cuda:77"], "device must be one of ['cpu'"),
         (["--init-from", "nowhere"], "nowhere: no checkpoint here"),
         (["--resume", "."], "--resume: got ., which is not a run; expected the folder of a run"),

@@ -80,7 +80,7 @@ def test_b13_rollouts_are_played_in_evaluation_mode_the_first_ones_too():
     )
     host = players.roles["host"]
     before = host.policy.q_net.q_net[0][1].running_mean.clone()
-    players.roles["host"].collect()
+    players.collect_rollout("host")
     players.count_actions("agent")
     players.evaluate_rho()
     assert torch.equal(before, host.policy.q_net.q_net[0][1].running_mean)
@@ -171,9 +171,9 @@ def test_rollouts_are_fresh_games_or_go_on(reset):
     settings = {"max_rollout_steps": 1, "reset_each_rollout": reset, "rollout_size": 64}
     players = trainer(*(f"roles.host.rollout.{key}={each}" for key, each in settings.items()))
     env = players.roles["host"].env.venv.unwrapped
-    players.roles["host"].collect()
+    players.collect_rollout("host")
     episodes, moves = env.games.episode.clone(), env.games.half_moves.clone()
-    players.roles["host"].collect()
+    players.collect_rollout("host")
     going_on = moves > 0
     started = env.games.episode[going_on] > episodes[going_on]
     ended = env.games.half_moves[going_on] == 0

@@ -18,10 +18,10 @@ def test_each_role_meets_the_other_as_it_is_now_without_exploring():
     assert env_of(players, "host").opponents == [players.players["agent"]]
     assert env_of(players, "agent").opponents == [players.players["host"]]
     always_choose(players.roles["host"], 0)  # from the next move on
-    players.roles["agent"].collect()
+    players.collect_rollout("agent")
     seen = players.roles["agent"].model.replay_buffer.state_dict()["fields"]["observations"]
     assert seen["coords"][1:3].flatten(0, 1).unique(dim=0).tolist() == [[1, 1, 0]]
-    players.roles["host"].collect(games=40)
+    players.collect_rollout("host", games=40)
     actions = players.roles["host"].model.replay_buffer.state_dict()["fields"]["actions"][:30]
     assert len(actions.unique()) == 4
 
@@ -73,7 +73,7 @@ def test_a_network_that_does_not_fit_changes_nothing():
 
 def test_replaced_reward_is_paid_and_old_experience_is_dropped():
     players = trainer()
-    players.roles["host"].collect(games=8)
+    players.collect_rollout("host", games=8)
 
     def two(transition):
         return torch.full_like(transition.finished, 2.0, dtype=torch.float32)

@@ -307,7 +307,8 @@ class _Person:
         self.say(format_position(list(match.points), named, names))
         choices: Mapping[int, Axes] = {axis: (axis,) for axis in named}
         choices = choices or dict(enumerate(action_axes(len(names))))
-        self.say("  ".join(f"{key}) {self._choice_text(axes)}" for key, axes in choices.items()))
+        shown = (names[key] if named else format_axes(axes, names) for key, axes in choices.items())
+        self.say("  ".join(map("{}) {}".format, choices, shown)))
         chosen = self._ask(choices, named)
         if chosen is None:
             self.say("a move is taken back" if match.undo() else "there is no move to take back")
@@ -315,9 +316,6 @@ class _Person:
         axes, axis = (named, chosen[0]) if named else (chosen, match.ask_agent(chosen))
         if match.play(axes, axis):
             self.say(format_move(axes, axis, names))
-
-    def _choice_text(self, axes: Axes) -> str:
-        return format_axes(axes, self.names) if self.role == "host" else self.names[axes[0]]
 
     def _ask(self, choices: Mapping[int, Axes], named: Axes) -> Axes | None:
         """Return what the person chooses, or None to take a move back; EOFError ends the game."""

@@ -48,8 +48,7 @@ class WeakSpivakovskyHost(ScriptedHost):
             halves[:, :, 1] |= halves[:, :, 0]
         numbers, actions = _sets_by_size(dimension, state.device)
         meets = ~sets[:, 2**dimension - 1 - numbers]
-        answer = actions[meets.to(torch.uint8).argmax(1)]
-        return answer.masked_fill(state.finished(), 0)
+        return actions[meets.to(torch.uint8).argmax(1)]
 
 
 class SpivakovskyHost(ScriptedHost):

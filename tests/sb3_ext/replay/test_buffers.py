@@ -126,7 +126,7 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch):
     assert buffer.bytes_per_transition == 2 * observation + 8 + 4 + 1 + 1
     assert "10,000 transitions of 70 bytes" in buffer.memory_estimate()
     monkeypatch.setattr(devices, "available_bytes", lambda device: 100_000)
-    message = r"buffer_size: 10000 .* 70 bytes need 683.59 KiB, but 97.66 KiB .*; at most 1428 fit"
+    message = r"buffer_size: 10000 .* 70 bytes need 0.7 MiB, but 0.1 MiB .*; at most 1428 fit"
     with pytest.raises(ValueError, match=message):
         buffer.allocate()
     assert not buffer.is_allocated

@@ -53,14 +53,11 @@ def arguments(folder, *more):
     return [*command, *more, "-params", *SMALL]
 
 
-def test_the_command_line_trains_with_actors(tmp_path, capfd, request):
-    """On a cluster that it starts, then on that of the user."""
-    assert not ray.is_initialized()
+def test_the_command_line_trains_with_actors(tmp_path, capfd):
     chunks = "collector:{chunk: 10, deterministic: true}"
     assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
     run = tmp_path / "ddqn" / "resgym-HironakaHost-v0_1"
     assert "received: 4\n  accepted: 4\n  stale: 0" in capfd.readouterr().out
-    request.getfixturevalue("cluster")
     assert train(["--resume", str(run), "-n", "960"]) == 0
     assert "received: 6\n  accepted: 6\n  stale: 0" in capfd.readouterr().out
 

@@ -13,13 +13,17 @@ from sb3_ext.cluster import RayCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.checkpoints.helpers import equal
-from tests.sb3_ext.cluster.processes import actor_processes, wait_until
+from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
 
-pytestmark = pytest.mark.usefixtures("cluster")
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Two processors; it is the user's, so that sessions leave it as it is."""
+    with marked_cluster(num_cpus=2):
+        yield
 
 
 class BrokenToy(ToyVectorEnv):

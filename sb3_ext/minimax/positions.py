@@ -43,7 +43,7 @@ class WorstCasePositions(PeriodicCallback):
 
     With `exact` it also makes policy iteration on the exact model, for a host that wins already.
     What each set of these positions costs is the longest game after it that the host of the target
-    network allows (`set_costs`), so let that network change seldom. Every update gets a second loss
+    network allows (`set_costs`), asked once and remembered. Every update gets a second loss
     on such positions: the Huber distance of values and costs, discounted, plus three times the
     cross-entropy between the sets that both prefer, by the softmax of values / 0.3.
 

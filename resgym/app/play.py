@@ -305,8 +305,8 @@ class _Person:
         named = () if self.role == "host" else match.ask_host()
         self.say(f"\nmove {len(match.moves) + 1}")
         self.say(format_position(list(match.points), named, names))
-        choices: Mapping[int, Axes] = {axis: (axis,) for axis in named}
-        choices = choices or dict(enumerate(action_axes(len(names))))
+        sets = enumerate(action_axes(len(names)))
+        choices: Mapping[int, Axes] = {axis: (axis,) for axis in named} or dict(sets)
         shown = (names[key] if named else format_axes(axes, names) for key, axes in choices.items())
         self.say("  ".join(map("{}) {}".format, choices, shown)))
         chosen = self._ask(choices, named)

@@ -132,9 +132,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
         check_startable(spec)
         check_flag("scale_observation", scale_observation)
         check_reward(reward)
-        limit = NO_LIMIT
-        if max_episode_steps is not None:
-            limit = check_integer("max_episode_steps", max_episode_steps, 1)
+        limit = NO_LIMIT if max_episode_steps is None else max_episode_steps
         resolved = devices.resolve_device(device)
         # Positions before and after a step, an observation, and the bounds of its space.
         size = 32 * max_num_points * dimension
@@ -147,7 +145,7 @@ class HironakaVectorEnv(PlannedVectorEnv):
             reward=reward,
             invalid_action=check_choice("invalid_action", invalid_action, INVALID_ACTIONS),
             autoreset_mode=parse_autoreset_mode(autoreset_mode).name,
-            max_episode_steps=limit,
+            max_episode_steps=check_integer("max_episode_steps", limit, 1),
             scale_observation=scale_observation,
             starts=resolve_starts(starts, spec, resolved),
         )
@@ -175,8 +173,11 @@ class AlternatingPlayers(HironakaVectorEnv):
         if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
             given = type(env).__name__
             raise TypeError(f"env must be a HironakaVectorEnv with both seats, got {given}")
-        limit = (env.plan.max_episode_steps + 1) // 2
-        plan = replace(env.plan, seat=check_role(seat, "seat"), max_episode_steps=limit)
+        plan = replace(
+            env.plan,
+            seat=check_role(seat, "seat"),
+            max_episode_steps=(env.plan.max_episode_steps + 1) // 2,
+        )
         own = env.backend, env.device, env.form, env.render_mode
         PlannedVectorEnv.__init__(self, env.num_envs, plan, *own, opponent)
         self.env = env

@@ -67,11 +67,6 @@ def available_bytes(device: torch.device) -> int | None:
     return min(known, default=None)
 
 
-def format_bytes(count: int) -> str:
-    """Format bytes: `format_bytes(5 * 2**30)` is `'5,120.0 MiB'`."""
-    return f"{count / 2**20:,.1f} MiB"
-
-
 def check_memory(what: str, needed: int, size: int, device: torch.device) -> None:
     """Refuse objects of ``size`` bytes each, ``needed`` in all, that do not fit on a device.
 
@@ -81,6 +76,6 @@ def check_memory(what: str, needed: int, size: int, device: torch.device) -> Non
     available = available_bytes(device)
     if available is not None and needed > available:
         raise ValueError(
-            f"{what} need {format_bytes(needed)}, but {format_bytes(available)} are available on "
-            f"{device}; at most {available // size} fit"
+            f"{what} need {needed / 2**20:,.1f} MiB, but {available / 2**20:,.1f} MiB are "
+            f"available on {device}; at most {available // size} fit"
         )

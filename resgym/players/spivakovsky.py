@@ -128,15 +128,11 @@ def _level(
     on_face = alive & (total[0] <= nearest[1]) & ~orthant
     joined = _any(positive & on_face, 1)
 
-    height = nearest.expand_as(total)
-    if both:
-        bounds, height = (
-            torch.cat([bounds, points], 2),
-            torch.cat([height, total.new_ones(total.shape)], 1),
-        )
-        alive = alive.repeat(2, 1)
+    if both:  # from here on the height from which a point is projected
+        bounds, alive = torch.cat([bounds, points], 2), alive.repeat(2, 1)
+        nearest = torch.cat([nearest.expand_as(total), torch.ones_like(total)], 1)
     inside = (bounds * joined[:, None]).sum(1) * slack
-    gap = (height - inside.flip(0)) * step
+    gap = (nearest - inside.flip(0)) * step
     goes_on = alive & ~orthant & (gap[0] > 0)
     kept = goes_on & (current & ~joined)[:, None]
     bounds = torch.where(kept, bounds / gap.flip(0)[:, None] * step[..., None], 0.0)

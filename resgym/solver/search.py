@@ -388,6 +388,7 @@ def _switches(seconds: float, limits: Limits) -> bool:
     if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
     with suppress(ImportError):  # numba is missing or does not fit numpy
-        late = seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
-        return is_cached() or late
+        return is_cached() or (
+            seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+        )
     return False

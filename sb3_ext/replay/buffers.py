@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from resgym.game.devices import check_memory, format_bytes
+from resgym.game.devices import check_memory
 from sb3_ext.adapter.seam import Observation, each_entry, entries_of, owned, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.samples import (
@@ -166,7 +166,7 @@ class TensorReplayBuffer(ReplayBuffer):
         """One line: how much memory the full buffer takes."""
         number = self.buffer_size * self.n_envs
         size = f"{number:,} transitions of {self.bytes_per_transition:,} bytes"
-        return f"Replay buffer: {size}, {format_bytes(self.memory_bytes())} on {self._device}"
+        return f"Replay buffer: {size}, {self.memory_bytes() / 2**20:,.1f} MiB on {self._device}"
 
     def allocate(self) -> None:
         """Reserve the memory now, if it was not; ValueError if there is too little."""

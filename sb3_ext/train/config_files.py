@@ -139,6 +139,8 @@ class TrainConfig(ConfigFile, Switches):
     """arguments of the environment in evaluations, as key:value; default: those of the run"""
     save_freq: CountOrMinusOne = -1
     """transitions between two copies of the model, -1 for none"""
+    save_replay_buffer: bool = False
+    """save the replay buffer too, as a pickle"""
     checkpoint_updates: Count = 1000
     """ddqn: updates between two checkpoints, 0 for none"""
     verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1

@@ -191,7 +191,9 @@ class SavedRun:
             **(env_kwargs or {}),
         }
 
-    def make_env(self, n_envs: int, seed: int = 0, **more: Any) -> VecEnv:
+    def make_env(
+        self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
+    ) -> VecEnv:
         """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
         with errors_named(f"{self.folder}: env_kwargs", ValueError):
             return make_envs(
@@ -199,6 +201,7 @@ class SavedRun:
                 n_envs,
                 evaluation_seed(seed),
                 {**self.env_kwargs, **more},
+                folder=log_dir,
                 training=False,
                 statistics=self.folder / STATISTICS,
             )

@@ -14,24 +14,25 @@ from annotated_types import Ge, Le
 from huggingface_sb3 import EnvironmentName
 from rl_zoo3.utils import get_latest_run_id, get_model_path
 from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import VecVideoRecorder
+from stable_baselines3.common.vec_env import VecVideoRecorder, unwrap_vec_normalize
 from tqdm import tqdm
 
 from resgym.command import OneLineParser
-from resgym.trust import add_trust, command_line
-from sb3_ext.config.checks import errors_named
+from resgym.trust import add_trust, command_line, import_modules
+from sb3_ext.config.checks import errors_named, errors_of
 from sb3_ext.config.sections import (
     Count,
     PositiveCount,
     Section,
     Size,
+    Threads,
     Whole,
     add_fields,
     fields_of,
     read_as,
 )
 from sb3_ext.ddqn.legality import with_masks
-from sb3_ext.runs.command import command
+from sb3_ext.runs.command import command, torch_threads
 from sb3_ext.train.loading import SavedRun
 
 
@@ -56,20 +57,32 @@ class Play(Section):
     """arguments of the environment, as key:value, before those of the run"""
     device: str = "auto"
     """device of PyTorch"""
+    num_threads: Threads = -1
+    """threads of PyTorch, -1 leaves it to PyTorch"""
     load_best: bool = False
     """the best model in place of the last one"""
     load_checkpoint: PositiveCount | None = None
     """the copy after this many transitions (--save-freq)"""
+    load_last_checkpoint: bool = False
+    """the last such copy"""
     stochastic: bool = False
     """draw actions in place of taking the best ones"""
+    deterministic: bool = False
+    """take the best actions, which is the default"""
+    norm_reward: bool = False
+    """normalise rewards, for a run with statistics"""
     no_render: bool = False
     """show nothing"""
+    reward_log: str | None = None
+    """folder for a monitor file"""
     output_folder: str | None = None
     """record_video: folder for films (default: videos in the run)"""
     progress: bool = False
     """show a bar of progress"""
     verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1
     """how much is printed, 0 to 2"""
+    gym_packages: list[str] = []  # noqa: RUF012
+    """modules that register environments"""
 
 
 @command("enjoy")
@@ -102,18 +115,23 @@ def _read(name: str, description: str, arguments: Sequence[str]) -> tuple[Play, 
 
 def _play(args: Play, trust: bool, render: str | None) -> None:
     """Plays this many steps of all environments, shown, filmed or neither; Ctrl-C ends them."""
+    with errors_of("gym-packages", ValueError):
+        import_modules(args.gym_packages)
     # rl_zoo3 looks for a pattern, which the folder's own name must not be.
     name = EnvironmentName(args.env)
     number = args.exp_id or get_latest_run_id(glob.escape(f"{args.folder}/{args.algo}"), name)
-    which: Any = (args.load_best, args.load_checkpoint)
+    which: Any = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
     with errors_named("folder", ValueError):
         prefix, path, folder = get_model_path(number, args.folder, args.algo, name, *which)
     print(f"Loading {path}")
     set_random_seed(args.seed)
     shown = {} if render is None else {"render_mode": render}
+    log = None if args.reward_log is None else Path(args.reward_log)
     with command_line(trust, Path(folder, "config.yml")):
         run = SavedRun(Path(folder), args.env_kwargs)
-        env = run.make_env(args.n_envs, args.seed, **shown)
+        env = run.make_env(args.n_envs, args.seed, log, **shown)
+    if (statistics := unwrap_vec_normalize(env)) is not None:
+        statistics.norm_reward = args.norm_reward
     model = with_masks(run.model(Path(path), env, args.device), env)
     if render == "rgb_array":
         films = str(args.output_folder or run.folder / "videos")
@@ -121,7 +139,8 @@ def _play(args: Play, trust: bool, render: str | None) -> None:
     observations: Any = env.reset()
     state, starts = None, np.ones(env.num_envs, dtype=bool)
     episode, episodes = np.zeros(2), []  # return and length, of the first row
-    with suppress(KeyboardInterrupt):
+    threads = args.num_threads if args.num_threads > 0 else None
+    with torch_threads(threads), suppress(KeyboardInterrupt):
         for _ in tqdm(range(args.n_timesteps), disable=not args.progress):
             actions, state = model.predict(observations, state, starts, not args.stochastic)
             observations, rewards, starts, _ = env.step(actions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import gymnasium
 from resgym.benchmark import evaluate
 from resgym.cli import OneLineParser
 from resgym.measure.rho import cross_play
+from resgym.pictures.plots import plot_curves
 from resgym.players import Player
 from resgym.scoreboard import Scoreboard, shipped_rows
 from sb3_ext.callbacks.base import Every
@@ -24,6 +26,7 @@ from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
 from sb3_ext.train.config_files import make_callbacks, section_of, transitions_for
+from sb3_ext.train.curves import history_curves
 
 GAME = "resgym/HironakaHost-v0"
 SCRIPTED_HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
@@ -155,4 +158,15 @@ def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
         **provenance(args.seed),
     }
     write_json(out / "summary.json", summary)
+    levels = [name for name in ("zeillinger", "random_pair") if name in table]
+    try:
+        plot_curves(
+            history_curves(evaluation.history),
+            out / "curve.png",
+            levels={name: table[name][preset.opponent]["rho"] for name in levels},
+            ylabel=f"rho against {preset.opponent}",
+            title="Games finished per move while the host learns",
+        )
+    except ValueError as error:  # without matplotlib
+        print(f"no curve.png: {error}", file=sys.stderr)
     print(f"{', '.join(sorted(each.name for each in out.glob('[a-z]*')))} are in {out}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import glob
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -59,12 +60,12 @@ from sb3_ext.train.quickstart import win
 ELSEWHERE = """
 --max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
 --optimization-log-path --optimize-hyperparameters --pruner --sampler --storage --study-name --track
---save-replay-buffer --trial-id --truncate-last-trajectory --uuid --wandb-entity --wandb-group
---wandb-project-name --wandb-tags -optimize -tags -uuid
+--trial-id --truncate-last-trajectory --wandb-entity --wandb-group --wandb-project-name --wandb-tags
+-optimize -tags
 """
 """Options of rl_zoo3 that are not here."""
 
-NOT_RESUMING = ("init_from", "log_folder", "starts", "trained_agent")
+NOT_RESUMING = ("init_from", "log_folder", "starts", "trained_agent", "uuid")
 """What a resumed run has already."""
 
 OF_DDQN = ("checkpoint_updates", "init_from", "resume")
@@ -82,6 +83,8 @@ class Options(Section):
     """arguments of the environment in place of those of the file, as key:value"""
     log_folder: str = ""
     """logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"""
+    uuid: bool = False
+    """add a unique text to the name of the folder"""
     gym_packages: list[str] = []  # noqa: RUF012
     """modules that register environments"""
     progress: bool = False
@@ -101,6 +104,7 @@ SHORT = {
     "progress": "-P",
     "tensorboard_log": "-tb",
     "trained_agent": "-i",
+    "uuid": "-uuid",
 }
 
 
@@ -169,10 +173,14 @@ class Train(Job[TrainConfig]):
             of_agent = ("policy", "policy_kwargs")
             arguments = {k: each for k, each in arguments.items() if k not in of_agent}
             model = self.algorithm.load(agent, **arguments)
+            if (buffer := Path(agent).parent / "replay_buffer.pkl").exists():
+                model.load_replay_buffer(buffer)
         else:
             model = self.algorithm(**arguments)
         if self.given.init_from:
             self.run_of.say(f"networks of {init_from(model, self.given.init_from)}")
+        if config.save_replay_buffer and not hasattr(model, "save_replay_buffer"):
+            raise ConfigError(f"save-replay-buffer: {config.algo} has no replay buffer")
         if self.ours and config.log_interval < -1:
             model.log_interval_seconds = model.log_interval_updates = None
         if folder is not None:
@@ -263,7 +271,8 @@ class Train(Job[TrainConfig]):
         options = _options(given)
         runs, stem = Path(options.log_folder or "logs", config.algo), config.stem
         number = get_latest_run_id(glob.escape(str(runs)), stem) + 1
-        return runs / f"{stem}_{number}"
+        unique = f"_{uuid.uuid4()}" if options.uuid else ""
+        return runs / f"{stem}_{number}{unique}"
 
     @property
     def used(self) -> Used:
@@ -309,6 +318,8 @@ class Train(Job[TrainConfig]):
         folder, model = self.run_of.folder, self.model
         assert folder is not None
         save_model(folder / f"{self.config.stem}.zip", model)
+        if self.config.save_replay_buffer:
+            model.save_replay_buffer(folder / "replay_buffer.pkl")
         if (statistics := model.get_vec_normalize_env()) is not None:
             statistics.save(folder / STATISTICS)
         model.env.close()

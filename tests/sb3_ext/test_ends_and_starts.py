@@ -132,7 +132,7 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
         saved = yaml.safe_load((command.run / "config.yml").read_text())["hyperparameters"]
         assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
         env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
-        for option in ("--starts", path), ("--log-folder", path):
+        for option in ("--starts", path), ("--log-folder", path), ("--uuid",):
             assert train(["--resume", str(command.run), *option]) == 2
             expected = f"{option[0][2:]}: a resumed run keeps its own"
             assert expected in capsys.readouterr().err

@@ -28,7 +28,7 @@ def test_what_it_leaves(monkeypatch, tmp_path, capsys):
     summary = json.loads((out / "summary.json").read_text())
     for agent in ("choose_first", "choose_last"):
         assert 0 < summary["table"]["zeillinger"][agent]["share"][0] < 1
-    names = {"best", "best_model.zip", ".lock", "host", "host.zip"}
+    names = {"best", "best_model.zip", ".lock", "curve.png", "host", "host.zip"}
     assert {path.name for path in out.iterdir()} == names | {"rho.json", "summary.json"}
     assert summary["updates"] == 4
     assert summary["versions"]["torch"]

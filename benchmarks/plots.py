@@ -25,7 +25,7 @@ from benchmarks.run import Parser
 from resgym.benchmark import Result, load
 from resgym.scoreboard import read_rows
 
-HOSTS = ("taught", "played", "zeillinger", "robust", "spivakovsky", "weak_spivakovsky", "all_coord")
+HOSTS = ("taught", "played", "any", "zeillinger", "spivakovsky", "weak_spivakovsky", "all_coord")
 ROOT = Path(__file__).parents[1]
 Rows = dict[tuple[str, str], Result]
 

@@ -166,7 +166,6 @@ PLAYERS: dict[Role, dict[str, str | Factory]] = {
         "played": "sb3_ext.teach.shipped:PlayedHost",
         "random": "resgym.players.scripted:RandomHost",
         "random_pair": "resgym.players.scripted:RandomPairHost",
-        "robust": "sb3_ext.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
         "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
         "taught": "sb3_ext.teach.shipped:TaughtHost",
@@ -188,7 +187,7 @@ PLAYERS: dict[Role, dict[str, str | Factory]] = {
 """Players by name: those registered, and those of this project as ``module:class``, imported when
 first used.
 
-``any``, ``played``, ``robust`` and ``taught`` belong to the learning package. They are not among
+``any``, ``played`` and ``taught`` belong to the learning package. They are not among
 the names without it, or without safetensors, which reads them."""
 
 

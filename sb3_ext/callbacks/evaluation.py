@@ -220,7 +220,9 @@ class RhoEvaluation(GamesAgainst):
         begin = time.monotonic()
         measured = {name: rho(*pair, **self._game) for name, pair in self._pairs()}
         results = {name: each.rho for name, each in measured.items()}
-        (score, details), sign = self._score(results), 1 if self._role == "host" else -1
+        sign = 1 if self._role == "host" else -1
+        worst = (min if sign == 1 else max)(results.values())
+        score = {**results, "mean": fmean(results.values()), "worst": worst}[self.best]
         entry = {
             "updates": num_updates(self.model),
             "transitions": self.num_timesteps,
@@ -228,7 +230,6 @@ class RhoEvaluation(GamesAgainst):
             "rho": results,
             "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
-            **details,
         }
         self.history.append(entry)
         better = self.best_score is None or sign * score > sign * self.best_score
@@ -256,12 +257,6 @@ class RhoEvaluation(GamesAgainst):
         with going_on_without("history", folder):
             folder.mkdir(parents=True, exist_ok=True)
             write_json(folder / "rho.json", self.history)
-
-    def _score(self, results: dict[str, float]) -> tuple[float, dict[str, Any]]:
-        """The score, and what else a subclass measures: further keys of the entry."""
-        worst = min if self._role == "host" else max
-        scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
-        return scores[self.best], {}
 
 
 class SampleGames(GamesAgainst):

@@ -1,4 +1,4 @@
-"""The players that come with the package: ``taught``, ``robust``, ``played`` and ``any``.
+"""The players that come with the package: ``taught``, ``played`` and ``any``.
 
 They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.models`; such a
 file is ``model.safetensors`` of a model card with ``--half``.
@@ -25,7 +25,6 @@ from sb3_ext.networks.mlp import action_scores, seat_of
 _HERE = Path(__file__).parent
 SHIPPED = {3: _HERE / "taught_host.safetensors", 4: _HERE / "taught_host_4.safetensors"}
 AGENT = _HERE / "taught_agent.safetensors"
-ROBUST = _HERE / "robust_host.safetensors"
 PLAYED = {3: _HERE / "played_host.safetensors"}
 ANY = dict.fromkeys(range(2, MAX_DIMENSION + 1), _HERE / "any_host.safetensors")
 
@@ -36,14 +35,12 @@ class _Shipped:
     Attributes:
         files: the networks by number of axes.
         fallback: who answers in other numbers of axes.
-        any_number: whether the networks accept more points than in training.
     """
 
     role: ClassVar[Role]
     name = "taught"
     files: ClassVar[Mapping[int, Path]]
     fallback: ClassVar[type[Player]]
-    any_number = True
 
     def __init__(self) -> None:
         self._fallback = self.fallback()
@@ -60,7 +57,7 @@ class _Shipped:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, file)
         seen, (given, dimension) = seat_of(policy)[1], state.points.shape[1:]
-        rows = max(len(seen.high), given) if self.any_number else len(seen.high)
+        rows = max(len(seen.high), given)
         player = ScoringPlayer(
             self.role,
             partial(action_scores, policy),
@@ -68,10 +65,7 @@ class _Shipped:
             scale_observation=seen.high.max() <= 1,
             device=state.device,
         )
-        own = player.act(GameState(state.points[:, :rows], state.count), coords, rng)
-        if given <= rows:
-            return own
-        return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
+        return player.act(state, coords, rng)
 
 
 class TaughtHost(_Shipped):
@@ -88,16 +82,6 @@ class TaughtAgent(_Shipped):
     """As `TaughtHost`, for the agent; in other numbers of axes `GreedyPointsAgent` answers."""
 
     role, files, fallback = "agent", {3: AGENT}, GreedyPointsAgent
-
-
-class RobustHost(TaughtHost):
-    """Play the best move of a network that was taught and trained against several agents.
-
-    See docs/teaching.md. It knows three axes and at most 20 points; in any other position
-    `ZeillingerHost` answers.
-    """
-
-    name, files, any_number = "robust", {3: ROBUST}, False
 
 
 class PlayedHost(TaughtHost):

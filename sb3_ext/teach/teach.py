@@ -34,8 +34,8 @@ from sb3_ext.runs.checkpoint import checkpoint_errors
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import write_json
 from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.teach.losses import model_losses
 from sb3_ext.teach.positions import TeachConfig, draw
-from sb3_ext.teach.teacher import model_losses
 
 PIECE = 1024
 """Positions solved with one table, and lost at most when the command is killed."""

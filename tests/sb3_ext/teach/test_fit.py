@@ -8,7 +8,7 @@ import torch
 
 import resgym
 from resgym.benchmark.solved import Asked
-from sb3_ext.teach.teacher import losses, observation
+from sb3_ext.teach.losses import losses, observation
 from tests.resgym.benchmark.recursion import small
 
 

@@ -15,7 +15,7 @@ from resgym.solver.responses import worst_cases
 from resgym.testing import check_player
 from sb3_ext.checkpoints.models import read_policy
 from sb3_ext.minimax import minimax_targets
-from sb3_ext.teach.shipped import AGENT, ANY, PLAYED, ROBUST, SHIPPED
+from sb3_ext.teach.shipped import AGENT, ANY, PLAYED, SHIPPED
 from tests.resgym.solver.positions import LEAST
 
 MANY = [(40 - p, p, (7 * p) % 41) for p in range(41)]
@@ -54,7 +54,6 @@ def test_taught_in_four_axes():
     ("host", "files", "size", "other"),
     [
         ("taught", [*SHIPPED.values(), AGENT], 3.5e5, 6),
-        ("robust", [ROBUST], 5e5, 4),
         ("played", PLAYED.values(), 8e5, 4),
     ],
 )
@@ -134,25 +133,3 @@ def test_the_learned_agents_hold_up_the_optimal_host():
     least = moves("optimal")
     learned = sorted(map(moves, ("taught", "played")))
     assert moves("greedy_points") < 0.93 * least < learned[0] <= learned[1] <= least
-
-
-def test_robust_with_other_numbers_of_rows():
-    """Few rows and many show the same game; more points than it knows are Zeillinger's."""
-    few = [(3, 0, 1), (0, 2, 5), (1, 1, 4)]
-    rng = RowRandom(torch.tensor([0, 0]))
-    wide = state_from_points([MANY, few], resgym.GameSpec(max_num_points=64))
-    answers = make_host("robust").act(wide, None, rng)
-    assert wide.count[0] > 20
-    assert answers[0] == make_host("zeillinger").act(wide, None, rng)[0]
-    assert answers[1] == one_answer("robust", few, max_num_points=3)
-
-
-def test_robust_holds_against_three_agents():
-    """Against all of them, with room for the luck of 1,000 starts; others fail somewhere."""
-    goals = {"choose_first": 0.143, "choose_last": 0.143, "random": 0.212}
-
-    def reached(host):
-        return [resgym.rho(host, agent, games=1000).rho > goal for agent, goal in goals.items()]
-
-    assert reached("robust") == [True] * 3
-    assert reached("taught")[:2] == [False] * 2

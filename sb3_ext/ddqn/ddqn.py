@@ -158,7 +158,7 @@ class DDQN(DDQNState):
         self.extra_losses: list[Callable[[DDQN], Tensor]] = []
         sb3 = {**_DEFAULTS, **sb3}
         if dueling:
-            sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": True}
+            sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": dueling}
         super().__init__(policy, self.games_of(env), learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
         self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
         self._check_arguments()

@@ -9,9 +9,9 @@
                         be a name or a path such as `module.Class`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
-    sort_axes           axes that are renamed by the size of their coordinates, so that games which
-                        differ by names alone are one to the network, see
-                        `sb3_ext.networks.sorted_axes`; hosts only
+    sort_axes           rename the axes by the size of their coordinates, so that games which differ
+                        by names alone are one to the network, see `sb3_ext.networks.sorted_axes`;
+                        for hosts with an extractor that pools over points
     optimizer_class     a name in `OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
     learning_rate_factors   {part: factor}: the learning rate of parts of the network, by the
@@ -23,7 +23,7 @@ The online and the target network are separate in all their parts, extractor inc
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from gymnasium import spaces
@@ -32,6 +32,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
 
+from resgym.game.spec import check_flag
 from sb3_ext.config.checks import Registry, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
@@ -112,7 +113,7 @@ class DuelingHead(nn.Module):
 class LegalQNetwork(QNetwork):
     """Extractor, layers of `net_arch`, and a plain or dueling head.
 
-    With sorted axes the values of games that differ by the names of these axes are the same numbers
+    With sorted axes the values of games that differ by the names of axes are the same numbers
     for actions that correspond. That is right only if the opponents do not tell them apart either.
     """
 
@@ -120,7 +121,7 @@ class LegalQNetwork(QNetwork):
         self,
         net_arch: Any,
         dueling: bool = False,
-        sort_axes: Sequence[int] | None = None,
+        sort_axes: bool = False,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
@@ -141,14 +142,14 @@ class LegalQNetwork(QNetwork):
         if per_action:
             self.q_net.append(nn.Flatten())
         self._sorted: SortedAxes | None = None
-        if sort_axes is not None:
-            shape = self.observation_space.shape or ()
-            if len(shape) != 2:
+        if sort_axes:
+            extractor = self.features_extractor
+            if not isinstance(extractor, PoolingExtractor) or extractor.others:
                 raise ValueError(
-                    f"sort_axes: needs a box of points [P, D], got {self.observation_space}"
+                    "sort_axes: needs points alone and the extractor point_set or point_pairs, got"
+                    f" {type(extractor).__name__} of {self.observation_space}"
                 )
-            pooled = isinstance(self.features_extractor, PoolingExtractor)
-            self._sorted = SortedAxes(sort_axes, shape[1], num_actions, pooled)
+            self._sorted = SortedAxes(extractor.dimension, num_actions)
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
@@ -185,7 +186,7 @@ class QPolicy(DQNPolicy):
         optimizer_class: str | type[optim.Optimizer] = "adam",
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
-        sort_axes: Sequence[int] | None = None,
+        sort_axes: bool = False,
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
@@ -193,6 +194,8 @@ class QPolicy(DQNPolicy):
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
+        check_flag("dueling", dueling)
+        check_flag("sort_axes", sort_axes)
         self.dueling, self.sort_axes = dueling, sort_axes
         self.learning_rate_factors = dict(learning_rate_factors or {})
         super().__init__(

@@ -59,6 +59,7 @@ _NETWORK: dict[str, Any] = {
         "quotients": True,
     },
     "net_arch": [128],
+    "sort_axes": True,
 }
 
 
@@ -241,8 +242,7 @@ class MinimaxDQN(DDQN):
                 f" got observations {space}"
             )
         if not self.policy_kwargs.keys() & {"extractor", "features_extractor_class"}:
-            axes = [*range(space.shape[1])]  # type: ignore[index]
-            self.policy_kwargs = {**_NETWORK, "sort_axes": axes, **self.policy_kwargs}
+            self.policy_kwargs = {**_NETWORK, **self.policy_kwargs}
         super()._setup_model()
 
     def learn(  # type: ignore[override]

@@ -132,3 +132,14 @@ def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
         if name.startswith("q_net."):
             torch.testing.assert_close(decayed[name], plain[name] - 0.1 * 0.3 * value)
     assert not same(plain, decayed)
+
+
+@pytest.mark.parametrize("flag", ["dueling", "sort_axes", "quotients"])
+def test_a_flag_is_true_or_false(flag):
+    """A word such as "no" would count as true."""
+    for value in ("no", 1, [0, 1, 2]):
+        settings = {flag: value}
+        if flag == "quotients":
+            settings = {"extractor": "point_pairs", "features_extractor_kwargs": settings}
+        with pytest.raises(TypeError, match=rf"^{flag} must be True or False, got "):
+            DDQN("HostPolicy", "resgym/HironakaHost-v0", policy_kwargs=settings)

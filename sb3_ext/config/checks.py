@@ -122,6 +122,13 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(number)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a `TypeError` for all else, such as the text "no", which counts as true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be true or false, got {shown(value)}")
+    return value
+
+
 def unknown_word(what: str, given: object, choices: Iterable[str]) -> str:
     """Format an error: the unknown word, the nearest known one, and all choices."""
     names = sorted(choices)

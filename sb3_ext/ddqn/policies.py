@@ -32,8 +32,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn, optim
 
-from resgym.game.spec import check_flag
-from sb3_ext.config.checks import Registry, check_number, unknown_word
+from sb3_ext.config.checks import Registry, check_flag, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
@@ -194,9 +193,8 @@ class QPolicy(DQNPolicy):
         settings = dict(optimizer_kwargs or {})
         if "fused" in inspect.signature(kind).parameters and "foreach" not in settings:
             settings.setdefault("fused", True)  # a third of the time for small networks on a CPU
-        check_flag("dueling", dueling)
-        check_flag("sort_axes", sort_axes)
-        self.dueling, self.sort_axes = dueling, sort_axes
+        self.dueling = check_flag("dueling", dueling)
+        self.sort_axes = check_flag("sort_axes", sort_axes)
         self.learning_rate_factors = dict(learning_rate_factors or {})
         super().__init__(
             observation_space,

@@ -18,8 +18,7 @@ from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from resgym.game.spec import check_flag
-from sb3_ext.config.checks import Registry, check_count
+from sb3_ext.config.checks import Registry, check_count, check_flag
 from sb3_ext.config.effects import known_class
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 from sb3_ext.networks.rows import (
@@ -261,8 +260,7 @@ class PointPairsExtractor(PoolingExtractor):
         quotients: bool = False,
     ) -> None:
         super().__init__("point_pairs", observation_space, point_net, activation)
-        check_flag("quotients", quotients)
-        self.quotients = quotients
+        self.quotients = check_flag("quotients", quotients)
         no_pair = torch.zeros(0, self.dimension)
         self.pair_encoder = self._net("pair_net", self._of_pairs(no_pair).shape[1], pair_net)
         size = self.encoder.output_dim + self.pair_encoder.output_dim

@@ -141,5 +141,5 @@ def test_a_flag_is_true_or_false(flag):
         settings = {flag: value}
         if flag == "quotients":
             settings = {"extractor": "point_pairs", "features_extractor_kwargs": settings}
-        with pytest.raises(TypeError, match=rf"^{flag} must be True or False, got "):
+        with pytest.raises(TypeError, match=rf"^{flag} must be true or false, got "):
             DDQN("HostPolicy", "resgym/HironakaHost-v0", policy_kwargs=settings)

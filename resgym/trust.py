@@ -1,6 +1,6 @@
 """What a text may become: parsing, judging and importing what it names, and which pickles open.
 
-A text such as ``safe(slack=1)`` or ``mymodule:Host(depth=2)`` names an object and its arguments.
+A text such as ``safe(budget=9)`` or ``mymodule:Host(depth=2)`` names an object and its arguments.
 `parse_expression` parses all of them, and this module alone imports by a name.
 `sb3_ext.config.effects` judges files with `code_in`; docs/security.md explains the rule. It limits
 commands and servers (see `command_words`), not a program's own texts.
@@ -105,7 +105,7 @@ def parse_expression(text: str, field: str = "value") -> tuple[str, dict[str, An
         call = ast.parse(f"player({rest[:MAX_EXPRESSION]}", mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
             return name, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    raise ValueError(f"{field} must be a name or written like 'safe(slack=1)', got {text!r:.200}")
+    raise ValueError(f"{field} must be a name or written like 'safe(budget=9)', got {text!r:.200}")
 
 
 def code_in(value: Any) -> Iterator[str]:

@@ -243,6 +243,8 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     got = f"{name!r}{nearest(name, names)}"
     if name in PLAYERS[other]:
         got = f"the {other} {name!r}"
+    elif os.path.exists(name):  # a text without a separator is a name, whatever files there are
+        got += f"; write {os.path.join('.', name)!r} for the file"
     raise ValueError(f"{field} must be one of {names} or of a module imported before, got {got}")
 
 
@@ -271,7 +273,7 @@ def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None
 def make_host(name: str, **arguments: Any) -> Player:
     """Build a host by name, one of `host_names`; arguments go to its class.
 
-    Arguments may also follow the name: ``safe(slack=1)``, as on command lines and in files.
+    Arguments may also follow the name: ``safe(lookahead=3)``, as on command lines and in files.
 
     Raises:
         TypeError: the name is not a string, or the host has no such argument.

@@ -19,15 +19,12 @@ from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_p
 from resgym.players.asking import Seat
 from resgym.players.registry import given_sets, select_rows
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.search import GOALS, Limits, Objective, Proof, Search, TooMuch, prove
+from resgym.solver.search import GOALS, Limits, Objective, Proof, TooMuch, prove
 from resgym.solver.solution import best_set
 
 DEFAULT_BUDGET = 20_000
 """About a fifth of a second for a position in three axes, compiled; enough for nearly every
 position of 20 points with values up to 20."""
-
-FEW_POINTS = 3
-"""Positions with at most this many points have no slack left; larger ones have all of it."""
 
 REMEMBERED = 50_000
 """Number of cached results; a result depends on the position and the budget alone."""
@@ -131,37 +128,20 @@ class OptimalAgent(_OptimalPlayer):
     invariant = "shift"
 
 
-def _slack_left(points: Position, slack: int) -> int:
-    return slack if len(points) > FEW_POINTS else 0
-
-
 @lru_cache(maxsize=REMEMBERED)
-def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Position]]:
-    """Return the sets that a `SafeHost` may choose, with the positions after each answer.
+def _safe_sets(points: Position, budget: int) -> dict[Axes, list[Position]]:
+    """Return the sets that reach the least depth, with the positions after each answer.
 
-    There are none if the budget does not prove the least depth. Otherwise the optimal sets are
-    among them: no move adds points, so no answer leaves more slack.
+    There are none if the budget does not prove the least depth.
     """
     proof = _prove(points, "depth", budget)
-    safe: dict[Axes, list[Position]] = {}
-    if not proof.settled:
-        return safe
-    limit = proof.lower + _slack_left(points, slack) - 1
-    for axes in action_axes(len(points[0])):
-        after = [reduced(moved(points, axes, axis)) for axis in axes]
-        most = [limit - _slack_left(each, slack) for each in after]
-        if all(_is_at_most(proof.search, *each, budget) for each in zip(after, most, strict=True)):
-            safe[axes] = after
+    search, safe = proof.search, dict[Axes, list[Position]]()
+    for axes in action_axes(len(points[0])) if proof.settled else ():
+        search.allow(max(0, budget - search.expanded))
+        with suppress(OverflowError, TooMuch):
+            if search.reaches(search.numbers(points, axes), proof.lower):
+                safe[axes] = [reduced(moved(points, axes, axis)) for axis in axes]
     return safe
-
-
-def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bool:
-    """Return whether the least depth of a position is proved to be at most a limit."""
-    (number,) = search.numbers(points)
-    search.allow(max(0, budget - search.expanded))
-    with suppress(OverflowError, TooMuch):
-        search.decide(number, limit)
-    return bool(search.bounds(number)[1] <= limit)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -183,18 +163,18 @@ def _chances(points: Position, agents: Mixture) -> dict[Axes, list[float]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _quickest(
-    points: Position, slack: int, budget: int, agents: Mixture, lookahead: int
+    points: Position, budget: int, agents: Mixture, lookahead: int
 ) -> tuple[float, Axes | None]:
     """Return the fewest moves that a `SafeHost` expects, and its set unless it looks no further."""
     if len(points) == 1:
         return 0.0, action_axes(len(points[0]))[0]
-    safe = _safe_sets(points, slack, budget) if lookahead else {}
+    safe = _safe_sets(points, budget) if lookahead else {}
     if not safe:
         return 1 + math.log2(len(points)), None
     chances, expected = _chances(points, agents), {}
     for axes, after in safe.items():
         expected[axes] = 1 + math.fsum(
-            chance * _quickest(each, slack, budget, agents, lookahead - 1)[0]
+            chance * _quickest(each, budget, agents, lookahead - 1)[0]
             for chance, each in zip(chances[axes], after, strict=True)
             if chance
         )
@@ -206,25 +186,18 @@ def _quickest(
 class SafeHost(OptimalHost):
     """Never exceed the least depth, and be as fast against weak agents as that allows.
 
-    Of the safe sets the host chooses the one with the fewest expected moves against the weak
-    agents, looking some moves ahead. A set is safe if, after every answer, the least depth plus the
-    remaining slack is at least one below that of the position. All of the slack remains while there
-    are more than three points, and none after that. The number of points never grows, so the
-    host need not remember what it has spent.
-
-    Its exact worst case is at most the least depth plus ``slack`` from **every** position, and the
-    least depth for three points or fewer, or slack 0. This holds as long as no position exceeds the
-    budget; in a position that does, ``fallback`` answers.
+    Of the sets that are proved to reach the least depth the host chooses the one with the fewest
+    expected moves against the weak agents, looking some moves ahead. So its exact worst case is the
+    least depth from **every** position, as long as none exceeds the budget; in a position that
+    does, ``fallback`` answers.
 
     Attributes:
-        slack: moves by which the worst case of a game may exceed the least depth, at least 0.
         agents: the weak agents to expect: one, several or their weights, as for `make_mixture`.
             Each answer is assumed to come from a random one of them. All but ``random`` must be
             deterministic.
         lookahead: moves to look ahead, at least 1; beyond them it expects 1 + log2(points).
     """
 
-    slack: int = 0
     agents: Any = "random"
     lookahead: int = 2
 
@@ -232,7 +205,6 @@ class SafeHost(OptimalHost):
         super().__post_init__()
         if self.objective != "depth":
             raise ValueError(f"objective must be 'depth' for a safe host, got {self.objective!r}")
-        check_integer("slack", self.slack, 0)
         check_integer("lookahead", self.lookahead, 1)
         _ = self._mixture  # likewise
 
@@ -241,7 +213,7 @@ class SafeHost(OptimalHost):
         return make_mixture(self.agents, "agent", field="agents")
 
     def _set(self, points: Position) -> Axes | None:
-        safe = _safe_sets(points, self.slack, self.budget) if len(points) > 1 else {}
+        safe = _safe_sets(points, self.budget) if len(points) > 1 else {}
         if len(safe) == 1:
             return next(iter(safe))
-        return _quickest(points, self.slack, self.budget, self._mixture, self.lookahead)[1]
+        return _quickest(points, self.budget, self._mixture, self.lookahead)[1]

@@ -76,12 +76,12 @@ CASES = [
     (lambda: make_agent("optimal", budget=0), "budget must be .*got 0"),
     (lambda: make_host("optimal", objective="size"), "objective must be .*got 'size'"),
     (lambda: make_host("optimal", fallback="nobody"), "^fallback must be .*got 'nobody'"),
-    (lambda: make_host("safe", slack=-1), "slack must be .*got -1"),
+    (lambda: make_host("safe", lookahead=0), "lookahead must be .*got 0"),
     (lambda: make_host("zeilinger"), r"'zeilinger' \(did you mean 'zeillinger'"),
     (lambda: make_host(3), r"host must be a name, got 3 \(int\)"),
     (lambda: make_host("random", depth=3), "keyword argument 'depth'; allowed are none$"),
     (lambda: make_host("optimal(speed=1)"), "'speed'; allowed are objective, budget, fallback$"),
-    (lambda: make_host("safe(slak=1)"), "'slak' .did you mean 'slack'"),
+    (lambda: make_host("safe(lookahed=1)"), "'lookahed' .did you mean 'lookahead'"),
     (lambda: make_agent("zeillinger"), r"^agent must be one of \['any.* got the host 'zeill"),
     (lambda: make_host("greedy_points"), r"^host must be one of \['all_.* got the agent 'greedy"),
     *((partial(call, dim=3), "argument 'dim' .did you mean 'dimension'") for call in SIZED),
@@ -110,7 +110,7 @@ CASES = [
     (lambda: move(start, torch.tensor([2]), axis), r"^coords must be torch.bool \(1, 2\), got"),
     (lambda: move(start, start.points[:, 0] > 0, [1]), "^axis must be a tensor, got list$"),
     *(
-        (partial(make_host, text), r"host must be a name or written like 'safe\(slack=1")
+        (partial(make_host, text), r"host must be a name or written like 'safe\(budget=9")
         for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x")
     ),
     (lambda: resolve_player("optimum(budget=1)", "host"), "did you mean 'optimal'"),

@@ -165,7 +165,7 @@ def test_what_the_command_line_trusts(tmp_path):
 @pytest.mark.parametrize(
     "data",
     [
-        {"opponent": "choose_first", "hosts": {"random": 0.5, "safe(slack=2)": 0.5}},
+        {"opponent": "choose_first", "hosts": {"random": 0.5, "safe(budget=9)": 0.5}},
         {"opponents": ["runs/host", "./checkpoint", "host.safetensors"]},
         {"callback": ["stable_baselines3.common.callbacks.CheckpointCallback"]},
         {"callback": [{"sb3_ext.callbacks.evaluation.RhoEvaluation": {"field": "a.b"}}]},

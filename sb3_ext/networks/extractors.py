@@ -18,7 +18,7 @@ from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from sb3_ext.config.checks import Registry, check_count, check_flag
+from sb3_ext.config.checks import Registry, check_flag
 from sb3_ext.config.effects import known_class
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 from sb3_ext.networks.rows import (
@@ -150,32 +150,27 @@ class OrderedPointsExtractor(PointExtractor):
     keeps what that one hides: the order of rows, which some players use to break ties, and the
     position of the set. Use it to exploit one given player.
 
-    Each of the first ``rows`` rows gives x as observed, the `point_features` of x after the
-    translation of the set to every x_i = 0 with largest coordinate 1, and whether there is a point;
-    an absent row gives zeros. Other entries of the observation (``coords``) follow.
+    Each row gives x as observed, the `point_features` of x after the translation of the set to
+    every x_i = 0 with largest coordinate 1, and whether there is a point; an absent row gives
+    zeros. Other entries of the observation (``coords``) follow.
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
-        rows: how many rows are read at most; None for all.
 
     Raises:
-        ValueError: the space has no points, or ``rows`` is not at least 1.
+        ValueError: the space has no points.
     """
 
-    def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
+    def __init__(self, observation_space: spaces.Space[Any]) -> None:
         super().__init__("ordered_points", observation_space)
-        self.rows = check_count("rows", self.most if rows is None else rows)
-        self._features_dim = min(self.rows, self.most) * (4 * self.dimension + 1) + self.other_size
+        self._features_dim = self.most * (4 * self.dimension + 1) + self.other_size
 
     def forward(self, observations: Observations) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
         points = points_of(observations)
         there = points[:, :, 0] >= 0
-        # Where the whole set lies counts, also if only some of its rows are read.
-        moved = canonical_points(points, there)
-        seen, moved = points[:, : self.rows], moved[:, : self.rows]
-        present = there[:, : self.rows, None].to(points.dtype)
-        features = torch.cat([seen * present, point_features(moved) * present, present], 2)
+        moved, present = canonical_points(points, there), there[:, :, None].to(points.dtype)
+        features = torch.cat([points * present, point_features(moved) * present, present], 2)
         return self._with_others([features.flatten(1)], observations)
 
 

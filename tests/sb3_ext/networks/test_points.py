@@ -227,7 +227,7 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
         (PointSetExtractor, NONE, {}, "'points'"),
         (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
         (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
-        *((OrderedPointsExtractor, box(), {"rows": rows}, "rows must") for rows in (0, 1.5)),
+        *((AnySizeExtractor, box(), {"width": width}, "width must") for width in (0, 1.5)),
     ],
 )
 def test_bad_arguments(make, space, arguments, named):

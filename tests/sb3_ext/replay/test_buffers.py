@@ -20,16 +20,9 @@ from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.replay.helpers import PAIR, assert_same, filled, make, play
-
-NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
-
-
-def number_buffer(slots, rows, **kwargs):
-    return TensorReplayBuffer(
-        slots * rows, NUMBER, spaces.Discrete(5), device="cpu", n_envs=rows, **kwargs
-    )
+from tests.sb3_ext.replay.helpers import NUMBER, assert_same, make, play
 
 
 def add_numbers(buffer, obs, next_obs, rewards, terminated=None, truncated=None, *masks):
@@ -77,7 +70,7 @@ def reference_sample(history, age, row, n_steps, gamma):
 )
 def test_every_transition_as_in_plain_python(seed, slots, rows, added, n_steps, gamma):
     generator = np.random.default_rng(seed)
-    buffer = number_buffer(slots, rows, n_steps=n_steps, gamma=gamma)
+    buffer = make(rows=rows, slots=slots, space=NUMBER, n_steps=n_steps, gamma=gamma)
     for _ in range(slots):  # what is newer than the newest may hold anything
         add_numbers(buffer, [0.0] * rows, [0.0] * rows, [math.nan] * rows)
     buffer.reset()
@@ -139,8 +132,8 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch):
 def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu():
     buffers = [make(n_steps=3, gamma=0.9) for _ in "ab"]
     buffers[1].device = "cuda"
-    steps = play(PAIR, 3, 30, np.random.default_rng(0))
-    on_cuda = [[each_entry(lambda x: x.to("cuda"), value) for value in step[:6]] for step in steps]
+    steps = play(3, 30, np.random.default_rng(0))
+    on_cuda = [[each_entry(lambda x: x.to("cuda"), value) for value in step] for step in steps]
     buffers[1].allocate()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -150,7 +143,7 @@ def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu():
     finally:
         torch.cuda.set_sync_debug_mode("default")
     for step in steps:
-        buffers[0].add_batch(*step[:6])
+        buffers[0].add_batch(*step)
         buffers[0].sample(64)
     again = pickle.loads(pickle.dumps(buffers[1]))
     assert again.device.type == "cpu"
@@ -184,22 +177,24 @@ def test_normalised_like_sb3(dict_obs, n_steps):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("spoil", "message"),
     [
         (
-            lambda state: state["fields"]["observations"].update(points=torch.zeros(4, 3, 2, 2)),
+            lambda fields: fields["observations"].update(points=torch.zeros(4, 3, 2, 2)),
             r"got .*\(4, 3, 2, 2\).*need .*\(4, 3, 3, 2\)",
         ),
         (
-            lambda state: state["fields"].update(rewards=state["fields"]["rewards"].double()),
+            lambda fields: fields.update(rewards=fields["rewards"].double()),
             r"got .*float64.*need .*float32",
         ),
     ],
 )
-def test_a_state_that_does_not_fit_is_refused(change, message):
-    buffer = filled(steps=4)
-    before, state = copy.deepcopy(buffer.state_dict()), filled(steps=4).state_dict()
-    change(state)
+def test_a_state_that_does_not_fit_is_refused(spoil, message):
+    buffer = make()
+    for step in play(3, 4, np.random.default_rng(3)):
+        buffer.add_batch(*step)
+    before, state = (copy.deepcopy(buffer.state_dict()) for _ in "ab")
+    spoil(state["fields"])
     with pytest.raises(ValueError, match=message):
         buffer.load_state_dict(state)
     assert_same(buffer.state_dict(), before)
@@ -208,29 +203,33 @@ def test_a_state_that_does_not_fit_is_refused(change, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"buffer_size": 0}, "buffer_size must be a whole number of at least 1, got 0"),
+        ({"slots": 0}, "buffer_size must be a whole number of at least 1, got 0"),
         ({"n_steps": 2}, "gamma must be a number, got None"),
         ({"optimize_memory_usage": True}, "optimize_memory_usage: got True"),
+        ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
+        ({"beta": 2.0}, "beta: values must lie in"),
+        ({"priority_eps": 0.0}, r"priority_eps must lie in \(0"),
     ],
 )
 def test_bad_arguments(arguments, message):
-    given = {"buffer_size": 10, "observation_space": NUMBER, "action_space": spaces.Discrete(2)}
-    with pytest.raises((TypeError, ValueError), match=message):
-        TensorReplayBuffer(**given | arguments)
+    with pytest.raises((TypeError, ValueError), match=message) as error:
+        make(PrioritizedReplayBuffer, **arguments)  # which has those of any
+    assert "\n" not in str(error.value)
 
 
 def test_bad_transitions_store_nothing():
-    buffer = number_buffer(4, 2, n_steps=2, gamma=0.5)
+    buffer = make(rows=2, space=NUMBER, n_steps=2, gamma=0.5)
     with pytest.raises(ValueError, match="sample: the buffer is empty"):
         buffer.sample(1)
     add_numbers(buffer, [0, 1], [2, 3], [0, 0])
     before = copy.deepcopy(buffer.state_dict())
-    with pytest.raises(ValueError, match=r"observations: got shape \(3, 1\), need \(2, 1\)"):
-        add_numbers(buffer, [0, 1, 2], [1, 2, 3], [0, 0, 0])
-    with pytest.raises(ValueError, match=r"rewards: got shape \(3,\), need \(2,\)"):
-        add_numbers(buffer, [0, 1], [1, 2], [0, 0, 0])
-    with pytest.raises(ValueError, match="next_legal"):
-        add_numbers(buffer, [0, 1], [1, 2], [0, 0], None, None, torch.ones(2, 5) > 0)
+    for transitions, message in (
+        (([0, 1, 2], [1, 2, 3], [0, 0, 0]), r"observations: got shape \(3, 1\), need \(2, 1\)"),
+        (([0, 1], [1, 2], [0, 0, 0]), r"rewards: got shape \(3,\), need \(2,\)"),
+        (([0, 1], [1, 2], [0, 0], None, None, torch.ones(2, 5) > 0), "next_legal"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            add_numbers(buffer, *transitions)
     assert_same(buffer.state_dict(), before)
 
 
@@ -287,7 +286,7 @@ class Pushed(gymnasium.Env):
 
 def test_a_timeout_ends_like_a_termination_if_it_is_not_handled():
     for handled in (True, False):
-        buffer = number_buffer(4, 2, handle_timeout_termination=handled)
+        buffer = make(rows=2, space=NUMBER, handle_timeout_termination=handled)
         add_numbers(buffer, [1.0, 2.0], [3.0, 4.0], [0.0, 0.0], truncated=[True, False])
         batch = buffer.sample(64)
         cut = batch.observations[:, 0] == 1.0

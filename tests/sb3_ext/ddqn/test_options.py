@@ -7,12 +7,6 @@ from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
 
 
-def terms_of(loss, **changes):
-    model = make_model(loss=loss)
-    model.policy.set_training_mode(False)
-    return model.compute_loss(random_batch(1)._replace(**changes))
-
-
 @pytest.mark.parametrize(
     ("loss", "by_hand"),
     [
@@ -24,7 +18,9 @@ def terms_of(loss, **changes):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_losses_by_hand(loss, by_hand, weighted):
     given = torch.linspace(0.0, 1.0, 16) if weighted else None
-    terms = terms_of(loss, weights=given)
+    model = make_model(loss=loss)
+    model.policy.set_training_mode(False)
+    terms = model.compute_loss(random_batch(1)._replace(weights=given))
     each = by_hand((terms.predicted - terms.target).abs())
     torch.testing.assert_close(terms.loss, (each if given is None else given * each).mean())
     assert bool((each > 1.0).any())  # else three of them could not be told apart
@@ -55,26 +51,23 @@ def test_autocast_is_the_same_update_with_fewer_digits():
     assert (best - values.gather(1, chosen[:, None])[:, 0]).max() < 0.05
 
 
-FACTORS = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
+def descending(rate=0.1, **policy_kwargs):
+    """A model of plain gradient descent: a step is the rate times the gradient."""
+    kwargs = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
+    return make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
 
 
 def test_parts_have_rates_of_their_own():
-    """Plain gradient descent, so that a step is the rate times the gradient."""
-
     def step(**policy_kwargs):
-        kwargs = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
-        model = make_model(learning_rate=0.1, max_grad_norm=None, policy_kwargs=kwargs)
+        model = descending(**policy_kwargs)
         before = weights(model)
         after = weights(updated(model))
         return {name: after[name] - before[name] for name in after if name.startswith("q_net.")}
 
-    plain, own = step(), step(learning_rate_factors=FACTORS)
-    for name, factor in {
-        "0.0.weight": 0.0,
-        "0.0.bias": 0.0,
-        "1.weight": 0.5,
-        "1.bias": 3.0,
-    }.items():
+    factors = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
+    plain, own = step(), step(learning_rate_factors=factors)
+    parts = {"0.0.weight": 0.0, "0.0.bias": 0.0, "1.weight": 0.5, "1.bias": 3.0}
+    for name, factor in parts.items():
         full = plain[f"q_net.q_net.{name}"]
         assert full.abs().sum() > 0
         torch.testing.assert_close(own[f"q_net.q_net.{name}"], factor * full)
@@ -108,20 +101,16 @@ def test_compiled_networks_learn_the_same_and_compile_once():
 
 def decay(factor):
     """Half of the squared weights, times a factor: its gradient is known."""
-
-    def loss(model):
-        parts = [parameter.square().sum() for parameter in model.q_net.parameters()]
-        return factor * 0.5 * torch.stack(parts).sum()
-
-    return loss
+    return lambda model: (
+        factor * 0.5 * sum(each.square().sum() for each in model.q_net.parameters())
+    )
 
 
 def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
-    """After one plain step of gradient descent on a fixed batch; a saved model has none."""
+    """After one step on a fixed batch; a saved model has none."""
 
     def after(rate, *losses):
-        kwargs = {"net_arch": [8], "optimizer_class": "sgd"}
-        model = make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
+        model = descending(rate)
         model.extra_losses.extend(losses)
         model.save(tmp_path / "model.zip")
         assert DDQN.load(tmp_path / "model.zip").extra_losses == []

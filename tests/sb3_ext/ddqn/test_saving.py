@@ -15,38 +15,38 @@ from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 ENVIRONMENTS = {"box": ToyVectorEnv, "dictionary": MaskedToy}
 
 
-def scheduled(env, **arguments):
-    return make_model(
-        env,
-        learning_rate=Exponential(1e-2, 1e-4, 0.95),
-        exploration_rate=Linear(1.0, 0.05, steps=60),
-        dueling=True,
-        policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [16]}, 8]},
-        tau=0.5,
-        target_update_interval=7,
-        **arguments,
-    )
+RATE, EXPLORATION = Exponential(1e-2, 1e-4, 0.95), Linear(1.0, 0.05, steps=60)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(name, tmp_path):
-    env = TensorVecEnv(ENVIRONMENTS[name](8))
-    model = scheduled(env)
+    """Schedules go on, too; a learning rate that is given to `load` replaces the saved one."""
+    model = make_model(
+        TensorVecEnv(ENVIRONMENTS[name](8)),
+        learning_rate=RATE,
+        exploration_rate=EXPLORATION,
+        dueling=True,
+        policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [16]}, 8]},
+        tau=0.5,
+        target_update_interval=7,
+    )
     model.learn(400)
     model.save(tmp_path / "model.zip")
-    loaded = DDQN.load(tmp_path / "model.zip", device="cpu")
-    assert same(weights(model), weights(loaded))
-    assert not torch.equal(
-        *(next(iter(n.parameters())) for n in (loaded.q_net, loaded.q_net_target))
-    )
-    ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (model, loaded))
-    assert ours.keys() == theirs.keys() != set()
-    assert all(torch.equal(ours[k]["exp_avg"], theirs[k]["exp_avg"]) for k in ours)
-    assert loaded._n_updates == model._n_updates > 0
-    loaded.set_env(TensorVecEnv(ENVIRONMENTS[name](8)))
-    loaded.learn(80, reset_num_timesteps=False)  # schedules go on
-    rate = Exponential(1e-2, 1e-4, 0.95)(loaded.num_updates - 1)
-    assert loaded.policy.optimizer.param_groups[0]["lr"] == pytest.approx(rate)
+    for given in ({}, {"learning_rate": 0.25}):
+        env = TensorVecEnv(ENVIRONMENTS[name](8))
+        loaded = DDQN.load(tmp_path / "model.zip", env, device="cpu", **given)
+        assert same(weights(model), weights(loaded))
+        online, target = (next(n.parameters()) for n in (loaded.q_net, loaded.q_net_target))
+        assert not torch.equal(online, target)
+        ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (model, loaded))
+        assert ours.keys() == theirs.keys() != set()
+        assert all(torch.equal(ours[k]["exp_avg"], theirs[k]["exp_avg"]) for k in ours)
+        assert loaded._n_updates == model._n_updates > 0
+        loaded.learn(80, reset_num_timesteps=False)
+        asked_last = loaded.num_updates - 1
+        rate = given.get("learning_rate", RATE(asked_last))
+        assert loaded.policy.optimizer.param_groups[0]["lr"] == pytest.approx(rate)
+        assert loaded.exploration_rate == pytest.approx(EXPLORATION(asked_last))
 
 
 def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path):
@@ -59,15 +59,3 @@ def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path):
         entry[":type:"] for entry in data.values() if isinstance(entry, dict) and ":type:" in entry
     ]
     assert not any("torch" in kind for kind in types if "torch.optim" not in kind)
-
-
-def test_learning_rate_given_to_load_replaces_the_saved_schedule(tmp_path):
-    model = scheduled(TensorVecEnv(ToyVectorEnv(8)))
-    model.learn(200)
-    model.save(tmp_path / "model.zip")
-    env = TensorVecEnv(ToyVectorEnv(8))
-    loaded = DDQN.load(tmp_path / "model.zip", env, device="cpu", learning_rate=0.25)
-    loaded.learn(80, reset_num_timesteps=False)
-    assert loaded.policy.optimizer.param_groups[0]["lr"] == 0.25
-    exploration = Linear(1.0, 0.05, steps=60)  # goes on; last asked before the last update
-    assert loaded.exploration_rate == pytest.approx(exploration(loaded._n_updates - 1))

@@ -1,5 +1,7 @@
 """What users of SB3's DQN do: its buffers, its policies for images, its idioms, its messages."""
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,11 +17,12 @@ from stable_baselines3.dqn import policies
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
-from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model, same, weights
+from tests.fakes import ToyEnv
+from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
 def unmasked(rows=8, **arguments):
-    env = DummyVecEnv([NumpyToy for _ in range(rows)])
+    env = DummyVecEnv([ToyEnv for _ in range(rows)])
     env.seed(3)
     return make_model(env, mask_source="none", **arguments)
 
@@ -45,7 +48,7 @@ def test_sb3s_buffers_get_the_same_transitions(kind):
     assert isinstance(models[1].replay_buffer, kind)
 
 
-def test_hindsight_relabels_goals():
+def test_hindsight_relabels_goals_in_a_copy_too():
     env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False) for _ in range(2)])
     arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
     arguments["buffer_size"] = 1000
@@ -55,8 +58,9 @@ def test_hindsight_relabels_goals():
     wins = torch.where(reached.all(dim=1), 0.0, -1.0)
     assert torch.equal(batch.rewards[:, 0], wins)
     assert 0 < -wins.sum() < 256
-    with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot keep the legal"):
-        make_model(replay_buffer_class=ReplayBuffer)
+    other = copy.deepcopy(model)  # it relabels in its own environment
+    assert other.replay_buffer.env is other.env is not model.env
+    assert other.learn(40).num_updates > model.num_updates
 
 
 class Images(gymnasium.Env):
@@ -170,14 +174,15 @@ def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
     assert len(env.venv.reset_calls) == resets + 1
 
 
-@pytest.mark.parametrize("settings", [(3, 0.5), (1, 0.5), (5, 0.99)])
-def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(settings, tmp_path):
+def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(tmp_path):
     make_model(n_steps=3).learn(400).save_replay_buffer(tmp_path / "buffer")
-    n_steps, gamma = settings
-    model = make_model(n_steps=n_steps, gamma=gamma)
-    model.fit(tmp_path / "buffer.pkl", updates=2)
-    batch = model.replay_buffer.sample(512)
-    assert batch.discounts.min().item() == pytest.approx(gamma**n_steps)
+    for n_steps, gamma in ((3, 0.5), (1, 0.5), (5, 0.99)):
+        model = make_model(n_steps=n_steps, gamma=gamma).fit(tmp_path / "buffer.pkl", updates=2)
+        batch = model.replay_buffer.sample(512)
+        assert batch.discounts.min().item() == pytest.approx(gamma**n_steps)
+
+
+def test_a_buffer_from_a_file_needs_the_masks_of_the_model(tmp_path):
     masked = make_model(mask_source="environment")
     make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
     with pytest.raises(ValueError, match="store_next_legal: False in this buffer"):

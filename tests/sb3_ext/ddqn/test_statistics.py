@@ -10,8 +10,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.models import load_training_state, training_state
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.adapter.test_numpy_environments import Toy
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
-from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model
+from tests.sb3_ext.ddqn.helpers import make_model
 
 
 class Telling(VectorWrapper):
@@ -27,19 +28,9 @@ class Telling(VectorWrapper):
         return *results, info
 
 
-class TellingSingle(NumpyToy):
-    def reset(self, **kwargs):
-        self.length = 0
-        return super().reset(**kwargs)
-
-    def step(self, action):
-        self.length += 1
-        return *super().step(action)[:-1], {"is_success": self.length > 4}
-
-
 ENVIRONMENTS = {
     "tensors": lambda: TensorVecEnv(Telling(ToyVectorEnv(4))),
-    "arrays": lambda: DummyVecEnv([lambda: Monitor(TellingSingle())] * 4),
+    "arrays": lambda: DummyVecEnv([lambda: Monitor(Toy())] * 4),
 }
 
 

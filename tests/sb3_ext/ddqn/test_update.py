@@ -175,15 +175,17 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode):
     assert model.q_net.training is mode
 
 
-def test_replay_ratio_counts_samples_per_transition():
-    # 40 parallel steps of 8 rows after the warm-up: 320 transitions * 1.5 / 32 = 15 updates.
-    model = make_model(replay_ratio=1.5)
-    model.learn(64 + 320)
-    assert model._n_updates == 15
-    half = make_model(replay_ratio=1.5)
-    half.learn(64 + 160)
-    half.learn(160, reset_num_timesteps=False)
-    assert half._n_updates == 15
-    each = make_model(gradient_steps=-1, train_freq=2)  # one update a transition
-    each.learn(64 + 32)
-    assert each._n_updates == 32
+# After the warm-up of 64: 320 transitions * 1.5 / 32 = 15 updates; one update a transition.
+@pytest.mark.parametrize(
+    ("arguments", "calls", "updates"),
+    [
+        ({"replay_ratio": 1.5}, [64 + 320], 15),
+        ({"replay_ratio": 1.5}, [64 + 160, 160], 15),
+        ({"gradient_steps": -1, "train_freq": 2}, [64 + 32], 32),
+    ],
+)
+def test_replay_ratio_counts_samples_per_transition(arguments, calls, updates):
+    model = make_model(**arguments)
+    for transitions in calls:
+        model.learn(transitions, reset_num_timesteps=False)
+    assert model.num_updates == updates

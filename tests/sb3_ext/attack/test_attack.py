@@ -135,13 +135,9 @@ def test_a_player_that_draws_has_no_exact_worst_case():
         ("zeillinger", ["game.polytope=newton"], {}, "polytope: got newton; expected dominance"),
         ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
         ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
+        ("zeillinger", [], {"parts": ["exakt"]}, "unknown part 'exakt'; did you mean 'exact'"),
     ],
 )
 def test_what_cannot_be_attacked(player, settings, more, message):
     with pytest.raises(ValueError, match=f"^.*{re.escape(message)}.*$"):
         attack(player, *settings, **more)
-
-
-def test_unknown_parts_are_refused():
-    with pytest.raises(ValueError, match="parts: unknown part 'exakt'; did you mean 'exact'"):
-        attack("zeillinger", parts=["exakt"])

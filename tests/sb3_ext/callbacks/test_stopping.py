@@ -6,7 +6,6 @@ import pytest
 from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import VecMonitor
 
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import (
     Bound,
     Checkpoints,
@@ -19,7 +18,6 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
 from sb3_ext.runs.stopping import parse_conditions
-from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
 
@@ -28,7 +26,8 @@ def bound(field, **arguments):
     return {"condition": "bound", "field": field, **arguments}
 
 
-NEAR = {"condition": "converged", "field": "x"}
+def near(**arguments):
+    return {"condition": "converged", "field": "x", **arguments}
 
 
 @pytest.mark.parametrize(
@@ -38,9 +37,9 @@ NEAR = {"condition": "converged", "field": "x"}
         (bound("x", lower=0), [-1, 0], "01"),  # `lower or -inf` would drop it
         (bound("x", upper=0), [1, 0], "01"),
         (bound("x", lower=1, times=3), [1, 1, 0, 1, 1, 1, 0], "0000010"),
-        (NEAR | {"window": 3, "tolerance": 0.5, "confidence": 1.0}, [0, 9, 9.2, 8.9, 20], "00010"),
-        (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.75}, [10, 10.1, 10, 13], "0001"),
-        (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.76}, [10, 10.1, 10, 13], "0000"),
+        (near(window=3, tolerance=0.5, confidence=1.0), [0, 9, 9.2, 8.9, 20], "00010"),
+        (near(window=4, tolerance=0.9, confidence=0.75), [10, 10.1, 10, 13], "0001"),
+        (near(window=4, tolerance=0.9, confidence=0.76), [10, 10.1, 10, 13], "0000"),
     ],
 )
 def test_conditions_follow_the_newest_values_also_through_json(condition, values, expected):
@@ -67,13 +66,17 @@ def test_conditions_follow_the_newest_values_also_through_json(condition, values
         ({"condition": "bound", "lower": 1}, "'field'"),
         (bound("x"), "lower, upper"),
         (bound("x", lower=2, upper=1), "upper"),
-        (NEAR | {"window": 1}, "window"),
+        (near(window=1), "window"),
     ],
 )
 def test_mistakes_in_conditions_are_named(value, named):
     with pytest.raises(ValueError, match=named) as caught:
         StopConditions(until=value)
     assert "\n" not in str(caught.value)
+
+
+BOTH = [Bound("updates", lower=5), Bound("transitions", lower=200)]
+LOGGED = Bound("train/n_updates", lower=12)
 
 
 @pytest.mark.parametrize(
@@ -83,18 +86,8 @@ def test_mistakes_in_conditions_are_named(value, named):
         ({"max_timesteps": 300}, "max_timesteps 300 reached", (1, 500), (304, 304)),
         ({"max_updates": 10, "max_timesteps": 800}, "max_updates 10", (10, 10), (0, 400)),
         ({"max_episodes": 30, "max_updates": 99}, "max_episodes 30 reached", (1, 25), (60, 240)),
-        (
-            {"until": [Bound("updates", lower=5), Bound("transitions", lower=200)]},
-            "goal reached: updates, transitions",
-            (5, 500),
-            (200, 216),
-        ),
-        (
-            {"until": Bound("train/n_updates", lower=12), "max_updates": 500},
-            "goal reached: train/n_updates",
-            (12, 14),
-            (0, 1000),
-        ),
+        ({"until": BOTH}, "goal reached: updates, transitions", (5, 500), (200, 216)),
+        ({"until": LOGGED, "max_updates": 500}, "goal reached: train/n_up", (12, 14), (0, 1000)),
     ],
 )
 def test_the_first_rule_ends_training(rules, reason, updates, transitions):
@@ -164,19 +157,16 @@ def test_stages_follow_each_other_and_rows_change_over():
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "dqn"])
 def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
-    seen = []
-
-    def look(callback):
-        starts = callback.training_env.get_attr("plan")[0].start_spec
-        seen.append((starts.max_num_points, starts.max_value))
-
-    model = game_model()
+    model, seen = game_model(), []
     if algorithm == "dqn":
         model = DQN("MlpPolicy", model.env, buffer_size=400, device="cpu")
-    model.learn(8 * 100, [GrowingStarts(0.8), StepHook(look)])
+    look = StepHook(lambda each: seen.extend(each.training_env.get_attr("plan", [0])))
+    model.learn(8 * 100, [GrowingStarts(0.8), look])
     # Of 5 points and values to 6; the progress is that before the step.
     sizes = [(2, 1), (2, 2), (2, 2), (2, 3), (3, 4), (4, 4), (4, 5), (4, 5), (5, 6)]
-    assert seen[5::10] == [sizes[min(step, 8)] for step in range(10)]
+    starts = [plan.start_spec for plan in seen[5::10]]
+    found = [(each.max_num_points, each.max_value) for each in starts]
+    assert found == [sizes[min(step, 8)] for step in range(10)]
     for part in (0, 1.5):
         with pytest.raises(ValueError, match="part"):
             GrowingStarts(part)
@@ -194,16 +184,11 @@ def test_a_later_stage_waits_for_measurements_of_its_own(field):
 
 
 def test_stock_algorithms_and_wrappers():
-    stages = [{"num_points": 2, "until": Bound("transitions", lower=80)}, {}]
-    for env, curriculum in (
-        (VecMonitor(game_model().env), [Curriculum(stages)]),
-        (TensorVecEnv(ToyVectorEnv(8)), []),
-    ):
-        model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
-        model.learn(10_000, [*curriculum, StopConditions(max_timesteps=200)])
-        assert model.num_timesteps == 200
-        for each in curriculum:
-            assert each.stage == 1
+    curriculum = Curriculum([{"num_points": 2, "until": Bound("transitions", lower=80)}, {}])
+    env = VecMonitor(game_model().env)
+    model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
+    model.learn(10_000, [curriculum, StopConditions(max_timesteps=200)])
+    assert (model.num_timesteps, curriculum.stage) == (200, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,21 @@
-"""Collection, callbacks, logs and failures of DDQN.learn."""
+"""Collection, callbacks, logs, numbers about episodes, and failures of DDQN.learn."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import VectorWrapper
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.models import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from tests.fakes import ToyEnv, ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
+from tests.sb3_ext.adapter.test_numpy_environments import Toy
+from tests.sb3_ext.callbacks.helpers import Diary, StepHook, keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
 ENVIRONMENTS = {
@@ -49,8 +52,7 @@ def test_control_without_masks_illegal_actions_are_played():
 
 
 def test_predict_explores_per_row_and_only_among_legal_actions():
-    model = make_model()
-    model.learn(80)
+    model = make_model().learn(80)
     model.exploration_rate = 0.5
     observation = np.zeros((64, 9), np.float32)
     greedy, _ = model.predict(observation, deterministic=True)
@@ -79,8 +81,7 @@ def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another
 
 
 def test_b23_collecting_and_updating_leave_the_global_generators_alone():
-    model = make_model()
-    model.learn(100)
+    model = make_model().learn(100)
     torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
     model.learn(200, reset_num_timesteps=False)
     model.predict(np.zeros((3, 9), np.float32))
@@ -119,8 +120,7 @@ def test_logs_come_every_so_many_updates_or_seconds_and_at_the_end(intervals, up
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_nan_stops_training_and_saving_with_the_updates_named(bad, tmp_path):
-    model = make_model(log_interval_updates=10)
-    model.learn(64 + 8 * 20)
+    model = make_model(log_interval_updates=10).learn(64 + 8 * 20)
     assert model._n_updates == 20
     model.save(tmp_path / "good.zip")
     with torch.no_grad():
@@ -140,3 +140,58 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path):
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
+
+
+class Telling(VectorWrapper):
+    """Says whether an episode was long, and NaN in rows that go on."""
+
+    def step(self, actions):
+        *results, info = self.env.step(actions)
+        if "episode" in info:
+            length = info["episode"]["l"]
+            info["is_success"] = length > 4
+            going_on = torch.full_like(info["episode"]["r"], torch.nan)
+            info["episode"]["r"] = torch.where(info["_episode"], info["episode"]["r"], going_on)
+        return *results, info
+
+
+TELLING = {
+    "tensors": lambda: TensorVecEnv(Telling(ToyVectorEnv(4))),
+    "arrays": lambda: DummyVecEnv([lambda: Monitor(Toy())] * 4),
+}
+
+
+@pytest.mark.parametrize("kind", TELLING)
+def test_windows_tables_and_successes(kind):
+    model = make_model(TELLING[kind](), stats_window_size=7)
+    kept, seen = keep_logs(model), []
+
+    def look(callback):
+        infos = callback.locals["infos"]
+        seen.extend((each["episode"], each["is_success"]) for each in infos if "episode" in each)
+
+    model.learn(400, StepHook(look), log_interval=10)
+    last = seen[-7:]
+    assert [each["r"] for each in model.ep_info_buffer] == [each["r"] for each, _ in last]
+    assert [each["l"] for each in model.ep_info_buffer] == [each["l"] for each, _ in last]
+    assert list(model.ep_success_buffer) == [success for _, success in last]
+    # Four rows end at once at most, so no two tables fall into one step.
+    assert [log["rollout/episodes"] // 10 for log in kept.dumps] == [*range(1, len(seen) // 10 + 1)]
+    for log in kept.dumps:
+        window = seen[: log["rollout/episodes"]][-7:]
+        assert log["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e, _ in window]))
+        assert log["rollout/success_rate"] == pytest.approx(np.mean([s for _, s in window]))
+    # A second run counts anew, one that goes on does not.
+    for reset in (False, True):
+        model.learn(4, log_interval=1, reset_num_timesteps=reset)
+        assert (len(model.ep_info_buffer) == 7) is not reset
+
+
+def test_windows_go_on_after_a_checkpoint():
+    first, second = (make_model(stats_window_size=5, evaluation_rows=2) for _ in range(2))
+    first.learn(200)
+    load_training_state(second, training_state(first))
+    for name in ("ep_info_buffer", "ep_success_buffer", "evaluation_buffer"):
+        assert getattr(second, name) == getattr(first, name)
+        assert getattr(second, name).maxlen == 5
+    assert len(second.ep_info_buffer) == 5

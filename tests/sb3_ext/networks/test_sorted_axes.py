@@ -98,16 +98,18 @@ def test_a_description_keeps_them():
     assert again.sort_axes == [0, 2]
 
 
-@pytest.mark.parametrize("axes", [[1], [2, 0], [0, 3], [0, 0, 1], []])
-def test_other_axes_are_refused(axes):
-    with pytest.raises(
-        ValueError, match=r"sort_axes must be at least two of the axes 0\.\.2 in asc"
-    ):
-        policy(axes)
+AXES = r"sort_axes must be at least two of the axes 0\.\.2 in ascending"
+FLAT = {"space": spaces.Box(-1.0, 1.0, (5,)), "extractor": "flatten"}
 
 
-def test_other_actions_and_spaces_are_refused():
-    with pytest.raises(ValueError, match="sort_axes needs the host's 4 actions, got 3"):
-        policy([0, 1], actions=3)
-    with pytest.raises(ValueError, match="sort_axes: needs a box of points"):
-        policy([0, 1], spaces.Box(-1.0, 1.0, (5,)), extractor="flatten")
+@pytest.mark.parametrize(
+    ("axes", "arguments", "message"),
+    [
+        *((axes, {}, AXES) for axes in ([1], [2, 0], [0, 3], [0, 0, 1], [])),
+        ([0, 1], {"actions": 3}, "sort_axes needs the host's 4 actions, got 3"),
+        ([0, 1], FLAT, "sort_axes: needs a box of points"),
+    ],
+)
+def test_other_axes_actions_and_spaces_are_refused(axes, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        policy(axes, **arguments)

@@ -25,14 +25,14 @@ def test_observations_are_those_of_the_environment(seat):
     assert ours.dtype == shown.dtype
 
 
-def one(optimal, coords=None, value=3):
-    """A batch of one position with these best moves."""
+def one(optimal, coords=None):
+    """A batch of one position with these best moves, of a game of three."""
     state = resgym.state_from_points([[(0, 1, 0), (1, 0, 0)]], resgym.GameSpec(3, 2))
     sets = None if coords is None else torch.tensor([coords])
     regret = 1 - torch.tensor([optimal]).long()
     if coords is not None:
         regret = torch.where(sets, regret, -1)
-    return Asked(state, sets, regret, torch.tensor([value]))
+    return Asked(state, sets, regret, torch.tensor([3]))
 
 
 def found(values, batch, gamma=1.0, temperature=1.0):

@@ -87,10 +87,10 @@ def test_b11_nothing_piles_up(tmp_path):
         return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
     model, callbacks = game_model(buffer_size=160), everything(tmp_path)
-    model.learn(160, callbacks)
+    model.learn(240, callbacks)
     before = alive()
     for _ in range(2):
-        model.learn(160, callbacks, reset_num_timesteps=False)
+        model.learn(240, callbacks, reset_num_timesteps=False)
     assert alive() <= before + 2
 
 

@@ -87,8 +87,6 @@ def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
 
 
 ENVIRONMENTS = {"box": ToyVectorEnv, "dictionary": MaskedToy}
-
-
 RATE, EXPLORATION = Exponential(1e-2, 1e-4, 0.95), Linear(1.0, 0.05, steps=60)
 
 

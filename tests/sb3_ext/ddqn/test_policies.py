@@ -1,5 +1,6 @@
 """Policies by name, their networks and their optimisers."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -29,6 +30,7 @@ def test_policies_learn_on_the_game(role, extractor, dueling, optimizer):
     is_dict = isinstance(observation, dict)
     one = {k: v[0] for k, v in observation.items()} if is_dict else observation[0]
     single, _ = model.predict(one, deterministic=True)
+    assert isinstance(single, np.ndarray)
     assert single.shape == ()
     assert single == model.predict(observation, deterministic=True)[0][0]
 

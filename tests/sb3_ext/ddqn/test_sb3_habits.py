@@ -21,38 +21,28 @@ from tests.fakes import ToyEnv
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
-def unmasked(rows=8, **arguments):
-    env = DummyVecEnv([ToyEnv for _ in range(rows)])
-    env.seed(3)
-    return make_model(env, mask_source="none", **arguments)
-
-
-def numbers(model):
-    """The transitions of a buffer of either kind, and its ends."""
-    buffer, size = model.replay_buffer, model.replay_buffer.size()
-    names = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-    return {name: np.asarray(getattr(buffer, name)[:size], np.float64) for name in names}
-
-
 @pytest.mark.parametrize("kind", [ReplayBuffer, NStepReplayBuffer])
 def test_sb3s_buffers_get_the_same_transitions(kind):
-    models = [unmasked(replay_buffer_class=each).learn(160) for each in (None, kind)]
-    ours, theirs = map(numbers, models)
-    # 64 at random; the updates, of other batches, begin after them.
-    for name in ours:
-        assert ours[name].shape == theirs[name].shape == (20, 8, *ours[name].shape[2:])
-        assert np.array_equal(ours[name][:9], theirs[name][:9])
-    assert ours["dones"][:9].any()
-    assert ours["timeouts"][:9].any()
+    models = []
+    for each in (None, kind):
+        env = DummyVecEnv([ToyEnv] * 8)
+        env.seed(3)
+        models.append(make_model(env, mask_source="none", replay_buffer_class=each).learn(160))
     assert models[1].num_updates == 12
-    assert isinstance(models[1].replay_buffer, kind)
+    ours, theirs = (model.replay_buffer for model in models)
+    assert isinstance(theirs, kind)
+    for name in ("observations", "next_observations", "actions", "rewards", "dones", "timeouts"):
+        found, expected = (np.asarray(getattr(each, name))[:20] for each in (ours, theirs))
+        assert found.shape == expected.shape == (20, 8, *found.shape[2:])
+        # 64 at random; the updates, of other batches, begin after them.
+        assert np.array_equal(found[:9], expected[:9]), name
+    assert ours.dones[:9].sum() > ours.timeouts[:9].sum() > 0
 
 
 def test_hindsight_relabels_goals_in_a_copy_too():
-    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False) for _ in range(2)])
-    arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
-    arguments["buffer_size"] = 1000
-    model = DDQN("MultiInputPolicy", env, device="cpu", **arguments).learn(200)
+    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False)] * 2)
+    more = {"replay_buffer_class": HerReplayBuffer, "buffer_size": 1000, "learning_starts": 20}
+    model = DDQN("MultiInputPolicy", env, device="cpu", seed=0, **more).learn(200)
     batch = model.replay_buffer.sample(256)
     reached = batch.next_observations["achieved_goal"] == batch.next_observations["desired_goal"]
     wins = torch.where(reached.all(dim=1), 0.0, -1.0)
@@ -146,18 +136,17 @@ def test_exploration_rates_of_the_progress(arguments, expected):
     assert model.learn(160).num_updates > 0
 
 
-def test_predict_of_one_observation_and_of_reset():
-    model = make_model(gymnasium.make("CartPole-v1"), tau=0.0)
-    one, many = (model.predict(np.zeros(shape, np.float32))[0] for shape in ((4,), (3, 4)))
-    assert isinstance(one, np.ndarray)
-    assert (one.shape, many.shape) == ((), (3,))
+def test_predict_of_a_tuple_is_refused_in_sb3s_words():
+    model = make_model(gymnasium.make("CartPole-v1"))
     with pytest.raises(ValueError, match="You have passed a tuple to the predict"):
         model.predict(gymnasium.make("CartPole-v1").reset())
-    before = weights(model)
-    after = weights(model.learn(100))
-    target = [name for name in after if name.startswith("q_net_target")]
-    assert target
-    assert all(torch.equal(before[name], after[name]) for name in target)  # tau is 0
+
+
+def test_a_tau_of_0_leaves_the_target_network():
+    model = make_model(tau=0.0, target_update_interval=1)
+    before = [each.clone() for each in model.q_net_target.parameters()]
+    assert model.learn(100).num_target_updates > 0
+    assert all(map(torch.equal, before, model.q_net_target.parameters()))
 
 
 def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):

@@ -25,7 +25,7 @@ def read_monitor(folder):
     return {name: column.tolist() for name, column in load_results(str(folder)).items()}
 
 
-def test_returned_arrays_are_the_callers_own():
+def test_results_are_the_callers_own():
     """An environment that reuses its memory, and a caller that writes into what it was given."""
 
     class Reusing(VectorWrapper):
@@ -49,8 +49,11 @@ def test_returned_arrays_are_the_callers_own():
     assert all("mine" not in info for info in infos[1:])
     _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
     assert all("mine" not in info for info in infos)
-    third, *_ = adapted.step(np.zeros(3, dtype=int))
-    assert not np.isnan(third).any()
+    third, *_ = adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    assert not third.isnan().any()
+    before = third.clone()
+    adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    assert torch.equal(third, before)
 
 
 def test_seeds_and_options_count_once_at_the_next_reset():

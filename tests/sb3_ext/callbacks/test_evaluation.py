@@ -41,7 +41,7 @@ def test_b22_evaluates_at_the_end_too_and_the_interval_goes_on_over_calls(calls)
         model.learn(256 // calls, callback, reset_num_timesteps=False)
     measured = [entry["updates"] for entry in callback.history]
     assert measured == sorted(set(measured)), "no version twice"
-    assert {0, 10, 20, model._n_updates} <= set(measured)
+    assert {0, 10, 20, model.num_updates} <= set(measured)
     assert len(measured) <= 3 + calls
 
 
@@ -165,7 +165,7 @@ def test_games_are_written_down(seat, tmp_path):
     model, starts = game_model(seat), []
     model.learn(240, samples)
     folders = sorted((tmp_path / "games").iterdir())
-    assert [int(folder.name) for folder in folders] == [10, 20, model._n_updates]
+    assert [int(folder.name) for folder in folders] == [10, 20, model.num_updates]
     for folder in folders:
         found = {path.name for path in folder.iterdir()}
         assert found == {f"{name}{end}" for name in opponents for end in (".json", ".txt")}

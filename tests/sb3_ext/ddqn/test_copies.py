@@ -113,7 +113,7 @@ def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(name, 
         ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (model, loaded))
         assert ours.keys() == theirs.keys() != set()
         assert all(torch.equal(ours[k]["exp_avg"], theirs[k]["exp_avg"]) for k in ours)
-        assert loaded._n_updates == model._n_updates > 0
+        assert loaded.num_updates == model.num_updates > 0
         loaded.learn(80, reset_num_timesteps=False)
         asked_last = loaded.num_updates - 1
         rate = given.get("learning_rate", RATE(asked_last))

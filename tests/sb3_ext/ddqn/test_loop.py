@@ -75,7 +75,7 @@ def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another
     assert [model.collects_tensors for model in models] == [True, False, True]
     for model in models:
         torch.rand(model.seed)  # whatever happens to the global generator in between
-        assert model.learn(480)._n_updates > 50
+        assert model.learn(480).num_updates > 50
     assert same(weights(models[0]), weights(models[1]))
     assert not same(weights(models[0]), weights(models[2]))
 
@@ -121,7 +121,7 @@ def test_logs_come_every_so_many_updates_or_seconds_and_at_the_end(intervals, up
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_nan_stops_training_and_saving_with_the_updates_named(bad, tmp_path):
     model = make_model(log_interval_updates=10).learn(64 + 8 * 20)
-    assert model._n_updates == 20
+    assert model.num_updates == 20
     model.save(tmp_path / "good.zip")
     with torch.no_grad():
         next(model.q_net.parameters()).fill_(bad)

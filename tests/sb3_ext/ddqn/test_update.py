@@ -117,7 +117,7 @@ def test_b5_the_learning_rate_advances_at_every_update():
 def test_target_updates_are_counted_in_the_unit_asked_for(unit, interval, expected):
     # 48 parallel steps of 8 rows: 384 transitions; updates after all but the first 8: 40.
     model = make_model(target_update_unit=unit, target_update_interval=interval).learn(384)
-    assert model._n_updates == 40
+    assert model.num_updates == 40
     assert model.num_target_updates == expected
 
 

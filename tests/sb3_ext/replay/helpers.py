@@ -50,3 +50,16 @@ def assert_same(left, right):
 
 def make(kind=TensorReplayBuffer, rows=3, slots=5, space=PAIR, **kwargs):
     return kind(slots * rows, space, spaces.Discrete(5), device="cpu", n_envs=rows, **kwargs)
+
+
+def add_numbers(buffer, obs, next_obs, rewards, terminated=None, truncated=None, *masks):
+    never = [False] * len(obs)
+    buffer.add_batch(
+        torch.tensor(obs)[:, None],
+        torch.tensor(next_obs)[:, None],
+        torch.arange(len(obs)) % 5,
+        torch.tensor(rewards),
+        torch.tensor(terminated or never),
+        torch.tensor(truncated or never),
+        *masks,
+    )

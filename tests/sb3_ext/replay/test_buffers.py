@@ -21,20 +21,7 @@ from sb3_ext.adapter.seam import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.replay.helpers import NUMBER, assert_same, make, play
-
-
-def add_numbers(buffer, obs, next_obs, rewards, terminated=None, truncated=None, *masks):
-    never = [False] * len(obs)
-    buffer.add_batch(
-        torch.tensor(obs)[:, None],
-        torch.tensor(next_obs)[:, None],
-        torch.arange(len(obs)) % 5,
-        torch.tensor(rewards),
-        torch.tensor(terminated or never),
-        torch.tensor(truncated or never),
-        *masks,
-    )
+from tests.sb3_ext.replay.helpers import NUMBER, add_numbers, assert_same, make, play
 
 
 class Step(NamedTuple):

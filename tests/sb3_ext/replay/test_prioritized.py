@@ -9,7 +9,7 @@ import torch
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.replay.helpers import NUMBER, assert_same, make, play
+from tests.sb3_ext.replay.helpers import NUMBER, add_numbers, assert_same, make, play
 
 
 def numbers(slots, rows, **arguments):
@@ -21,11 +21,8 @@ def numbers(slots, rows, **arguments):
 
 
 def add_number(buffer, number):
-    rows = buffer.n_envs
-    never = torch.zeros(rows, dtype=torch.bool)
-    shown = torch.full((rows, 1), number)
-    actions, rewards = torch.zeros(rows, dtype=torch.int64), torch.full((rows,), number)
-    buffer.add_batch(shown, shown + 1, actions, rewards, never, never)
+    seen = [number] * buffer.n_envs
+    add_numbers(buffer, seen, seen, seen)
 
 
 def test_draws_are_those_of_a_plain_list():

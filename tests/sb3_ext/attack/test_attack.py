@@ -19,7 +19,6 @@ LEARNS = (
     *("learner.policy_kwargs.net_arch=[32]", "learner.learning_rate=0.003"),
     *("learner.exploration_rate=0.3", "learner.target_update_interval=25"),
 )
-HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
 
 
 def attack(player, *settings, **more):
@@ -69,7 +68,8 @@ def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
     assert attack("zeillinger", "seeds=[7]")["trained"]["7"]["test"] != result["worst"]
     # What was kept plays as it was measured, and can be attacked itself.
     assert load_file(out / "seed-0" / "policy.safetensors")
-    again = resgym.rho("zeillinger", out / "seed-0", games=100, seed=2, **HERE)
+    here = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
+    again = resgym.rho("zeillinger", out / "seed-0", games=100, seed=2, **here)
     assert again.to_dict() == result["trained"]["0"]["test"]
     assert attack(out / "seed-0", parts=["exact"])["role"] == "agent"
 

@@ -40,11 +40,6 @@ def send(*numbers, at):
     return StepHook(step)
 
 
-def rare(run_dir):
-    """Checkpoints that are never due by themselves."""
-    return Checkpoints(run_dir, Every(transitions=10**9), keep_last=9)
-
-
 @pytest.mark.parametrize(
     ("number", "order", "train_freq"),
     [(signal.SIGTERM, -1, 4), (signal.SIGINT, 1, 1), (signal.SIGUSR1, 1, 1)],
@@ -55,7 +50,8 @@ def test_a_checkpoint_that_continues_exactly_is_written(
     """Training ends with it, but for SIGUSR1."""
     model, whole, other = (make_model(train_freq=train_freq, gradient_steps=3) for _ in "abc")
     signals, goes_on = Signals(verbose=1), number == signal.SIGUSR1
-    model.learn(400, [send(number, at=200), *[signals, rare(tmp_path)][::order]])
+    never_due = Checkpoints(tmp_path, Every(transitions=10**9), keep_last=9)
+    model.learn(400, [send(number, at=200), *[signals, never_due][::order]])
     assert signals.received == (None if goes_on else number)
     assert f"to continue with --resume {tmp_path}\n" in capsys.readouterr().out
     *at_the_end, written = list_checkpoints(tmp_path)

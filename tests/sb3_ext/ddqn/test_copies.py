@@ -7,7 +7,6 @@ import zipfile
 
 import pytest
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
@@ -15,6 +14,7 @@ from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import StepHook
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
 WAYS = (copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)))
@@ -72,13 +72,11 @@ def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
     player = model.explorer_elsewhere()
     collector = Played(model.env, player, model.legal_actions, torch.Generator())
 
-    class Copy(BaseCallback):
-        def _on_step(self):
-            if self.n_calls == 10:  # after one update
-                copies.extend(way(self.model) for way in WAYS)
-            return True
+    def copy_once(callback):
+        if callback.n_calls == 10:  # after one update
+            copies.extend(way(callback.model) for way in WAYS)
 
-    model.learn(160, Copy(), collector=collector)
+    model.learn(160, StepHook(copy_once), collector=collector)
     for each in copies:
         assert each._collector is None
         assert each.collector_state == {"stood": 1}

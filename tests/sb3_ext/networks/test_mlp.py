@@ -7,10 +7,6 @@ from torch import nn
 from sb3_ext.networks.mlp import ACTIVATIONS, ResidualBlock, build_mlp
 
 
-def layer_names(network):
-    return [type(layer).__name__ for layer in network]
-
-
 @pytest.mark.parametrize(
     ("net_arch", "names"),
     [
@@ -26,7 +22,7 @@ def layer_names(network):
 )
 def test_layers_in_their_order(net_arch, names):
     body = build_mlp(5, net_arch)
-    assert layer_names(body) == names
+    assert [type(layer).__name__ for layer in body] == names
     assert body(torch.randn(7, 5)).shape == (7, body.output_dim)
 
 

@@ -91,11 +91,13 @@ def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
 
 
 def test_callbacks_see_updates_and_logs_count_them(tmp_path):
-    file = collected(tmp_path)
+    """A schedule of the progress goes over the updates of the fit."""
+    file = collected(tmp_path, learning_rate="lin_1e-2_1e-3")
     model, diary = fresh(tmp_path), Diary()
     kept = keep_logs(model)
     model.fit(file, updates=30, callback=diary, log_interval=10)
     assert (diary.n_calls, model.num_updates, model.num_timesteps) == (30, 30, 0)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-2 - 9e-3 * 29 / 30)
     told = [line for line in diary.lines if line in ("before train", "after learn")]
     assert told == [*["before train"] * 30, "after learn"]
     assert kept.values("train/n_updates")[:3] == [10, 20, 30]

@@ -8,7 +8,7 @@ import torch
 from gymnasium.vector import VectorWrapper
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.models import load_training_state, training_state
@@ -23,6 +23,7 @@ ENVIRONMENTS = {
     "tensors, mask observed": lambda: TensorVecEnv(MaskedToy(8, illegal="error")),
     "wrapped": lambda: VecMonitor(TensorVecEnv(ToyVectorEnv(8, illegal="error"))),
     "numpy": lambda: DummyVecEnv([lambda: Monitor(ToyEnv(illegal="error"))] * 8),
+    "normalised": lambda: VecNormalize(ENVIRONMENTS["numpy"]()),
 }
 
 

@@ -1,22 +1,25 @@
-"""Environments of arrays: Gymnasium's own, and this package's with NumPy output."""
+"""Rows are those of SB3's DummyVecEnv; environments of arrays, and functions that make them."""
 
 import copy
 import pickle
 from functools import partial
+from operator import itemgetter
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TransformReward
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.monitor import Monitor, load_results
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-import resgym  # noqa: F401  registers the environments
-from sb3_ext.adapter import TensorVecEnv
-from tests.fakes import ToyEnv, ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import make_model
+from sb3_ext.adapter import TensorVecEnv, reached_observation
+from sb3_ext.adapter.seam import each_entry, entries_of
+from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
+from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
 class Toy(ToyEnv):
@@ -42,32 +45,100 @@ MAKE = {
 }
 
 
-@pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("dict_obs", [False, True])
-def test_rows_are_those_of_dummy_vec_env(kind, dict_obs, tmp_path):
+def of_arrays(kind, dict_obs):
     make = partial(Toy, dict_obs=dict_obs)
-    keywords = ("is_success",)
-    ours = TensorVecEnv(MAKE[kind]([make] * 3), filename=tmp_path, info_keywords=keywords)
-    theirs = DummyVecEnv([lambda: Monitor(make(), info_keywords=keywords)] * 3)
-    shown = []
+    return MAKE[kind]([make] * 4), make
+
+
+def of_tensors(dict_obs):
+    return ToyVectorEnv(4, dict_obs, horizon=7), partial(ToyEnv, dict_obs=dict_obs, horizon=7)
+
+
+def of_games(seat):
+    kwargs = {"max_num_points": 6, "max_value": 6, "max_episode_steps": 4, "reward": "step"}
+    make = gymnasium.make_vec, gymnasium.make
+    env_id = f"resgym/Hironaka{seat}-v0"
+    batched, single = (partial(each, env_id, opponent="random", **kwargs) for each in make)
+    return batched(4), single
+
+
+BATCHES = {
+    **{f"{kind} {shown}": (of_arrays, kind, shown) for kind in MAKE for shown in (False, True)},
+    **{f"tensors {shown}": (of_tensors, shown) for shown in (False, True)},
+    **{seat: (of_games, seat) for seat in ("Host", "Agent")},
+}
+
+
+READ = ("terminal_observation", "TimeLimit.truncated", "episode")
+
+
+def types(observation):
+    return {key: value.dtype for key, value in entries_of(observation).items()}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
+    """All that SB3 reads, over many episodes."""
+    make_both, *about = BATCHES[name]
+    batched, make = make_both(*about)
+    keywords = ("is_success",) if make_both is of_arrays else ()
+    ours = TensorVecEnv(batched, filename=tmp_path, info_keywords=keywords)
+    theirs = DummyVecEnv([lambda: Monitor(make(), info_keywords=keywords)] * 4)
+    shown, ends = [], []
     for env in (ours, theirs):
         env.seed(5)
-        shown.append([env.reset(), copy.deepcopy(env.reset_infos)])
-        for number in range(30):
-            if kind != "async":
-                shown[-1].append(np.stack(env.env_method("action_masks")))
-            observation, rewards, dones, infos = env.step(np.full(3, number % 4))
+        generator = np.random.default_rng(0)
+        shown.append([env.reset()])
+        if make_both is not of_games:  # whose single environments tell more
+            shown[-1].append(copy.deepcopy(env.reset_infos))
+        for _ in range(30):
+            masks = np.ones((4, 4), bool)
+            if "async" not in name:
+                masks = np.stack(env.env_method("action_masks"))
+                shown[-1].append(masks)
+            # Unlike the game the toy also takes illegal actions.
+            legal = masks if make_both is of_games else True
+            actions = (generator.random(masks.shape) * legal).argmax(axis=1)
+            observation, rewards, dones, infos = env.step(actions)
             for info in infos:
-                info.pop("episode", {}).pop("t", None)
-                if "terminal_observation" not in info:  # SB3 says False in every step
+                if "terminal_observation" in info:
+                    assert info["episode"].pop("t") >= 0
+                    shown[-1].append(types(info["terminal_observation"]))
+                    ends.append(info["TimeLimit.truncated"])
+                else:  # SB3 says False in every step
                     info.pop("TimeLimit.truncated", None)
+            if make_both is of_games:
+                infos = [{key: info.get(key) for key in READ} for info in infos]
             shown[-1] += [observation, rewards, dones, infos]
+            shown[-1] += [types(each) for each in (observation, rewards, dones)]
     for mine, other in zip(*shown, strict=True):
         np.testing.assert_equal(mine, other)
-    file = load_results(str(tmp_path))
-    assert file["is_success"].any()
-    assert not file["is_success"].all()
+    assert 5 < sum(ends) < len(ends) - 5
+    if keywords:
+        assert 0 < load_results(str(tmp_path))["is_success"].mean() < 1
     ours.close()
+
+
+@pytest.mark.parametrize("name", ["tensors False", "tensors True", "Host", "Agent"])
+def test_tensors_and_arrays_are_the_same(name):
+    make_both, *about = BATCHES[name]
+    arrays, tensors = (TensorVecEnv(make_both(*about)[0]) for _ in "ab")
+    for env in (arrays, tensors):
+        env.seed(11)
+    shown, seen = arrays.reset(), tensors.reset_tensors()
+    for _ in range(40):
+        np.testing.assert_equal(each_entry(torch.Tensor.numpy, seen), shown)
+        masks = arrays.action_masks()
+        np.testing.assert_array_equal(tensors.action_masks_tensor(), masks)
+        actions = masks.argmax(axis=1)
+        shown, rewards, dones, infos = arrays.step(actions)
+        seen, *results, info = tensors.step_tensors(torch.from_numpy(actions))
+        np.testing.assert_array_equal(results[0], rewards)
+        np.testing.assert_array_equal(results[1] | results[2], dones)
+        reached = each_entry(torch.Tensor.numpy, reached_observation(seen, info))
+        for row in np.flatnonzero(dones):
+            last = each_entry(itemgetter(row), reached)
+            np.testing.assert_equal(last, infos[row]["terminal_observation"])
 
 
 def test_attributes_and_methods_of_some_rows():
@@ -96,11 +167,9 @@ def test_ddqn_learns_from_arrays_as_from_tensors():
             MAKE["sync"]([partial(ToyEnv, illegal="error")] * 3),
         )
     ]
-    first, second = (model.q_net.state_dict() for model in models)
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert [each["r"] for each in models[0].ep_info_buffer] == [
-        each["r"] for each in models[1].ep_info_buffer
-    ]
+    assert same(*map(weights, models))
+    returns = [[each["r"] for each in model.ep_info_buffer] for model in models]
+    assert returns[0] == returns[1]
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
@@ -121,3 +190,49 @@ def test_copies_go_on_as_the_original(how, output, tmp_path):
                 info.get("episode", {}).pop("t", None)
         np.testing.assert_equal(*results)
     assert twin._monitor_file is None
+
+
+TOY_ID = register_toy()
+
+
+def toy_of(env):
+    toy = env.unwrapped.venv.unwrapped
+    assert isinstance(toy, ToyVectorEnv)
+    return toy
+
+
+def test_keyword_arguments_reach_the_batched_environment():
+    env = make_vec_env(
+        TOY_ID,
+        n_envs=5,
+        seed=3,
+        env_kwargs={"dict_obs": True, "num_actions": 6},
+        vec_env_cls=TensorVecEnv,
+        vec_env_kwargs={"illegal": "error"},
+    )
+    toy = toy_of(env)
+    assert (env.num_envs, toy.num_envs, toy.num_actions) == (5, 5, 6)
+    assert (toy.dict_obs, toy.illegal, toy.render_mode) == (True, "error", "rgb_array")
+    observation = env.reset()
+    assert toy.reset_calls[-1] == ([3, 4, 5, 6, 7], None)
+    assert observation["legal"].shape == (5, 6)
+    env.close()
+
+
+@pytest.mark.parametrize("where", ["make", "wrapper"])
+def test_time_limits_are_kept(where):
+    def make():
+        if where == "make":
+            return gymnasium.make(TOY_ID, max_episode_steps=5)
+        return Monitor(gymnasium.wrappers.TimeLimit(gymnasium.make(TOY_ID), 5))
+
+    assert toy_of(TensorVecEnv([make] * 3)).horizon == 5
+
+
+def test_what_cannot_be_batched_is_refused():
+    with pytest.raises(ValueError, match="is not registered with Gymnasium"):
+        TensorVecEnv([ToyEnv])
+    with pytest.raises(ValueError, match="Pendulum-v1 has no vector_entry_point"):
+        TensorVecEnv([lambda: gymnasium.make("Pendulum-v1")])
+    with pytest.raises(ValueError, match="env_wrapper: TransformReward"):
+        TensorVecEnv([lambda: TransformReward(gymnasium.make(TOY_ID), abs)])

@@ -1,10 +1,6 @@
 """The contract of SB3's VecEnv, on the toy environment."""
 
-import csv
 import json
-from functools import partial
-from operator import itemgetter
-from pathlib import Path
 from types import SimpleNamespace
 
 import gymnasium
@@ -14,107 +10,22 @@ import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import DictInfoToList
-from stable_baselines3.common.monitor import Monitor, get_monitor_files
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.monitor import Monitor, load_results
+from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile, each_entry, entries_of
+from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile
 from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
-
-
-def rows(observation, row):
-    return each_entry(itemgetter(row), observation)
-
-
-def assert_same(left, right):
-    left, right = entries_of(left), entries_of(right)
-    assert left.keys() == right.keys()
-    for key in left:
-        np.testing.assert_array_equal(left[key], right[key])
-        assert left[key].dtype == right[key].dtype
+from tests.sb3_ext.ddqn.helpers import MaskedToy
 
 
 def read_monitor(folder):
-    """The columns of the one monitor file that SB3 finds in a folder."""
-    (path,) = get_monitor_files(str(folder))
-    first, *lines = Path(path).read_text().splitlines()
-    assert json.loads(first[1:]).keys() == {"t_start", "env_id"}
-    entries = list(csv.DictReader(lines))
-    return {name: [float(entry[name]) for entry in entries] for name in lines[0].split(",")}
+    """The columns of the monitor file that SB3 finds in a folder."""
+    return {name: column.tolist() for name, column in load_results(str(folder)).items()}
 
 
-def toy_rows(dict_obs):
-    toy = ToyVectorEnv(5, dict_obs, horizon=7)
-    return toy, lambda: ToyEnv(dict_obs=dict_obs, horizon=7)
-
-
-def game_rows(env_id):
-    sizes = {"max_num_points": 6, "max_value": 6, "max_episode_steps": 4}
-    kwargs = {**sizes, "reward": "step", "opponent": "random"}
-    return gymnasium.make_vec(env_id, 5, **kwargs), lambda: gymnasium.make(env_id, **kwargs)
-
-
-@pytest.mark.parametrize(
-    "rows_of",
-    [
-        *(partial(toy_rows, dict_obs) for dict_obs in (False, True)),
-        partial(game_rows, "resgym/HironakaHost-v0"),
-        partial(game_rows, "resgym/HironakaAgent-v0"),
-    ],
-)
-def test_every_row_is_the_single_environment(rows_of):
-    """Against N environments stepped one at a time: all that SB3 reads, over many episodes.
-
-    The tensor door shows the same games.
-    """
-    (batched, make_single), (again, _) = rows_of(), rows_of()
-    adapted, tensor_door = TensorVecEnv(batched), TensorVecEnv(again)
-    singles = [Monitor(make_single()) for _ in range(adapted.num_envs)]
-    for door in (adapted, tensor_door):
-        door.seed(11)
-    observation, tensors = adapted.reset(), tensor_door.reset_tensors()
-    seen = [single.reset(seed=11 + row)[0] for row, single in enumerate(singles)]
-    generator = np.random.default_rng(0)
-    ends = {"terminated": 0, "truncated": 0}
-    toy = isinstance(batched.unwrapped, ToyVectorEnv)
-    for _ in range(60):
-        assert_same(observation, each_entry(torch.Tensor.numpy, tensors))
-        for row in range(adapted.num_envs):
-            assert_same(rows(observation, row), seen[row])
-        masks = adapted.action_masks()
-        np.testing.assert_array_equal(masks, tensor_door.action_masks_tensor().numpy())
-        for mask, single in zip(masks, singles, strict=True):
-            np.testing.assert_array_equal(mask, single.get_wrapper_attr("action_masks")())
-        if isinstance(observation, dict) and "coords" in observation:
-            np.testing.assert_array_equal(masks, observation["coords"].astype(bool))
-        # Unlike the game the toy also takes illegal actions.
-        actions = (generator.random(masks.shape) * (toy or masks)).argmax(axis=1)
-        observation, rewards, dones, infos = adapted.step(actions)
-        assert rewards.dtype == np.float32
-        assert dones.dtype == bool
-        tensors, reward_tensor, *ends_of, info = tensor_door.step_tensors(torch.from_numpy(actions))
-        np.testing.assert_array_equal(rewards, reward_tensor.numpy())
-        np.testing.assert_array_equal(dones, (ends_of[0] | ends_of[1]).numpy())
-        reached = each_entry(torch.Tensor.numpy, reached_observation(tensors, info))
-        for row, single in enumerate(singles):
-            last = infos[row].get("terminal_observation", rows(observation, row))
-            assert_same(last, rows(reached, row))
-            seen[row], reward, terminated, truncated, info = single.step(int(actions[row]))
-            assert rewards[row] == reward
-            assert dones[row] == (terminated or truncated)
-            if not dones[row]:
-                assert infos[row] == {}
-                continue
-            ends["truncated" if truncated else "terminated"] += 1
-            assert_same(infos[row]["terminal_observation"], seen[row])
-            assert infos[row]["TimeLimit.truncated"] is (truncated and not terminated)
-            assert infos[row]["episode"]["r"] == info["episode"]["r"]
-            assert infos[row]["episode"]["l"] == info["episode"]["l"]
-            assert infos[row]["episode"]["t"] >= 0
-            seen[row], _ = single.reset()
-    assert min(ends.values()) > 5
-
-
-def test_returned_arrays_are_the_callers_own():
+def test_results_are_the_callers_own():
     """An environment that reuses its memory, and a caller that writes into what it was given."""
 
     class Reusing(VectorWrapper):
@@ -138,8 +49,11 @@ def test_returned_arrays_are_the_callers_own():
     assert all("mine" not in info for info in infos[1:])
     _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
     assert all("mine" not in info for info in infos)
-    third, *_ = adapted.step(np.zeros(3, dtype=int))
-    assert not np.isnan(third).any()
+    third, *_ = adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    assert not third.isnan().any()
+    before = third.clone()
+    adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    assert torch.equal(third, before)
 
 
 def test_seeds_and_options_count_once_at_the_next_reset():
@@ -189,6 +103,14 @@ def test_attributes():
     assert adapted.env_is_wrapped(VectorWrapper) == [True] * 3
 
 
+def test_masks_are_found_through_wrappers():
+    env = VecNormalize(TensorVecEnv(ToyVectorEnv(3)), norm_obs=False)
+    env.reset()
+    assert is_masking_supported(env)
+    assert not is_masking_supported(TensorVecEnv(MaskedToy(3)))
+    np.testing.assert_array_equal(get_action_masks(env), env.unwrapped.venv.action_masks().numpy())
+
+
 def test_monitor_file_lists_every_episode(tmp_path):
     adapted = TensorVecEnv(ToyVectorEnv(3, horizon=4), filename=tmp_path / "0")
     adapted.seed(0)
@@ -200,6 +122,8 @@ def test_monitor_file_lists_every_episode(tmp_path):
         assert len(read_monitor(tmp_path)["r"]) == len(episodes)
     adapted.close()
     adapted.close()
+    first, *_ = (tmp_path / "0.monitor.csv").read_text().splitlines()
+    assert json.loads(first[1:]).keys() == {"t_start", "env_id"}
     written = read_monitor(tmp_path)
     assert written["r"] == [episode["r"] for episode in episodes]
     assert written["l"] == [episode["l"] for episode in episodes]

@@ -19,7 +19,6 @@ LEARNS = (
     *("learner.policy_kwargs.net_arch=[32]", "learner.learning_rate=0.003"),
     *("learner.exploration_rate=0.3", "learner.target_update_interval=25"),
 )
-HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
 
 
 def attack(player, *settings, **more):
@@ -69,7 +68,8 @@ def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
     assert attack("zeillinger", "seeds=[7]")["trained"]["7"]["test"] != result["worst"]
     # What was kept plays as it was measured, and can be attacked itself.
     assert load_file(out / "seed-0" / "policy.safetensors")
-    again = resgym.rho("zeillinger", out / "seed-0", games=100, seed=2, **HERE)
+    here = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
+    again = resgym.rho("zeillinger", out / "seed-0", games=100, seed=2, **here)
     assert again.to_dict() == result["trained"]["0"]["test"]
     assert attack(out / "seed-0", parts=["exact"])["role"] == "agent"
 
@@ -135,13 +135,9 @@ def test_a_player_that_draws_has_no_exact_worst_case():
         ("zeillinger", ["game.polytope=newton"], {}, "polytope: got newton; expected dominance"),
         ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
         ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
+        ("zeillinger", [], {"parts": ["exakt"]}, "unknown part 'exakt'; did you mean 'exact'"),
     ],
 )
 def test_what_cannot_be_attacked(player, settings, more, message):
     with pytest.raises(ValueError, match=f"^.*{re.escape(message)}.*$"):
         attack(player, *settings, **more)
-
-
-def test_unknown_parts_are_refused():
-    with pytest.raises(ValueError, match="parts: unknown part 'exakt'; did you mean 'exact'"):
-        attack("zeillinger", parts=["exakt"])

@@ -12,12 +12,11 @@ from tests.sb3_ext.ddqn.helpers import make_model
 SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
 
 
-def game_model(seat="host", num_envs=8, **arguments):
-    """A small DDQN on the game."""
-    env = gymnasium.make_vec(
-        f"resgym/Hironaka{seat.capitalize()}-v0", num_envs=num_envs, opponent="random", **SIZES
-    )
-    return make_model(TensorVecEnv(env), policy=f"{seat.capitalize()}Policy", **arguments)
+def game_model(seat="host", num_envs=8, games=None, **arguments):
+    """A small DDQN on the game, with these keyword arguments of `make_vec` besides."""
+    seat, games = seat.capitalize(), {"opponent": "random", **SIZES, **(games or {})}
+    env = gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs, **games)
+    return make_model(TensorVecEnv(env), policy=f"{seat}Policy", **arguments)
 
 
 class KeptLogs(KVWriter):

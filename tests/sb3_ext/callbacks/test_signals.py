@@ -40,40 +40,27 @@ def send(*numbers, at):
     return StepHook(step)
 
 
-def rare(run_dir):
-    """Checkpoints that are never due by themselves."""
-    return Checkpoints(run_dir, Every(transitions=10**9), keep_last=9)
-
-
-def goes_on_exactly(path, whole, **arguments):
-    other = make_model(**arguments)
-    resume(other, path)
-    before = other.num_timesteps
-    other.learn(400 - before, reset_num_timesteps=False)
-    assert equal(model_state(whole), model_state(other))
-    return before
-
-
 @pytest.mark.parametrize(
-    ("number", "order", "train_freq"), [(signal.SIGTERM, -1, 4), (signal.SIGINT, 1, 1)]
+    ("number", "order", "train_freq"),
+    [(signal.SIGTERM, -1, 4), (signal.SIGINT, 1, 1), (signal.SIGUSR1, 1, 1)],
 )
-def test_stop_with_a_checkpoint_that_continues_exactly(number, order, train_freq, tmp_path, capsys):
-    rhythm = {"train_freq": train_freq, "gradient_steps": 3}
-    model, whole, signals = make_model(**rhythm), make_model(**rhythm), Signals(verbose=1)
-    model.learn(400, [send(number, at=200), *[signals, rare(tmp_path)][::order]])
-    assert signals.received == number
+def test_a_checkpoint_that_continues_exactly_is_written(
+    number, order, train_freq, tmp_path, capsys
+):
+    """Training ends with it, but for SIGUSR1."""
+    model, whole, other = (make_model(train_freq=train_freq, gradient_steps=3) for _ in "abc")
+    signals, goes_on = Signals(verbose=1), number == signal.SIGUSR1
+    never_due = Checkpoints(tmp_path, Every(transitions=10**9), keep_last=9)
+    model.learn(400, [send(number, at=200), *[signals, never_due][::order]])
+    assert signals.received == (None if goes_on else number)
     assert f"to continue with --resume {tmp_path}\n" in capsys.readouterr().out
-    assert 200 <= model.num_timesteps <= 200 + 8 * (train_freq + 1)
-    assert len(list_checkpoints(tmp_path)) == 1
-    whole.learn(400)
-    assert goes_on_exactly(tmp_path, whole, **rhythm) == model.num_timesteps
-
-
-def test_usr1_saves_and_goes_on(tmp_path):
-    model, signals = make_model(), Signals()
-    model.learn(400, [send(signal.SIGUSR1, at=160), signals, rare(tmp_path)])
-    assert (signals.received, model.num_timesteps) == (None, 400)
-    assert goes_on_exactly(list_checkpoints(tmp_path)[-1], model) in (160, 168)
+    *at_the_end, written = list_checkpoints(tmp_path)
+    assert len(at_the_end) == goes_on
+    resume(other, written)
+    assert 200 <= other.num_timesteps <= 200 + 8 * (train_freq + 1)
+    assert model.num_timesteps == (400 if goes_on else other.num_timesteps)
+    other.learn(400 - other.num_timesteps, reset_num_timesteps=False)
+    assert equal(model_state(whole.learn(400)), model_state(other))
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -6,7 +6,6 @@ import pytest
 from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import VecMonitor
 
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import (
     Bound,
     Checkpoints,
@@ -19,7 +18,6 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
 from sb3_ext.runs.stopping import parse_conditions
-from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
 
@@ -28,7 +26,8 @@ def bound(field, **arguments):
     return {"condition": "bound", "field": field, **arguments}
 
 
-NEAR = {"condition": "converged", "field": "x"}
+def near(**arguments):
+    return {"condition": "converged", "field": "x", **arguments}
 
 
 @pytest.mark.parametrize(
@@ -38,9 +37,9 @@ NEAR = {"condition": "converged", "field": "x"}
         (bound("x", lower=0), [-1, 0], "01"),  # `lower or -inf` would drop it
         (bound("x", upper=0), [1, 0], "01"),
         (bound("x", lower=1, times=3), [1, 1, 0, 1, 1, 1, 0], "0000010"),
-        (NEAR | {"window": 3, "tolerance": 0.5, "confidence": 1.0}, [0, 9, 9.2, 8.9, 20], "00010"),
-        (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.75}, [10, 10.1, 10, 13], "0001"),
-        (NEAR | {"window": 4, "tolerance": 0.9, "confidence": 0.76}, [10, 10.1, 10, 13], "0000"),
+        (near(window=3, tolerance=0.5, confidence=1.0), [0, 9, 9.2, 8.9, 20], "00010"),
+        (near(window=4, tolerance=0.9, confidence=0.75), [10, 10.1, 10, 13], "0001"),
+        (near(window=4, tolerance=0.9, confidence=0.76), [10, 10.1, 10, 13], "0000"),
     ],
 )
 def test_conditions_follow_the_newest_values_also_through_json(condition, values, expected):
@@ -67,13 +66,17 @@ def test_conditions_follow_the_newest_values_also_through_json(condition, values
         ({"condition": "bound", "lower": 1}, "'field'"),
         (bound("x"), "lower, upper"),
         (bound("x", lower=2, upper=1), "upper"),
-        (NEAR | {"window": 1}, "window"),
+        (near(window=1), "window"),
     ],
 )
 def test_mistakes_in_conditions_are_named(value, named):
     with pytest.raises(ValueError, match=named) as caught:
         StopConditions(until=value)
     assert "\n" not in str(caught.value)
+
+
+BOTH = [Bound("updates", lower=5), Bound("transitions", lower=200)]
+LOGGED = Bound("train/n_updates", lower=12)
 
 
 @pytest.mark.parametrize(
@@ -83,40 +86,20 @@ def test_mistakes_in_conditions_are_named(value, named):
         ({"max_timesteps": 300}, "max_timesteps 300 reached", (1, 500), (304, 304)),
         ({"max_updates": 10, "max_timesteps": 800}, "max_updates 10", (10, 10), (0, 400)),
         ({"max_episodes": 30, "max_updates": 99}, "max_episodes 30 reached", (1, 25), (60, 240)),
-        (
-            {"until": [Bound("updates", lower=5), Bound("transitions", lower=200)]},
-            "goal reached: updates, transitions",
-            (5, 500),
-            (200, 216),
-        ),
-        (
-            {"until": Bound("train/n_updates", lower=12), "max_updates": 500},
-            "goal reached: train/n_updates",
-            (12, 14),
-            (0, 1000),
-        ),
+        ({"until": BOTH}, "goal reached: updates, transitions", (5, 500), (200, 216)),
+        ({"until": LOGGED, "max_updates": 500}, "goal reached: train/n_up", (12, 14), (0, 1000)),
     ],
 )
 def test_the_first_rule_ends_training(rules, reason, updates, transitions):
     model, stop = make_model(log_interval_updates=4), StopConditions(**rules)
     model.learn(10_000, stop)
     assert reason in str(stop.reason)
-    assert updates[0] <= model._n_updates <= updates[1]
+    assert updates[0] <= model.num_updates <= updates[1]
     assert transitions[0] <= model.num_timesteps <= transitions[1]
-    done = model._n_updates
+    done = model.num_updates
     again = StopConditions(max_updates=done)
     model.learn(10_000, again, reset_num_timesteps=False)  # used up before it begins
-    assert (model._n_updates, again.reason is None) == (done, False)
-
-
-def test_b22_goal_of_an_evaluation_is_noticed_at_once():
-    model = game_model(log_interval_updates=1)  # what is logged besides counts no second time
-    evaluation = RhoEvaluation(["random"], Every(updates=5), games=20, max_value=6)
-    stop = StopConditions(until=Bound("rho/random", lower=0.0, times=3), max_updates=1000)
-    model.learn(10_000, [evaluation, stop])
-    assert stop.reason == "goal reached: rho/random"
-    assert [entry["updates"] for entry in evaluation.history[:3]] == [5, 10, 15]
-    assert model._n_updates <= 16
+    assert (model.num_updates, again.reason is None) == (done, False)
 
 
 def test_budgets_go_on_after_a_resume(tmp_path, monkeypatch):
@@ -148,7 +131,7 @@ def test_stages_follow_each_other_and_rows_change_over():
         env = callback.training_env.venv.unwrapped
         fresh, spec = env.games.half_moves == 0, env.plan.start_spec
         largest = int(env.games.counts[fresh].max()) if bool(fresh.any()) else 0
-        seen.append((callback.model._n_updates, (spec.max_num_points, spec.max_value), largest))
+        seen.append((callback.model.num_updates, (spec.max_num_points, spec.max_value), largest))
 
     model = game_model()
     logs, ends = keep_logs(model), ((2, 10), (3, 20))
@@ -164,46 +147,39 @@ def test_stages_follow_each_other_and_rows_change_over():
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "dqn"])
 def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
-    seen = []
-
-    def look(callback):
-        starts = callback.training_env.get_attr("plan")[0].start_spec
-        seen.append((starts.max_num_points, starts.max_value))
-
-    model = game_model()
+    model, seen = game_model(), []
     if algorithm == "dqn":
         model = DQN("MlpPolicy", model.env, buffer_size=400, device="cpu")
-    model.learn(8 * 100, [GrowingStarts(0.8), StepHook(look)])
+    look = StepHook(lambda each: seen.extend(each.training_env.get_attr("plan", [0])))
+    model.learn(8 * 100, [GrowingStarts(0.8), look])
     # Of 5 points and values to 6; the progress is that before the step.
     sizes = [(2, 1), (2, 2), (2, 2), (2, 3), (3, 4), (4, 4), (4, 5), (4, 5), (5, 6)]
-    assert seen[5::10] == [sizes[min(step, 8)] for step in range(10)]
+    starts = [plan.start_spec for plan in seen[5::10]]
+    found = [(each.max_num_points, each.max_value) for each in starts]
+    assert found == [sizes[min(step, 8)] for step in range(10)]
     for part in (0, 1.5):
         with pytest.raises(ValueError, match="part"):
             GrowingStarts(part)
 
 
 @pytest.mark.parametrize("field", ["rho/score", "rho/random"])
-def test_a_later_stage_waits_for_measurements_of_its_own(field):
+def test_b22_a_later_stage_waits_for_measurements_of_its_own_and_no_longer(field):
     evaluation = RhoEvaluation(["random"], Every(updates=5), games=20, max_value=6)
     until = bound(field, lower=0.0)
     curriculum = Curriculum([{"max_value": 2, "until": until}, {"until": until}, {}])
     began = {}
-    hook = StepHook(lambda each: began.setdefault(curriculum.stage, each.model._n_updates))
-    game_model().learn(240, [evaluation, curriculum, hook])
+    hook = StepHook(lambda each: began.setdefault(curriculum.stage, each.model.num_updates))
+    model = game_model(log_interval_updates=1)  # what is logged besides counts no second time
+    model.learn(240, [evaluation, curriculum, hook])
     assert began == {0: 0, 1: 5, 2: 10}
 
 
 def test_stock_algorithms_and_wrappers():
-    stages = [{"num_points": 2, "until": Bound("transitions", lower=80)}, {}]
-    for env, curriculum in (
-        (VecMonitor(game_model().env), [Curriculum(stages)]),
-        (TensorVecEnv(ToyVectorEnv(8)), []),
-    ):
-        model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
-        model.learn(10_000, [*curriculum, StopConditions(max_timesteps=200)])
-        assert model.num_timesteps == 200
-        for each in curriculum:
-            assert each.stage == 1
+    curriculum = Curriculum([{"num_points": 2, "until": Bound("transitions", lower=80)}, {}])
+    env = VecMonitor(game_model().env)
+    model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
+    model.learn(10_000, [curriculum, StopConditions(max_timesteps=200)])
+    assert (model.num_timesteps, curriculum.stage) == (200, 1)
 
 
 @pytest.mark.parametrize(

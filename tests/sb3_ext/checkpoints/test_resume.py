@@ -23,10 +23,10 @@ from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
-from tests.fakes import ToyVectorEnv
+from tests.fakes import ToyEnv, ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import game_model
 from tests.sb3_ext.checkpoints.helpers import equal, stock_model
-from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, weights
 
 MODELS = {
     "legal actions in the observation": lambda: make_model(TensorVecEnv(MaskedToy(8)), n_steps=3),
@@ -97,7 +97,7 @@ def test_twice_n_equals_n_saved_and_resumed(name, tmp_path):
 
 def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path):
     def make():
-        return make_model(DummyVecEnv([NumpyToy for _ in range(4)]))
+        return make_model(DummyVecEnv([ToyEnv for _ in range(4)]))
 
     model = make()
     model.learn(200)

@@ -1,6 +1,5 @@
 """Models and environments for the tests of DDQN."""
 
-import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
@@ -8,7 +7,7 @@ from gymnasium.vector.utils import batch_space
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
-from tests.fakes import ToyEnv, ToyVectorEnv
+from tests.fakes import ToyVectorEnv
 
 
 class MaskedToy(ToyVectorEnv):
@@ -59,13 +58,6 @@ def same(first, second):
     return first.keys() == second.keys() and all(
         torch.equal(first[name], second[name]) for name in first
     )
-
-
-class NumpyToy(ToyEnv):
-    """One row of the toy for SB3's `DummyVecEnv`."""
-
-    def step(self, action):
-        return super().step(int(np.asarray(action)))
 
 
 class FixedBatches:

@@ -59,19 +59,6 @@ class OneMemory(VecEnvWrapper):
         return (*self.memory, infos)
 
 
-def test_what_was_collected_stays_when_an_environment_reuses_its_memory():
-    played = []
-    for wrap in (lambda env: env, OneMemory):
-        env = wrap(DummyVecEnv([partial(gymnasium.make, "CartPole-v1")] * 2))
-        env.seed(1)
-        model = DDQN("MlpPolicy", env, seed=0)
-        played.append(collector_of(model, env, torch.Generator().manual_seed(0)).collect(40))
-    assert any(each.terminated.any() for each in played[0])
-    for one, other in zip(*played, strict=True):
-        for name in ("observations", "rewards", "terminated", "next_observations"):
-            assert torch.equal(getattr(one, name), getattr(other, name))
-
-
 class OfEndedRows(VectorWrapper):
     """`final_obs` of ended rows alone, as Gymnasium's own wrappers leave it."""
 
@@ -83,13 +70,26 @@ class OfEndedRows(VectorWrapper):
         return (*results, info)
 
 
-def test_transitions_are_the_same_whether_final_obs_says_it_of_all_rows_or_not():
+def games():
+    return gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=6)
+
+
+CARTS = [partial(gymnasium.make, "CartPole-v1")] * 2
+HABITS = {
+    "memory is reused": (lambda: DummyVecEnv(CARTS), lambda: OneMemory(DummyVecEnv(CARTS))),
+    "final_obs of ended rows alone": (games, lambda: OfEndedRows(games())),
+}
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_transitions_are_the_same_whatever_the_environments_habit(habit):
     played = []
-    for wrap in (lambda env: env, OfEndedRows):
-        env = TensorVecEnv(wrap(gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=6)))
+    for make_env in HABITS[habit]:
+        env = DDQN.games_of(make_env())
         env.seed(1)
-        model = make_model(env)
-        played.append(collector_of(model, env, torch.Generator().manual_seed(0)).collect(12))
+        model = make_model(env, seed=0)
+        played.append(collector_of(model, env, torch.Generator().manual_seed(0)).collect(40))
     assert any(each.terminated.any() for each in played[0])
     for one, other in zip(*played, strict=True):
-        assert torch.equal(one.next_observations, other.next_observations)
+        for name in ("observations", "rewards", "terminated", "next_observations"):
+            assert torch.equal(getattr(one, name), getattr(other, name))

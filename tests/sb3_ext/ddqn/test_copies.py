@@ -1,32 +1,27 @@
-"""A copy of a model learns on as the original does, bit for bit."""
+"""A copy of a model learns on as the original does, bit for bit, and one from a file goes on."""
 
 import copy
+import json
 import pickle
+import zipfile
 
 import pytest
 import torch
-from stable_baselines3 import HerReplayBuffer
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.envs import BitFlippingEnv
-from stable_baselines3.common.vec_env import DummyVecEnv
 
+from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import Exponential, Linear
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import StepHook
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
 WAYS = (copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)))
 
 
 def doubled_rewards(model, batch):
     return batch._replace(rewards=2.0 * batch.rewards)
-
-
-def with_hooks():
-    model = make_model(target_update_interval=30)
-    model.batch_changes.append(doubled_rewards)
-    return model
 
 
 MODELS = {
@@ -41,13 +36,15 @@ MODELS = {
         target_update_interval=30,
         policy_kwargs={"net_arch": [32, "b"], "learning_rate_factors": {"q_net.1": 0.1}},
     ),
-    "changes of batches": with_hooks,
+    "changes of batches": lambda: make_model(target_update_interval=30),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_next_fifty_updates_are_equal(name):
     model = MODELS[name]()
+    if name == "changes of batches":
+        model.batch_changes.append(doubled_rewards)
     model.learn(160)
     copies = [way(model) for way in WAYS]
     before = weights(model)
@@ -75,13 +72,11 @@ def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
     player = model.explorer_elsewhere()
     collector = Played(model.env, player, model.legal_actions, torch.Generator())
 
-    class Copy(BaseCallback):
-        def _on_step(self):
-            if self.n_calls == 10:  # after one update
-                copies.extend(way(self.model) for way in WAYS)
-            return True
+    def copy_once(callback):
+        if callback.n_calls == 10:  # after one update
+            copies.extend(way(callback.model) for way in WAYS)
 
-    model.learn(160, Copy(), collector=collector)
+    model.learn(160, StepHook(copy_once), collector=collector)
     for each in copies:
         assert each._collector is None
         assert each.collector_state == {"stood": 1}
@@ -89,11 +84,47 @@ def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
         assert each.num_timesteps == 160
 
 
-def test_a_copy_with_goals_relabels_in_its_own_environment():
-    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False)])
-    arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
-    arguments["buffer_size"] = 1000
-    model = DDQN("MultiInputPolicy", env, device="cpu", **arguments).learn(60)
-    other = copy.deepcopy(model)
-    assert other.replay_buffer.env is other.env is not env
-    assert other.learn(40).num_updates > model.num_updates
+ENVIRONMENTS = {"box": ToyVectorEnv, "dictionary": MaskedToy}
+RATE, EXPLORATION = Exponential(1e-2, 1e-4, 0.95), Linear(1.0, 0.05, steps=60)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(name, tmp_path):
+    """Schedules go on, too; a learning rate that is given to `load` replaces the saved one."""
+    model = make_model(
+        TensorVecEnv(ENVIRONMENTS[name](8)),
+        learning_rate=RATE,
+        exploration_rate=EXPLORATION,
+        dueling=True,
+        policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [16]}, 8]},
+        tau=0.5,
+        target_update_interval=7,
+    )
+    model.learn(400)
+    model.save(tmp_path / "model.zip")
+    for given in ({}, {"learning_rate": 0.25}):
+        env = TensorVecEnv(ENVIRONMENTS[name](8))
+        loaded = DDQN.load(tmp_path / "model.zip", env, device="cpu", **given)
+        assert same(weights(model), weights(loaded))
+        online, target = (next(n.parameters()) for n in (loaded.q_net, loaded.q_net_target))
+        assert not torch.equal(online, target)
+        ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (model, loaded))
+        assert ours.keys() == theirs.keys() != set()
+        assert all(torch.equal(ours[k]["exp_avg"], theirs[k]["exp_avg"]) for k in ours)
+        assert loaded.num_updates == model.num_updates > 0
+        loaded.learn(80, reset_num_timesteps=False)
+        asked_last = loaded.num_updates - 1
+        rate = given.get("learning_rate", RATE(asked_last))
+        assert loaded.policy.optimizer.param_groups[0]["lr"] == pytest.approx(rate)
+        assert loaded.exploration_rate == pytest.approx(EXPLORATION(asked_last))
+
+
+def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path):
+    """Device tensors among the pickled attributes could not be loaded without that device."""
+    model = make_model().learn(100)
+    model.save(tmp_path / "model.zip")
+    data = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))
+    types = [
+        entry[":type:"] for entry in data.values() if isinstance(entry, dict) and ":type:" in entry
+    ]
+    assert not any("torch" in kind for kind in types if "torch.optim" not in kind)

@@ -1,39 +1,49 @@
-"""Collection, callbacks, logs and failures of DDQN.learn."""
+"""Collection, callbacks, logs, numbers about episodes, and failures of DDQN.learn."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import VectorWrapper
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.models import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
-from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
-
-
-def numpy_rows(count=4, **kwargs):
-    return DummyVecEnv([lambda: Monitor(NumpyToy(**kwargs)) for _ in range(count)])
-
+from tests.fakes import ToyEnv, ToyVectorEnv
+from tests.sb3_ext.adapter.test_numpy_environments import Toy
+from tests.sb3_ext.callbacks.helpers import Diary, StepHook, keep_logs
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
 ENVIRONMENTS = {
     "tensors": lambda: TensorVecEnv(ToyVectorEnv(8, illegal="error")),
     "tensors, mask observed": lambda: TensorVecEnv(MaskedToy(8, illegal="error")),
     "wrapped": lambda: VecMonitor(TensorVecEnv(ToyVectorEnv(8, illegal="error"))),
-    "numpy": lambda: numpy_rows(8, illegal="error"),
+    "numpy": lambda: DummyVecEnv([lambda: Monitor(ToyEnv(illegal="error"))] * 8),
+    "normalised": lambda: VecNormalize(ENVIRONMENTS["numpy"]()),
 }
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 @pytest.mark.parametrize("warmup", ["uniform_legal", "policy"])
-def test_b1_no_illegal_action_is_ever_played(name, warmup):
+def test_b1_all_that_is_played_is_legal_stored_and_told(name, warmup):
+    """Next observations of finished rows are final ones, and only terminations are `dones`."""
     model = make_model(ENVIRONMENTS[name](), warmup=warmup, exploration_final_eps=0.5)
-    model.learn(400)  # the environment raises at an illegal action
+    diary = Diary()
+    model.learn(400, callback=diary)  # the environment raises at an illegal action
     assert model.replay_buffer.num_transitions == 400
+    batch = model.replay_buffer.sample(2000)
+    before, after = batch.observations, batch.next_observations
+    if isinstance(before, dict):
+        before, after = before["progress"], after["progress"]
+    # One step of eight is added in every row, also in one whose episode has ended.
+    assert torch.allclose((after - before)[:, -1], torch.tensor(0.125))
+    assert 0 < batch.dones.sum() < 2000
+    assert diary.dones == len(diary.episodes) > 20
+    assert all(1 <= episode["l"] <= 8 for episode in diary.episodes)
 
 
 def test_control_without_masks_illegal_actions_are_played():
@@ -43,8 +53,7 @@ def test_control_without_masks_illegal_actions_are_played():
 
 
 def test_predict_explores_per_row_and_only_among_legal_actions():
-    model = make_model()
-    model.learn(80)
+    model = make_model().learn(80)
     model.exploration_rate = 0.5
     observation = np.zeros((64, 9), np.float32)
     greedy, _ = model.predict(observation, deterministic=True)
@@ -59,51 +68,26 @@ def test_predict_explores_per_row_and_only_among_legal_actions():
         assert abs(others - 64 / 3) < 5 * math.sqrt(64 * 2 / 9)
 
 
-def test_tensor_and_numpy_loops_learn_the_same():
-    """Around the same rows, seed and networks."""
-    direct = make_model(TensorVecEnv(ToyVectorEnv(8)))
-    around = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
-    assert direct.collects_tensors
-    assert not around.collects_tensors
-    direct.learn(480)
-    around.learn(480)
-    assert direct._n_updates == around._n_updates > 50
-    assert same(weights(direct), weights(around))
-
-
-def test_same_seed_same_weights_another_seed_others():
-    models = [make_model(TensorVecEnv(ToyVectorEnv(8)), seed=seed) for seed in (3, 3, 4)]
+def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another():
+    rows = TensorVecEnv(ToyVectorEnv(8)), VecMonitor(TensorVecEnv(ToyVectorEnv(8)))
+    models = [
+        make_model(env, seed=seed) for env, seed in zip((*rows, None), (3, 3, 4), strict=True)
+    ]
+    assert [model.collects_tensors for model in models] == [True, False, True]
     for model in models:
         torch.rand(model.seed)  # whatever happens to the global generator in between
-        model.learn(400)
+        assert model.learn(480).num_updates > 50
     assert same(weights(models[0]), weights(models[1]))
     assert not same(weights(models[0]), weights(models[2]))
 
 
 def test_b23_collecting_and_updating_leave_the_global_generators_alone():
-    model = make_model()
-    model.learn(100)
+    model = make_model().learn(100)
     torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
     model.learn(200, reset_num_timesteps=False)
     model.predict(np.zeros((3, 9), np.float32))
     assert torch.equal(torch_before, torch.get_rng_state())
     np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_buffer_holds_what_was_played(name):
-    """Next observations of finished rows are final ones, and only terminations are `dones`."""
-    model = make_model(ENVIRONMENTS[name](), learning_starts=10_000)
-    model.learn(400)
-    batch = model.replay_buffer.sample(2000)
-    before, after = batch.observations, batch.next_observations
-    if isinstance(before, dict):
-        before, after = before["progress"][:, 0], after["progress"][:, 0]
-    else:
-        before, after = before[:, -1], after[:, -1]
-    # One step of eight is added in every row, also in one whose episode has ended.
-    assert torch.allclose(after - before, torch.tensor(0.125))
-    assert 0 < batch.dones.sum() < 2000
 
 
 def test_callbacks_are_called_in_the_order_of_sb3_with_two_more_hooks():
@@ -118,45 +102,27 @@ def test_callbacks_are_called_in_the_order_of_sb3_with_two_more_hooks():
     ]
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_callbacks_find_dones_and_episodes_in_their_locals(name):
-    diary = Diary()
-    make_model(ENVIRONMENTS[name]()).learn(400, callback=diary)
-    assert diary.dones == len(diary.episodes) > 20
-    assert all(1 <= episode["l"] <= 8 for episode in diary.episodes)
-
-
-def test_logs_come_every_so_many_updates_with_the_right_episodes():
-    model = make_model(log_interval_updates=10)
+@pytest.mark.parametrize(
+    ("intervals", "updates"),
+    [
+        ({"log_interval_updates": 10}, [10, 20, 30, 35]),
+        # SB3 counts episodes between logs: hundreds of logs a step with many rows.
+        ({"log_interval_seconds": 1000.0}, [35]),
+        ({"log_interval_seconds": 0.0}, [*[0] * 8, *range(1, 36), 35]),
+    ],
+)
+def test_logs_come_every_so_many_updates_or_seconds_and_at_the_end(intervals, updates):
+    model = make_model(**intervals)
     kept = keep_logs(model)
-    diary = Diary()
-    model.learn(64 + 8 * 35, callback=diary)
-    assert [log["train/n_updates"] for log in kept.dumps] == [10, 20, 30, 35]
-    assert kept.dumps[-1]["rollout/episodes"] == len(diary.episodes)
-    for log in kept.dumps:  # of the last 100, as in SB3
-        last = diary.episodes[: log["rollout/episodes"]][-100:]
-        for name, key in (("ep_rew_mean", "r"), ("ep_len_mean", "l")):
-            assert log[f"rollout/{name}"] == pytest.approx(np.mean([each[key] for each in last]))
+    model.learn(64 + 8 * 35)
+    assert kept.values("train/n_updates") == updates
     assert all(math.isfinite(value) for value in kept.dumps[-1].values())
-
-
-def test_logs_by_seconds_do_not_flood():
-    """SB3 counts episodes between logs: hundreds of logs a step with many rows."""
-    model = make_model(log_interval_seconds=1000.0)
-    kept = keep_logs(model)
-    model.learn(800)
-    assert len(kept.dumps) == 1  # the last one, at the end
-    often = make_model(log_interval_seconds=0.0)
-    kept = keep_logs(often)
-    often.learn(80)
-    assert len(kept.dumps) == 11
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_nan_stops_training_and_saving_with_the_updates_named(bad, tmp_path):
-    model = make_model(log_interval_updates=10)
-    model.learn(64 + 8 * 20)
-    assert model._n_updates == 20
+    model = make_model(log_interval_updates=10).learn(64 + 8 * 20)
+    assert model.num_updates == 20
     model.save(tmp_path / "good.zip")
     with torch.no_grad():
         next(model.q_net.parameters()).fill_(bad)
@@ -175,3 +141,58 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path):
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
+
+
+class Telling(VectorWrapper):
+    """Says whether an episode was long, and NaN in rows that go on."""
+
+    def step(self, actions):
+        *results, info = self.env.step(actions)
+        if "episode" in info:
+            length = info["episode"]["l"]
+            info["is_success"] = length > 4
+            going_on = torch.full_like(info["episode"]["r"], torch.nan)
+            info["episode"]["r"] = torch.where(info["_episode"], info["episode"]["r"], going_on)
+        return *results, info
+
+
+TELLING = {
+    "tensors": lambda: TensorVecEnv(Telling(ToyVectorEnv(4))),
+    "arrays": lambda: DummyVecEnv([lambda: Monitor(Toy())] * 4),
+}
+
+
+@pytest.mark.parametrize("kind", TELLING)
+def test_windows_tables_and_successes(kind):
+    model = make_model(TELLING[kind](), stats_window_size=7)
+    kept, seen = keep_logs(model), []
+
+    def look(callback):
+        infos = callback.locals["infos"]
+        seen.extend((each["episode"], each["is_success"]) for each in infos if "episode" in each)
+
+    model.learn(400, StepHook(look), log_interval=10)
+    last = seen[-7:]
+    assert [each["r"] for each in model.ep_info_buffer] == [each["r"] for each, _ in last]
+    assert [each["l"] for each in model.ep_info_buffer] == [each["l"] for each, _ in last]
+    assert list(model.ep_success_buffer) == [success for _, success in last]
+    # Four rows end at once at most, so no two tables fall into one step.
+    assert [log["rollout/episodes"] // 10 for log in kept.dumps] == [*range(1, len(seen) // 10 + 1)]
+    for log in kept.dumps:
+        window = seen[: log["rollout/episodes"]][-7:]
+        assert log["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e, _ in window]))
+        assert log["rollout/success_rate"] == pytest.approx(np.mean([s for _, s in window]))
+    # A second run counts anew, one that goes on does not.
+    for reset in (False, True):
+        model.learn(4, log_interval=1, reset_num_timesteps=reset)
+        assert (len(model.ep_info_buffer) == 7) is not reset
+
+
+def test_windows_go_on_after_a_checkpoint():
+    first, second = (make_model(stats_window_size=5, evaluation_rows=2) for _ in range(2))
+    first.learn(200)
+    load_training_state(second, training_state(first))
+    for name in ("ep_info_buffer", "ep_success_buffer", "evaluation_buffer"):
+        assert getattr(second, name) == getattr(first, name)
+        assert getattr(second, name).maxlen == 5
+    assert len(second.ep_info_buffer) == 5

@@ -1,16 +1,13 @@
-"""The loss by name, bfloat16, compiled networks, rates of parts, and what takes part in updates."""
+"""Losses, networks and optimisers by name, and what else takes part in updates."""
 
+import numpy as np
 import pytest
 import torch
 
 from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.policies import OPTIMIZERS, DuelingHead, forget_tiny_moments
+from tests.sb3_ext.callbacks.helpers import game_model
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
-
-
-def terms_of(loss, **changes):
-    model = make_model(loss=loss)
-    model.policy.set_training_mode(False)
-    return model.compute_loss(random_batch(1)._replace(**changes))
 
 
 @pytest.mark.parametrize(
@@ -24,7 +21,9 @@ def terms_of(loss, **changes):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_losses_by_hand(loss, by_hand, weighted):
     given = torch.linspace(0.0, 1.0, 16) if weighted else None
-    terms = terms_of(loss, weights=given)
+    model = make_model(loss=loss)
+    model.policy.set_training_mode(False)
+    terms = model.compute_loss(random_batch(1)._replace(weights=given))
     each = by_hand((terms.predicted - terms.target).abs())
     torch.testing.assert_close(terms.loss, (each if given is None else given * each).mean())
     assert bool((each > 1.0).any())  # else three of them could not be told apart
@@ -55,26 +54,23 @@ def test_autocast_is_the_same_update_with_fewer_digits():
     assert (best - values.gather(1, chosen[:, None])[:, 0]).max() < 0.05
 
 
-FACTORS = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
+def descending(rate=0.1, **policy_kwargs):
+    """A model of plain gradient descent: a step is the rate times the gradient."""
+    kwargs = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
+    return make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
 
 
 def test_parts_have_rates_of_their_own():
-    """Plain gradient descent, so that a step is the rate times the gradient."""
-
     def step(**policy_kwargs):
-        kwargs = {"net_arch": [32], "optimizer_class": "sgd", **policy_kwargs}
-        model = make_model(learning_rate=0.1, max_grad_norm=None, policy_kwargs=kwargs)
+        model = descending(**policy_kwargs)
         before = weights(model)
         after = weights(updated(model))
         return {name: after[name] - before[name] for name in after if name.startswith("q_net.")}
 
-    plain, own = step(), step(learning_rate_factors=FACTORS)
-    for name, factor in {
-        "0.0.weight": 0.0,
-        "0.0.bias": 0.0,
-        "1.weight": 0.5,
-        "1.bias": 3.0,
-    }.items():
+    factors = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
+    plain, own = step(), step(learning_rate_factors=factors)
+    parts = {"0.0.weight": 0.0, "0.0.bias": 0.0, "1.weight": 0.5, "1.bias": 3.0}
+    for name, factor in parts.items():
         full = plain[f"q_net.q_net.{name}"]
         assert full.abs().sum() > 0
         torch.testing.assert_close(own[f"q_net.q_net.{name}"], factor * full)
@@ -108,20 +104,16 @@ def test_compiled_networks_learn_the_same_and_compile_once():
 
 def decay(factor):
     """Half of the squared weights, times a factor: its gradient is known."""
-
-    def loss(model):
-        parts = [parameter.square().sum() for parameter in model.q_net.parameters()]
-        return factor * 0.5 * torch.stack(parts).sum()
-
-    return loss
+    return lambda model: (
+        factor * 0.5 * sum(each.square().sum() for each in model.q_net.parameters())
+    )
 
 
 def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
-    """After one plain step of gradient descent on a fixed batch; a saved model has none."""
+    """After one step on a fixed batch; a saved model has none."""
 
     def after(rate, *losses):
-        kwargs = {"net_arch": [8], "optimizer_class": "sgd"}
-        model = make_model(learning_rate=rate, max_grad_norm=None, policy_kwargs=kwargs)
+        model = descending(rate)
         model.extra_losses.extend(losses)
         model.save(tmp_path / "model.zip")
         assert DDQN.load(tmp_path / "model.zip").extra_losses == []
@@ -143,3 +135,67 @@ def test_a_flag_is_true_or_false(flag):
             settings = {"extractor": "point_pairs", "features_extractor_kwargs": settings}
         with pytest.raises(TypeError, match=rf"^{flag} must be true or false, got "):
             DDQN("HostPolicy", "resgym/HironakaHost-v0", policy_kwargs=settings)
+
+
+@pytest.mark.parametrize(
+    ("role", "extractor", "dueling", "optimizer"),
+    [
+        ("host", "flatten", True, "adam"),
+        ("host", "point_set", False, "adamw"),
+        ("agent", "flatten", False, "rmsprop"),
+        ("agent", "point_set", True, "sgd"),
+    ],
+)
+def test_policies_learn_on_the_game(role, extractor, dueling, optimizer):
+    kwargs = {"extractor": extractor, "optimizer_class": optimizer, "net_arch": [32, "b", "r32"]}
+    model = game_model(role, 16, dueling=dueling, policy_kwargs=kwargs)
+    assert isinstance(model.policy.optimizer, OPTIMIZERS.resolve(optimizer))
+    before = next(model.q_net.parameters()).clone()
+    model.learn(400)
+    assert not torch.equal(before, next(model.q_net.parameters()))
+    observation = model.env.reset()
+    actions, _ = model.predict(observation)
+    assert actions.shape == (16,)
+    is_dict = isinstance(observation, dict)
+    one = {k: v[0] for k, v in observation.items()} if is_dict else observation[0]
+    single, _ = model.predict(one, deterministic=True)
+    assert isinstance(single, np.ndarray)
+    assert single.shape == ()
+    assert single == model.predict(observation, deterministic=True)[0][0]
+
+
+def test_dueling_head_by_hand():
+    head = DuelingHead(1, 3)
+    with torch.no_grad():
+        head.value.weight.fill_(0.0)
+        head.value.bias.fill_(5.0)
+        head.advantage.weight.copy_(torch.tensor([[1.0], [2.0], [6.0]]))
+        head.advantage.bias.fill_(0.0)
+    assert head(torch.tensor([[2.0]])).tolist() == [[1.0, 3.0, 11.0]]
+
+
+SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
+
+
+def test_no_square_becomes_subnormal_and_no_weight_changes():
+    """Squares shrink more slowly than means: here they begin where 70,000 updates bring them."""
+    found = []
+    for forget in (True, False):
+        weights = torch.nn.Parameter(torch.tensor([1.0, 1.0, 1.0]))
+        optimizer = torch.optim.Adam([weights], lr=1e-3)
+        weights.grad = torch.tensor([0.5, 0.0, 0.0])
+        optimizer.step()
+        state = optimizer.state[weights]
+        state["exp_avg_sq"][1:] = 1.5e-37
+        for step in range(1, 3001):
+            # The third unit comes back to life in the end.
+            weights.grad = torch.tensor([0.5, 0.0, 1e-3 if step > 2990 else 0.0])
+            optimizer.step()
+            if forget and step % 100 == 0:
+                forget_tiny_moments(optimizer)
+            smallest = float(state["exp_avg_sq"][1])
+            assert not forget or smallest == 0 or smallest >= SMALLEST_NORMAL
+        found.append(weights.detach().clone())
+        if not forget:
+            assert 0 < smallest < SMALLEST_NORMAL  # what would be there otherwise
+    assert torch.equal(*found)

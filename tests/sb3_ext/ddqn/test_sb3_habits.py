@@ -1,5 +1,7 @@
 """What users of SB3's DQN do: its buffers, its policies for images, its idioms, its messages."""
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,48 +17,40 @@ from stable_baselines3.dqn import policies
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
-from tests.sb3_ext.ddqn.helpers import NumpyToy, make_model, same, weights
-
-
-def unmasked(rows=8, **arguments):
-    env = DummyVecEnv([NumpyToy for _ in range(rows)])
-    env.seed(3)
-    return make_model(env, mask_source="none", **arguments)
-
-
-def numbers(model):
-    """The transitions of a buffer of either kind, and its ends."""
-    buffer, size = model.replay_buffer, model.replay_buffer.size()
-    names = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-    return {name: np.asarray(getattr(buffer, name)[:size], np.float64) for name in names}
+from tests.fakes import ToyEnv
+from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
 @pytest.mark.parametrize("kind", [ReplayBuffer, NStepReplayBuffer])
 def test_sb3s_buffers_get_the_same_transitions(kind):
-    models = [unmasked(replay_buffer_class=each).learn(160) for each in (None, kind)]
-    ours, theirs = map(numbers, models)
-    # 64 at random; the updates, of other batches, begin after them.
-    for name in ours:
-        assert ours[name].shape == theirs[name].shape == (20, 8, *ours[name].shape[2:])
-        assert np.array_equal(ours[name][:9], theirs[name][:9])
-    assert ours["dones"][:9].any()
-    assert ours["timeouts"][:9].any()
+    models = []
+    for each in (None, kind):
+        env = DummyVecEnv([ToyEnv] * 8)
+        env.seed(3)
+        models.append(make_model(env, mask_source="none", replay_buffer_class=each).learn(160))
     assert models[1].num_updates == 12
-    assert isinstance(models[1].replay_buffer, kind)
+    ours, theirs = (model.replay_buffer for model in models)
+    assert isinstance(theirs, kind)
+    for name in ("observations", "next_observations", "actions", "rewards", "dones", "timeouts"):
+        found, expected = (np.asarray(getattr(each, name))[:20] for each in (ours, theirs))
+        assert found.shape == expected.shape == (20, 8, *found.shape[2:])
+        # 64 at random; the updates, of other batches, begin after them.
+        assert np.array_equal(found[:9], expected[:9]), name
+    assert ours.dones[:9].sum() > ours.timeouts[:9].sum() > 0
 
 
-def test_hindsight_relabels_goals():
-    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False) for _ in range(2)])
-    arguments = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "seed": 0}
-    arguments["buffer_size"] = 1000
-    model = DDQN("MultiInputPolicy", env, device="cpu", **arguments).learn(200)
+def test_hindsight_relabels_goals_in_a_copy_too():
+    env = DummyVecEnv([lambda: BitFlippingEnv(n_bits=4, continuous=False)] * 2)
+    more = {"replay_buffer_class": HerReplayBuffer, "buffer_size": 1000, "learning_starts": 20}
+    model = DDQN("MultiInputPolicy", env, device="cpu", seed=0, **more).learn(200)
     batch = model.replay_buffer.sample(256)
     reached = batch.next_observations["achieved_goal"] == batch.next_observations["desired_goal"]
     wins = torch.where(reached.all(dim=1), 0.0, -1.0)
     assert torch.equal(batch.rewards[:, 0], wins)
     assert 0 < -wins.sum() < 256
-    with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot keep the legal"):
-        make_model(replay_buffer_class=ReplayBuffer)
+    other = copy.deepcopy(model)  # it relabels in its own environment
+    assert other.replay_buffer.env is other.env is not model.env
+    assert other.learn(40).num_updates > model.num_updates
 
 
 class Images(gymnasium.Env):
@@ -142,18 +136,17 @@ def test_exploration_rates_of_the_progress(arguments, expected):
     assert model.learn(160).num_updates > 0
 
 
-def test_predict_of_one_observation_and_of_reset():
-    model = make_model(gymnasium.make("CartPole-v1"), tau=0.0)
-    one, many = (model.predict(np.zeros(shape, np.float32))[0] for shape in ((4,), (3, 4)))
-    assert isinstance(one, np.ndarray)
-    assert (one.shape, many.shape) == ((), (3,))
+def test_predict_of_a_tuple_is_refused_in_sb3s_words():
+    model = make_model(gymnasium.make("CartPole-v1"))
     with pytest.raises(ValueError, match="You have passed a tuple to the predict"):
         model.predict(gymnasium.make("CartPole-v1").reset())
-    before = weights(model)
-    after = weights(model.learn(100))
-    target = [name for name in after if name.startswith("q_net_target")]
-    assert target
-    assert all(torch.equal(before[name], after[name]) for name in target)  # tau is 0
+
+
+def test_a_tau_of_0_leaves_the_target_network():
+    model = make_model(tau=0.0, target_update_interval=1)
+    before = [each.clone() for each in model.q_net_target.parameters()]
+    assert model.learn(100).num_target_updates > 0
+    assert all(map(torch.equal, before, model.q_net_target.parameters()))
 
 
 def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
@@ -170,14 +163,15 @@ def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
     assert len(env.venv.reset_calls) == resets + 1
 
 
-@pytest.mark.parametrize("settings", [(3, 0.5), (1, 0.5), (5, 0.99)])
-def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(settings, tmp_path):
+def test_the_windows_of_a_buffer_from_a_file_are_those_of_the_model(tmp_path):
     make_model(n_steps=3).learn(400).save_replay_buffer(tmp_path / "buffer")
-    n_steps, gamma = settings
-    model = make_model(n_steps=n_steps, gamma=gamma)
-    model.fit(tmp_path / "buffer.pkl", updates=2)
-    batch = model.replay_buffer.sample(512)
-    assert batch.discounts.min().item() == pytest.approx(gamma**n_steps)
+    for n_steps, gamma in ((3, 0.5), (1, 0.5), (5, 0.99)):
+        model = make_model(n_steps=n_steps, gamma=gamma).fit(tmp_path / "buffer.pkl", updates=2)
+        batch = model.replay_buffer.sample(512)
+        assert batch.discounts.min().item() == pytest.approx(gamma**n_steps)
+
+
+def test_a_buffer_from_a_file_needs_the_masks_of_the_model(tmp_path):
     masked = make_model(mask_source="environment")
     make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
     with pytest.raises(ValueError, match="store_next_legal: False in this buffer"):

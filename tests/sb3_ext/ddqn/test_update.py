@@ -101,8 +101,7 @@ def test_discounts_of_the_buffer_replace_gamma():
 def test_b5_the_learning_rate_advances_at_every_update():
     """The original froze it inside one call of train."""
     rates = Exponential(1e-2, 1e-4, 0.95)
-    model = make_model(learning_rate=rates, policy_kwargs={"optimizer_class": "sgd"})
-    model.learn(72)
+    model = make_model(learning_rate=rates, policy_kwargs={"optimizer_class": "sgd"}).learn(72)
     begin, used = model.num_updates, []
     model.policy.optimizer.register_step_pre_hook(
         lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
@@ -117,9 +116,8 @@ def test_b5_the_learning_rate_advances_at_every_update():
 )
 def test_target_updates_are_counted_in_the_unit_asked_for(unit, interval, expected):
     # 48 parallel steps of 8 rows: 384 transitions; updates after all but the first 8: 40.
-    model = make_model(target_update_unit=unit, target_update_interval=interval)
-    model.learn(384)
-    assert model._n_updates == 40
+    model = make_model(target_update_unit=unit, target_update_interval=interval).learn(384)
+    assert model.num_updates == 40
     assert model.num_target_updates == expected
 
 
@@ -150,8 +148,7 @@ def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone():
 
 @pytest.mark.parametrize("mode", [True, False])
 def test_b20_b21_modes_are_restored_even_after_an_error(mode):
-    model = make_model(policy_kwargs={"net_arch": [32, "b"]})
-    model.learn(100)
+    model = make_model(policy_kwargs={"net_arch": [32, "b"]}).learn(100)
     model.policy.set_training_mode(mode)
 
     def fail(batch):
@@ -175,15 +172,17 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode):
     assert model.q_net.training is mode
 
 
-def test_replay_ratio_counts_samples_per_transition():
-    # 40 parallel steps of 8 rows after the warm-up: 320 transitions * 1.5 / 32 = 15 updates.
-    model = make_model(replay_ratio=1.5)
-    model.learn(64 + 320)
-    assert model._n_updates == 15
-    half = make_model(replay_ratio=1.5)
-    half.learn(64 + 160)
-    half.learn(160, reset_num_timesteps=False)
-    assert half._n_updates == 15
-    each = make_model(gradient_steps=-1, train_freq=2)  # one update a transition
-    each.learn(64 + 32)
-    assert each._n_updates == 32
+# After the warm-up of 64: 320 transitions * 1.5 / 32 = 15 updates; one update a transition.
+@pytest.mark.parametrize(
+    ("arguments", "calls", "updates"),
+    [
+        ({"replay_ratio": 1.5}, [64 + 320], 15),
+        ({"replay_ratio": 1.5}, [64 + 160, 160], 15),
+        ({"gradient_steps": -1, "train_freq": 2}, [64 + 32], 32),
+    ],
+)
+def test_replay_ratio_counts_samples_per_transition(arguments, calls, updates):
+    model = make_model(**arguments)
+    for transitions in calls:
+        model.learn(transitions, reset_num_timesteps=False)
+    assert model.num_updates == updates

@@ -1,40 +1,37 @@
-"""Minimax targets by hand and by the reference, and a host that learns by them to win."""
+"""Minimax targets by hand and by the reference, and hosts that learn by them, of several sizes."""
 
 import gymnasium
 import pytest
 import torch
 
+import resgym
 from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host, state_from_points
 from resgym.benchmark import load
 from resgym.players import resolve_player
 from resgym.solver.responses import worst_cases
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks import GrowingStarts
 from sb3_ext.callbacks.evaluation import player_of
+from sb3_ext.checkpoints.models import save_player
 from sb3_ext.minimax import (
     MinimaxDQN,
+    OtherSize,
     ValueAgent,
     ValueHost,
     WorstCasePositions,
     minimax_targets,
 )
-from sb3_ext.minimax.algorithm import set_costs, worst_answers
+from sb3_ext.minimax.algorithm import fingerprints, position_values, set_costs, worst_answers
 from tests.reference import rule
-from tests.resgym.players.test_exact import draws, remembers
 
 SPEC = GameSpec(max_num_points=4, max_value=3)
 ID = "resgym/HironakaHost-v0"
 
 
 def host(**arguments):
-    env = gymnasium.make_vec(
-        ID,
-        num_envs=32,
-        opponent="random",
-        scale_observation=False,
-        max_num_points=4,
-        max_value=3,
-    )
+    sizes = {"max_num_points": 4, "max_value": 3}
+    env = gymnasium.make_vec(ID, 32, opponent="random", scale_observation=False, **sizes)
     settings = {"learning_starts": 64, "batch_size": 64, "buffer_size": 10_000, "seed": 0}
     settings.update(gamma=0.9, tau=0.05, target_update_interval=1, learning_rate=3e-3)
     settings["exploration_rate"] = None  # SB3's, which falls
@@ -70,16 +67,13 @@ def test_two_plies_are_targets_of_targets():
     for points, values in zip(state.point_lists(), found.tolist(), strict=True):
         for axes, value in zip(rule.host_actions(3), values, strict=True):
             left = [rule.canonical(rule.shifted(points, axes, axis)) for axis in axes]
-            going = functional_state([each for each in left if not rule.is_finished(each)])
-            best = minimax_targets(network, going, 0.9).amax(1).tolist() if going else [0.0]
+            going, best = [each for each in left if not rule.is_finished(each)], [0.0]
+            if going:
+                after = state_from_points(going, SPEC)
+                best = minimax_targets(network, after, 0.9).amax(1).tolist()
             assert value == pytest.approx(0.9 * min(best) - 1, abs=1e-4)
     best = ValueHost(network, lookahead=2, gamma=0.9).act(state, None, None)
     assert torch.equal(best, found.argmax(1))
-
-
-def functional_state(positions):
-    """These positions, or None without any."""
-    return state_from_points(positions, SPEC) if positions else None
 
 
 def test_the_agent_of_a_network_leaves_what_is_worth_least():
@@ -141,27 +135,19 @@ def test_costs_are_longest_games_and_unproved_ones_are_none(name):
     assert 0 in few  # the search was given up before it proved these
 
 
-@pytest.mark.parametrize("kind", [remembers, draws])
-def test_hosts_that_remember_or_draw_have_no_costs(kind):
-    player = resolve_player(kind("host"), "host")
-    with pytest.raises(ValueError, match="host must be deterministic and without memory, got"):
-        set_costs(player, functional.starts(SPEC, 20), 40)
-
-
 def test_costs_of_the_best_host_are_the_proved_ones():
-    data = load("moves-20").select(torch.arange(8))
+    data = load("moves-20").select(torch.arange(3))
     costs = set_costs(make_host("optimal"), data.state, 60)
     assert torch.equal(costs, data.costs.clamp(max=60))
     assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()
 
 
-@pytest.mark.parametrize("exact", [0, 16])
+@pytest.mark.parametrize("exact", [0, 6])
 def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch, exact):
     monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 5)
     settings = {"starts": 5, "max_moves": 9, "keep": 7, "share": 0.25, "exact": exact}
     walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
-    model = host()
-    model.learn(32 * 30, callback=walk)
+    model = host().learn(32 * 30, callback=walk)
     assert model.extra_losses == model.batch_changes == []
     assert len(walk.positions) <= 7 * 10
     batch = model.replay_buffer.sample(64)
@@ -211,3 +197,86 @@ def test_the_host_learns_to_win_against_every_agent_without_the_solver(monkeypat
     assert held_up(model) > 20
     model.learn(32 * 1500, callback=WorstCasePositions({"updates": 100}))
     assert held_up(model) == 0
+
+
+SMALL = {
+    "extractor": "any_size",
+    "features_extractor_kwargs": {"pair_width": 8, "width": 12},
+    "net_arch": [8],
+}
+WALKS = {"every": {"updates": 10}, "starts": 4, "max_moves": 9, "keep": 9}
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """A model that learned three sizes, its callbacks, and the sizes of its batches."""
+    sizes = [(2, 6, 5, {"part": 0.3, "rows": 20}), (4, 4, 3, {"part": 0.5, "rows": 30})]
+    others = [OtherSize(*size, games=16, **more, **WALKS) for *size, more in sizes]
+    model, met = host(policy_kwargs=SMALL), []
+    learn = MinimaxDQN.compute_loss
+
+    def compute_loss(model, batch):
+        met.append(tuple(batch.observations.shape))
+        return learn(model, batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MinimaxDQN, "compute_loss", compute_loss)
+        model.learn(32 * 90, [*others, WorstCasePositions(**WALKS), GrowingStarts(0.5)])
+    return model, others, met
+
+
+def test_updates_are_on_batches_of_every_size(learnt):
+    _, _, met = learnt
+    assert set(met) == {(64, 4, 3), (20, 6, 2), (30, 4, 4)}
+    assert met.count((30, 4, 4)) == pytest.approx(0.5 * len(met), rel=0.3)
+    assert met.count((20, 6, 2)) == pytest.approx(0.15 * len(met), rel=0.5)
+
+
+def test_positions_are_of_the_game_and_starts_grow_with_the_environments(learnt, monkeypatch):
+    model, (flat, _), _ = learnt
+    for state in (flat.positions, flat.played):
+        count = (state[:, :, 0] >= 0).sum(1)
+        assert ((count > 1) & (count <= 6)).all()
+        assert (state.amin(1) <= 0).all()  # they are moved to the axes
+    assert len({*map(bytes, flat.played.numpy())}) > 12
+    assert (flat.start_spec().max_num_points, flat.start_spec().max_value) == (6, 5)
+    model.env.env_method("set_stage", 2, 1)
+    assert (flat.start_spec().max_num_points, flat.start_spec().max_value) == (3, 2)
+    model.env.env_method("set_stage", 4, 3)
+
+
+def test_a_saved_host_plays_every_size(learnt, tmp_path):
+    save_player(tmp_path / "host", learnt[0], {})
+    player = resolve_player(tmp_path / "host", "host")
+    for dimension, points in ((2, 9), (3, 20), (4, 7), (5, 4)):
+        state = functional.starts(GameSpec(dimension, points, max_value=3), 9, seed=1)
+        shorter = functional.observe(state, scale=False)
+        answers = player.act(state, None, RowRandom(torch.zeros(9).long()))
+        assert torch.equal(answers, learnt[0].q_net(shorter).argmax(1))
+        games = {"dimension": dimension, "max_num_points": points, "games": 5}
+        assert resgym.rho(player, "random", **games).games == 5
+    found = resgym.solve([(2, 0, 0, 0, 0), (0, 3, 1, 0, 2)], host=player, max_depth=5)
+    assert found.lower_bound >= 1
+    assert len(resgym.resolution_tree("x^2+y^3+z^5", player, max_depth=2).to_json()) > 1
+
+
+def test_positions_that_differ_by_names_are_asked_about_once(learnt):
+    network = learnt[0].q_net
+    state = functional.starts(GameSpec(4, 5, max_value=3), 200, seed=2)
+    generator = torch.Generator().manual_seed(0)
+    names, axes = fingerprints(state), torch.randperm(4, generator=generator)
+    shift = torch.where(state.points < 0, 0, torch.arange(4))
+    moved = type(state)((state.points + shift)[:, :, axes].flip(1), state.count)
+    assert torch.equal(fingerprints(moved), names)
+    points = {tuple(sorted(map(tuple, each))) for each in state.point_lists()}
+    assert len(names.unique()) > 0.85 * len(points)
+    state = state.select(torch.arange(40))
+    after, _ = functional.successors(state)
+    found = position_values(network, after)
+    plain = position_values(lambda seen: network(seen), after)
+    assert torch.allclose(found, plain, atol=1e-5)
+    assert torch.allclose(
+        minimax_targets(network, state, 0.9, 2),
+        minimax_targets(lambda seen: network(seen), state, 0.9, 2),
+        atol=1e-4,
+    )

@@ -6,7 +6,11 @@ import torch
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stable_baselines3.common.utils import ConstantSchedule
 
+from resgym import GameSpec, functional
+from resgym.game.spec import coords_to_action, host_action_table
+from sb3_ext.ddqn.policies import PointsPolicy
 from sb3_ext.networks import rows
 from sb3_ext.networks.any_size import AnySizeExtractor
 from sb3_ext.networks.extractors import (
@@ -15,6 +19,7 @@ from sb3_ext.networks.extractors import (
     PointPairsExtractor,
     PointSetExtractor,
 )
+from sb3_ext.networks.mlp import action_scores
 from sb3_ext.networks.rows import axis_sums, quotient_features
 
 
@@ -35,11 +40,6 @@ def random_points(counts, size=6, dimension=3, seed=0):
     )
 
 
-def one_game(*points, rows=3):
-    """Float [1, rows, dimension]."""
-    return torch.tensor([[*points, *[(-1.0,) * len(points[0])] * (rows - len(points))]])
-
-
 # Extractors that pool over the points, small, from a space.
 POOLING = {
     "set": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), activation="tanh"),
@@ -51,7 +51,6 @@ POOLING = {
     "any size": lambda space: AnySizeExtractor(space, 8, 5),
 }
 pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
-counts_of_games = st.lists(st.integers(0, 6), min_size=1, max_size=5)
 
 
 def quotients_of(a, b):
@@ -87,7 +86,7 @@ def test_quotients_are_those_of_euclids_algorithm(difference, scale):
 
 @pooling
 @given(
-    counts=counts_of_games,
+    counts=st.lists(st.integers(0, 6), min_size=1, max_size=5),
     dimension=st.integers(2, 5),
     with_coords=st.booleans(),
     seed=st.integers(0, 1000),
@@ -191,10 +190,10 @@ def test_every_point_axis_and_parameter_matters(make):
             changed[0, row, axis] = changed[0, row, axis] * 0.7 + 0.01
             others.append({**base, "points": changed})
     # Equal points change maximum and mean as little as one of them; their number still shows.
-    one, two = one_game((0.5,) * 3, rows=6), one_game((0.5,) * 3, (0.5,) * 3, rows=6)
-    assert not torch.allclose(
-        extractor({**base, "points": one}), extractor({**base, "points": two}), atol=1e-4
-    )
+    absent = torch.arange(6)[:, None] >= torch.tensor([1, 2])[:, None, None]
+    equal = torch.full((2, 6, 3), 0.5).masked_fill(absent, -1.0)
+    one, two = extractor({"points": equal, "coords": base["coords"].expand(2, 3)})
+    assert not torch.allclose(one, two, atol=1e-4)
     expected = extractor(base)
     for other in others:
         assert not torch.allclose(extractor(other), expected, atol=1e-5)
@@ -233,3 +232,54 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
 def test_bad_arguments(make, space, arguments, named):
     with pytest.raises(ValueError, match=named):
         make(space, **arguments)
+
+
+SIZES = [(2, 20, 20), (3, 20, 20), (4, 5, 4), (5, 4, 3), (6, 4, 3)]
+
+
+@pytest.fixture(scope="module", params=["host", "agent"])
+def policy(request):
+    """One network with weights of any kind, made for three axes and five points."""
+    points = spaces.Box(-1.0, 20.0, (5, 3))
+    torch.manual_seed(0)
+    host = request.param == "host"
+    space = points if host else spaces.Dict(points=points, coords=spaces.MultiBinary(3))
+    actions = spaces.Discrete(4 if host else 3)
+    kwargs = {"pair_width": 16, "width": 24}
+    return PointsPolicy(
+        space,
+        actions,
+        ConstantSchedule(0.0),
+        extractor="any_size",
+        features_extractor_kwargs=kwargs,
+        net_arch=[16],
+    )
+
+
+@pytest.mark.parametrize(("dimension", "points", "value"), SIZES)
+def test_scores_follow_the_names_of_axes_and_points_exactly(policy, dimension, points, value):
+    state = functional.starts(GameSpec(dimension, points, max_value=value), 64, seed=1)
+    seen, sets = functional.observe(state, scale=False), host_action_table(dimension)
+    generator = torch.Generator().manual_seed(dimension)
+    given = sets[torch.randint(len(sets), (64,), generator=generator)]
+    axes, rows = (torch.randperm(n, generator=generator) for n in (dimension, points))
+
+    def scores(x, coords):
+        is_host = isinstance(policy.observation_space, spaces.Box)
+        return action_scores(policy, x if is_host else {"points": x, "coords": coords})
+
+    found, renamed = scores(seen, given), scores(seen[:, rows][:, :, axes], given[:, axes])
+    if found.shape[1] == dimension:
+        expected = found[:, axes]
+    else:  # the new axis j is the old axis axes[j]
+        old = torch.zeros_like(sets)
+        old[:, axes] = sets
+        expected = found[:, coords_to_action(old)]
+    assert found.std() > 0
+    assert torch.equal(renamed, expected)
+
+
+def test_actions_valued_one_by_one_have_no_dueling_heads(policy):
+    spaces_of = policy.observation_space, policy.action_space
+    with pytest.raises(ValueError, match="dueling: got true"):
+        PointsPolicy(*spaces_of, ConstantSchedule(0.0), extractor="any_size", dueling=True)

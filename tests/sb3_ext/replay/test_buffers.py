@@ -5,44 +5,23 @@ import math
 import pickle
 from typing import NamedTuple
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from stable_baselines3 import DDPG, DQN, SAC, TD3
+from stable_baselines3 import DDPG, SAC, TD3
 from stable_baselines3.common.buffers import ReplayBuffer
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecNormalize
 
 from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.replay.helpers import PAIR, assert_same, filled, make, play
-
-NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
-
-
-def number_buffer(slots, rows, **kwargs):
-    return TensorReplayBuffer(
-        slots * rows, NUMBER, spaces.Discrete(5), device="cpu", n_envs=rows, **kwargs
-    )
-
-
-def add_numbers(buffer, obs, next_obs, rewards, terminated=None, truncated=None, *masks):
-    never = [False] * len(obs)
-    buffer.add_batch(
-        torch.tensor(obs)[:, None],
-        torch.tensor(next_obs)[:, None],
-        torch.arange(len(obs)) % 5,
-        torch.tensor(rewards),
-        torch.tensor(terminated or never),
-        torch.tensor(truncated or never),
-        *masks,
-    )
+from tests.sb3_ext.replay.helpers import NUMBER, add_numbers, assert_same, make, play
 
 
 class Step(NamedTuple):
@@ -77,7 +56,7 @@ def reference_sample(history, age, row, n_steps, gamma):
 )
 def test_every_transition_as_in_plain_python(seed, slots, rows, added, n_steps, gamma):
     generator = np.random.default_rng(seed)
-    buffer = number_buffer(slots, rows, n_steps=n_steps, gamma=gamma)
+    buffer = make(rows=rows, slots=slots, space=NUMBER, n_steps=n_steps, gamma=gamma)
     for _ in range(slots):  # what is newer than the newest may hold anything
         add_numbers(buffer, [0.0] * rows, [0.0] * rows, [math.nan] * rows)
     buffer.reset()
@@ -139,8 +118,8 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch):
 def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu():
     buffers = [make(n_steps=3, gamma=0.9) for _ in "ab"]
     buffers[1].device = "cuda"
-    steps = play(PAIR, 3, 30, np.random.default_rng(0))
-    on_cuda = [[each_entry(lambda x: x.to("cuda"), value) for value in step[:6]] for step in steps]
+    steps = play(3, 30, np.random.default_rng(0))
+    on_cuda = [[each_entry(lambda x: x.to("cuda"), value) for value in step] for step in steps]
     buffers[1].allocate()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -150,7 +129,7 @@ def test_nothing_waits_on_cuda_and_the_same_is_drawn_as_on_the_cpu():
     finally:
         torch.cuda.set_sync_debug_mode("default")
     for step in steps:
-        buffers[0].add_batch(*step[:6])
+        buffers[0].add_batch(*step)
         buffers[0].sample(64)
     again = pickle.loads(pickle.dumps(buffers[1]))
     assert again.device.type == "cpu"
@@ -184,22 +163,24 @@ def test_normalised_like_sb3(dict_obs, n_steps):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("spoil", "message"),
     [
         (
-            lambda state: state["fields"]["observations"].update(points=torch.zeros(4, 3, 2, 2)),
+            lambda fields: fields["observations"].update(points=torch.zeros(4, 3, 2, 2)),
             r"got .*\(4, 3, 2, 2\).*need .*\(4, 3, 3, 2\)",
         ),
         (
-            lambda state: state["fields"].update(rewards=state["fields"]["rewards"].double()),
+            lambda fields: fields.update(rewards=fields["rewards"].double()),
             r"got .*float64.*need .*float32",
         ),
     ],
 )
-def test_a_state_that_does_not_fit_is_refused(change, message):
-    buffer = filled(steps=4)
-    before, state = copy.deepcopy(buffer.state_dict()), filled(steps=4).state_dict()
-    change(state)
+def test_a_state_that_does_not_fit_is_refused(spoil, message):
+    buffer = make()
+    for step in play(3, 4, np.random.default_rng(3)):
+        buffer.add_batch(*step)
+    before, state = (copy.deepcopy(buffer.state_dict()) for _ in "ab")
+    spoil(state["fields"])
     with pytest.raises(ValueError, match=message):
         buffer.load_state_dict(state)
     assert_same(buffer.state_dict(), before)
@@ -208,122 +189,74 @@ def test_a_state_that_does_not_fit_is_refused(change, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"buffer_size": 0}, "buffer_size must be a whole number of at least 1, got 0"),
+        ({"slots": 0}, "buffer_size must be a whole number of at least 1, got 0"),
         ({"n_steps": 2}, "gamma must be a number, got None"),
         ({"optimize_memory_usage": True}, "optimize_memory_usage: got True"),
+        ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
+        ({"beta": 2.0}, "beta: values must lie in"),
+        ({"priority_eps": 0.0}, r"priority_eps must lie in \(0"),
     ],
 )
 def test_bad_arguments(arguments, message):
-    given = {"buffer_size": 10, "observation_space": NUMBER, "action_space": spaces.Discrete(2)}
-    with pytest.raises((TypeError, ValueError), match=message):
-        TensorReplayBuffer(**given | arguments)
+    with pytest.raises((TypeError, ValueError), match=message) as error:
+        make(PrioritizedReplayBuffer, **arguments)  # which has those of any
+    assert "\n" not in str(error.value)
 
 
 def test_bad_transitions_store_nothing():
-    buffer = number_buffer(4, 2, n_steps=2, gamma=0.5)
+    buffer = make(rows=2, space=NUMBER, n_steps=2, gamma=0.5)
     with pytest.raises(ValueError, match="sample: the buffer is empty"):
         buffer.sample(1)
     add_numbers(buffer, [0, 1], [2, 3], [0, 0])
     before = copy.deepcopy(buffer.state_dict())
-    with pytest.raises(ValueError, match=r"observations: got shape \(3, 1\), need \(2, 1\)"):
-        add_numbers(buffer, [0, 1, 2], [1, 2, 3], [0, 0, 0])
-    with pytest.raises(ValueError, match=r"rewards: got shape \(3,\), need \(2,\)"):
-        add_numbers(buffer, [0, 1], [1, 2], [0, 0, 0])
-    with pytest.raises(ValueError, match="next_legal"):
-        add_numbers(buffer, [0, 1], [1, 2], [0, 0], None, None, torch.ones(2, 5) > 0)
+    for transitions, message in (
+        (([0, 1, 2], [1, 2, 3], [0, 0, 0]), r"observations: got shape \(3, 1\), need \(2, 1\)"),
+        (([0, 1], [1, 2], [0, 0, 0]), r"rewards: got shape \(3,\), need \(2,\)"),
+        (([0, 1], [1, 2], [0, 0], None, None, torch.ones(2, 5) > 0), "next_legal"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            add_numbers(buffer, *transitions)
     assert_same(buffer.state_dict(), before)
 
 
-@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG])
-def test_sb3s_algorithms_store_actions_of_any_shape(algorithm):
-    """As SB3's buffer keeps them, a row for each; and all its attributes."""
-    models = [
-        algorithm(
-            "MlpPolicy",
-            Pushed(),
-            replay_buffer_class=kind,
-            replay_buffer_kwargs={"handle_timeout_termination": True},
-            learning_starts=30,
-            buffer_size=25,
-            batch_size=4,
-            policy_kwargs={"net_arch": [8]},
-            seed=1,
-            device="cpu",
-        ).learn(30)
-        for kind in (ReplayBuffer, TensorReplayBuffer)
-    ]
-    theirs, ours = (model.replay_buffer for model in models)
+def test_actions_of_any_shape_are_kept_as_by_sb3():
+    """A row for each; and all attributes are those of SB3's buffer."""
+    push, arguments = spaces.Box(-1, 1, (2, 2), np.float32), {"device": "cpu", "n_envs": 2}
+    both = [kind(50, NUMBER, push, **arguments) for kind in (ReplayBuffer, TensorReplayBuffer)]
+    rng = np.random.default_rng(0)
+    for _ in range(30):  # more than fit
+        seen, reached = rng.normal(size=(2, 2, 1)).astype(np.float32)
+        actions, rewards = rng.random((2, 2, 2), np.float32), rng.random(2, np.float32)
+        ends, cut = rng.random((2, 2)) < 0.3
+        infos = [{"TimeLimit.truncated": each} for each in ends & cut]
+        for buffer in both:
+            buffer.add(seen, reached, actions, rewards, ends, infos)
+    theirs, ours = both
     for name in ("observations", "next_observations", "actions", "rewards", "dones", "timeouts"):
         found, expected = getattr(ours, name), getattr(theirs, name)
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected), name
     assert ours.dones.sum() > ours.timeouts.sum() > 0
     assert ours.sample(4).actions.shape == theirs.sample(4).actions.shape == (4, 4)
-    shown, wrong, never = torch.zeros(1, 3), torch.zeros(1, 3, 2), torch.zeros(1, dtype=torch.bool)
+    shown, wrong, never = torch.zeros(2, 1), torch.zeros(2, 3, 2), torch.zeros(2, dtype=torch.bool)
     with pytest.raises(ValueError, match="actions: got shape"):
-        ours.add_batch(shown, shown, wrong, torch.zeros(1), never, never)
+        ours.add_batch(shown, shown, wrong, torch.zeros(2), never, never)
 
 
-class Pushed(gymnasium.Env):
-    """A pad is pushed; every third episode is cut."""
-
-    observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
-    episode = 0
-
-    def __init__(self):
-        self.action_space = spaces.Box(-1, 1, (2, 2), np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.episode, self.steps = self.episode + 1, 0
-        return np.full(3, 100 * self.episode, np.float32), {}
-
-    def step(self, action):
-        self.steps += 1
-        shown = np.full(3, 100 * self.episode + self.steps, np.float32)
-        ends, cut = self.steps >= 5, self.episode % 3 == 0
-        return shown, float(self.steps), ends and not cut, ends and cut, {}
+@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG])
+def test_sb3s_algorithms_learn_from_it(algorithm):
+    more = {"learning_starts": 8, "batch_size": 4, "policy_kwargs": {"net_arch": [8]}}
+    own = {"handle_timeout_termination": True}
+    kinds = {"replay_buffer_class": TensorReplayBuffer, "replay_buffer_kwargs": own}
+    model = algorithm("MlpPolicy", "Pendulum-v1", buffer_size=10, device="cpu", **kinds, **more)
+    assert model.learn(12).replay_buffer.full
 
 
 def test_a_timeout_ends_like_a_termination_if_it_is_not_handled():
     for handled in (True, False):
-        buffer = number_buffer(4, 2, handle_timeout_termination=handled)
+        buffer = make(rows=2, space=NUMBER, handle_timeout_termination=handled)
         add_numbers(buffer, [1.0, 2.0], [3.0, 4.0], [0.0, 0.0], truncated=[True, False])
         batch = buffer.sample(64)
         cut = batch.observations[:, 0] == 1.0
         assert batch.dones[cut].unique().tolist() == [float(not handled)]
         assert batch.dones[~cut].unique().tolist() == [0.0]
-
-
-def test_windows_of_sb3s_algorithms_are_cut_where_a_second_learn_resets():
-    """Rewards count the steps of an episode: no window may go from a step to an earlier one."""
-    model = DQN(
-        "MlpPolicy",
-        DummyVecEnv([Counted, Counted]),
-        replay_buffer_class=TensorReplayBuffer,
-        replay_buffer_kwargs={"n_steps": 3, "gamma": 1.0},
-        learning_starts=1000,
-        train_freq=1,
-        buffer_size=100,
-        device="cpu",
-    )
-    for _ in range(3):
-        model.learn(14)
-    batch = model.replay_buffer.sample(2000)
-    first = batch.observations[:, 0] % 100 + 1
-    length = batch.next_observations[:, 0] - batch.observations[:, 0]
-    assert torch.equal(batch.rewards[:, 0], length * first + length * (length - 1) / 2)
-    assert length.unique().tolist() == [1.0, 2.0, 3.0]
-    assert model.replay_buffer.dones[[6, 13], 0].tolist() == [1.0, 1.0]
-    assert model.replay_buffer.dones.sum() == 4  # of the resets alone
-
-
-class Counted(Pushed):
-    """Episodes without end."""
-
-    def __init__(self):
-        self.action_space = spaces.Discrete(2)
-
-    def step(self, action):
-        shown, reward, *_ = super().step(action)
-        return shown, reward, False, False, {}

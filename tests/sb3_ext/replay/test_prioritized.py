@@ -5,32 +5,24 @@ import copy
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
 from tests.sb3_ext.ddqn.helpers import make_model
-from tests.sb3_ext.replay.helpers import PAIR, add_steps, assert_same, make, play, stacked
-
-NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
+from tests.sb3_ext.replay.helpers import NUMBER, add_numbers, assert_same, make, play
 
 
 def numbers(slots, rows, **arguments):
     """A buffer of `rows` that is filled with a slot for each of `slots`; more keep it so."""
-    buffer = PrioritizedReplayBuffer(
-        slots * rows, NUMBER, spaces.Discrete(5), device="cpu", n_envs=rows, **arguments
-    )
+    buffer = make(PrioritizedReplayBuffer, rows, slots, NUMBER, **arguments)
     for slot in range(slots):
         add_number(buffer, float(slot))
     return buffer
 
 
 def add_number(buffer, number):
-    rows = buffer.n_envs
-    never = torch.zeros(rows, dtype=torch.bool)
-    shown = torch.full((rows, 1), number)
-    actions, rewards = torch.zeros(rows, dtype=torch.int64), torch.full((rows,), number)
-    buffer.add_batch(shown, shown + 1, actions, rewards, never, never)
+    seen = [number] * buffer.n_envs
+    add_numbers(buffer, seen, seen, seen)
 
 
 def test_draws_are_those_of_a_plain_list():
@@ -98,18 +90,26 @@ def test_errors_that_are_no_numbers_leave_the_sums_finite():
     assert buffer.sample(64).weights.isfinite().all()
 
 
+def stacked(column):
+    """What many steps have of one kind as one block `[S, N, ...]`."""
+    if isinstance(column[0], dict):
+        return {key: stacked([each[key] for each in column]) for key in column[0]}
+    return torch.stack(list(column))
+
+
 @pytest.mark.parametrize(("before", "steps"), [(0, 1), (0, 12), (3, 2), (3, 5), (8, 12)])
 def test_many_steps_at_once_are_so_many_single_ones(before, steps):
     """In a ring of five slots: up to its end, around it, and several times around."""
     buffers = [make(PrioritizedReplayBuffer, rows=30) for _ in "ab"]
-    rng = np.random.default_rng(steps)
-    add_steps(buffers, before, rng)
-    for buffer in buffers if before else ():
-        buffer.update_priorities(torch.arange(9), torch.arange(1.0, 10.0))
-    block = [step[:6] for step in play(PAIR, 30, steps, rng)]
-    for step in block:
+    played = play(30, before + steps, np.random.default_rng(steps))
+    for buffer in buffers:
+        for step in played[:before]:
+            buffer.add_batch(*step)
+        if before:
+            buffer.update_priorities(torch.arange(9), torch.arange(1.0, 10.0))
+    for step in played[before:]:
         buffers[0].add_batch(*step)
-    buffers[1].add_batch(*stacked(block), steps=steps)
+    buffers[1].add_batch(*map(stacked, zip(*played[before:], strict=True)), steps=steps)
     assert_same(buffers[0].state_dict(), buffers[1].state_dict())
     newest = [(before + step) % 5 for step in range(steps)]
     largest = 9.0**0.6 if before else 1.0
@@ -121,21 +121,7 @@ def test_many_steps_at_once_are_so_many_single_ones(before, steps):
             buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
-        ({"beta": 2.0}, "beta: values must lie in"),
-        ({"priority_eps": 0.0}, r"priority_eps must lie in \(0"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message) as error:
-        numbers(2, 2, **arguments)
-    assert "\n" not in str(error.value)
-
-
-def test_an_update_weighs_the_losses_and_hands_over_the_errors():
+def test_an_update_hands_over_the_errors():
     model = make_model(replay_buffer_class=PrioritizedReplayBuffer).learn(64)
     buffer = model.replay_buffer
     buffer.update_priorities(torch.arange(64), torch.arange(64.0))
@@ -143,15 +129,10 @@ def test_an_update_weighs_the_losses_and_hands_over_the_errors():
     before = copy.deepcopy(buffer.state_dict())
     drawn = buffer.sample(32)
     terms = model.compute_loss(drawn)
-    errors = (terms.predicted - terms.target).abs()
-    huber = torch.where(errors < 1, errors**2 / 2, errors - 0.5)
-    assert not torch.allclose(drawn.weights, torch.ones(()))
-    torch.testing.assert_close(terms.loss, (drawn.weights * huber).mean())
     buffer.load_state_dict(before)  # the same batch again
     model.train(1, 32)
-    torch.testing.assert_close(
-        buffer.priorities.flatten()[drawn.indices], ((errors.detach().double() + 1e-6) ** 0.6)
-    )
+    errors = (terms.predicted - terms.target).abs().detach().double()
+    torch.testing.assert_close(buffer.priorities.flatten()[drawn.indices], (errors + 1e-6) ** 0.6)
 
 
 def test_nothing_waits_for_the_device(monkeypatch):

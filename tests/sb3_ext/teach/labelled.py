@@ -1,22 +1,12 @@
 """A learner and a configuration for small solved positions."""
 
-import gymnasium
-
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from tests.sb3_ext.ddqn.helpers import make_model as make_ddqn
+from tests.sb3_ext.callbacks.helpers import game_model
 
 
 def make(seat="host", max_num_points=5, **arguments):
     opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
-    env = gymnasium.make_vec(
-        f"resgym/Hironaka{seat.title()}-v0",
-        num_envs=8,
-        opponent=opponent,
-        reward="step",
-        max_num_points=max_num_points,
-        max_value=4,
-    )
-    return make_ddqn(TensorVecEnv(env), policy=f"{seat.title()}Policy", **arguments)
+    games = {"opponent": opponent, "reward": "step", "max_value": 4}
+    return game_model(seat, games={**games, "max_num_points": max_num_points}, **arguments)
 
 
 NETWORK = """

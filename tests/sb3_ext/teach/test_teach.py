@@ -28,10 +28,10 @@ def small_pieces():
         yield
 
 
-def run(folder, *more, seat="host", **changes):
+def run(folder, *more, **changes):
     """The command; its run is the folder ``out``."""
     file = folder / "teach.yml"
-    file.write_text(yaml.safe_dump({**config(folder, seat), **changes}))
+    file.write_text(yaml.safe_dump({**config(folder), **changes}))
     given = ["--config", str(file), "--out", str(folder / "out"), "--no-progress"]
     return teach.main([*given, *more])
 

@@ -199,3 +199,15 @@ def test_no_square_becomes_subnormal_and_no_weight_changes():
         if not forget:
             assert 0 < smallest < SMALLEST_NORMAL  # what would be there otherwise
     assert torch.equal(*found)
+
+
+def test_moments_that_still_move_a_weight_stay():
+    weights = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.Adam([weights])
+    weights.grad = torch.zeros(2)
+    optimizer.step()
+    small = {"exp_avg": torch.tensor([1e-31, 1e-29]), "exp_avg_sq": torch.tensor([1e-38, 3e-38])}
+    optimizer.state[weights].update({name: each.clone() for name, each in small.items()})
+    forget_tiny_moments(optimizer)
+    for name, (_, stays) in small.items():
+        assert torch.equal(optimizer.state[weights][name], torch.tensor([0.0, stays]))

@@ -21,24 +21,17 @@ COPY = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dum
 def plain(result):
     if isinstance(result, dict):
         return {key: plain(value) for key, value in result.items()}
-    return (
-        [plain(each) for each in result] if isinstance(result, tuple) else np.array(result).tolist()
-    )
+    return [*map(plain, result)] if isinstance(result, tuple) else np.array(result).tolist()
 
 
-def play_single(env, steps):
+def play(env, steps):
+    """A vector environment restarts by itself."""
     for _ in range(steps):
         action = env.action_space.sample()
         result = env.step(action)
         yield plain((action, result))
-        if result[2] or result[3]:
+        if isinstance(env, gymnasium.Env) and (result[2] or result[3]):
             yield plain(env.reset())
-
-
-def play_rows(env, steps):
-    for _ in range(steps):
-        actions = env.action_space.sample()
-        yield plain((actions, env.step(actions)))
 
 
 def play_turns(env, steps):
@@ -65,28 +58,19 @@ def turns(name):
     return getattr(zoo, name)()
 
 
-CASES = {
-    **{
-        f"single {name}": (play_single, partial(gymnasium.make, name, **GAMES[name]))
-        for name in GAMES
-    },
-    **{
-        f"rows {name} {output}": (
-            play_rows,
-            partial(gymnasium.make_vec, name, num_envs=3, output=output, **GAMES[name]),
-        )
-        for name in GAMES
-        for output in ("torch", "numpy")
-    },
-    **{name: (play_turns, partial(turns, name)) for name in ("env", "raw_env")},
-    "parallel_env": (play_parallel, partial(turns, "parallel_env")),
-}
+CASES = {name: (play_turns, partial(turns, name)) for name in ("env", "raw_env")}
+CASES["parallel_env"] = play_parallel, partial(turns, "parallel_env")
+for name, options in GAMES.items():
+    CASES[f"single {name}"] = play, partial(gymnasium.make, name, **options)
+    for output in ("torch", "numpy"):
+        rows = partial(gymnasium.make_vec, name, num_envs=3, output=output, **options)
+        CASES[f"rows {name} {output}"] = play, rows
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("how", COPY)
 def test_a_copy_goes_on_as_the_original(case, how):
-    play, make = CASES[case]
+    run, make = CASES[case]
     env = make()
     env.reset(seed=3)
     if hasattr(env, "possible_agents"):
@@ -94,6 +78,6 @@ def test_a_copy_goes_on_as_the_original(case, how):
             env.action_space(seat).seed(number)
     else:
         env.action_space.seed(4)
-    assert list(play(env, 10))
+    assert list(run(env, 10))
     copied = COPY[how](env)
-    assert list(play(copied, 40)) == list(play(env, 40))
+    assert list(run(copied, 40)) == list(run(env, 40))

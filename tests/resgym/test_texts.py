@@ -73,15 +73,9 @@ def test_every_place_has_its_escape(name):
     assert is_plain(picture)
     tree = ResolutionTree(resgym.resolution_tree("A1").charts, "xyz", name)
     assert is_plain(markup(name))
-    assert "<script" not in name or "<script>&" not in tree_page(tree)
+    assert "<script" not in name or "<script>&" not in tree.to_html()
     assert is_plain(one_line(ValueError(name)))
     plot_curves([Curve(name, [0.0], [0.5])], levels={name: 0.1}).draw_without_rendering()
-
-
-def tree_page(tree):
-    from resgym.pictures.trees import tree_to_html
-
-    return tree_to_html(tree)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -16,7 +16,6 @@ from resgym.app.questions import read_question
 from resgym.game.exact import prune
 from resgym.geometry.fan import volume
 from resgym.geometry.invariants import RationalFunction
-from resgym.polynomials.parse import ConstantWarning
 from tests.resgym.commands import run
 
 NAMES = [
@@ -160,8 +159,6 @@ def test_multiplier_ideals_of_a_monomial_times_a_curve():
     for c in (0, *jumps, Fraction(99, 100)):
         ideal = [p for p, height in heights.items() if height > c]
         assert found.multiplier_ideal(c) == tuple(sorted(prune(ideal)))
-    with pytest.raises(ValueError, match=r"^c must be at least 0 and below 1, got 1$"):
-        found.multiplier_ideal(1)
 
 
 @pytest.mark.parametrize(
@@ -208,21 +205,7 @@ def test_spectra_that_the_charts_do_not_give_are_refused():
         found.spectrum  # noqa: B018
 
 
-def test_trees_that_cannot_give_invariants_are_refused():
-    for options, end in (
-        ({"max_depth": 2}, "depth after 2 moves"),
-        ({"stop": "smooth"}, "smooth after 3 mo"),
-    ):
-        with pytest.raises(ValueError, match=rf"^tree must be resolved in every chart, .* {end}"):
-            resgym.resolution_tree("E8", **options).invariants()
-    with pytest.raises(ValueError, match=r"^tree must follow all answers"):
-        resgym.solve("E8", agent="choose_first").tree.invariants()
-    with pytest.raises(ValueError, match=r"^tree must be of rule basic, got polyhedra"):
-        resgym.resolution_tree("x^4*y^4", "random", rule="polyhedra", unit=8).invariants()
-    with pytest.warns(ConstantWarning):
-        tree = resgym.resolution_tree("1+x+y")
-    with pytest.raises(ValueError, match=r"^polynomial must be 0 at the origin"):
-        tree.invariants()
+def test_a_million_numbers_are_the_most():
     many = invariants(f"x^{10**9}+y^{10**9}")
     assert many.milnor_number == (10**9 - 1) ** 2
     for name in ("eigenvalues", "spectrum"):
@@ -295,8 +278,6 @@ def test_ideals(start, threshold, jumps, capsys):
     for c in found.jumping_numbers:
         assert found.multiplier_ideal(c) != found.multiplier_ideal(c - Fraction(1, 10**6))
     assert f"threshold: {threshold}" in run(capsys, "tree", start, "--invariants")[1]
-    with pytest.raises(ValueError, match=r"^c must be at least 0, got -1"):
-        found.multiplier_ideal(-1)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])

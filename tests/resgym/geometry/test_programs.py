@@ -84,18 +84,6 @@ def test_coefficients_that_are_written_are_generic(start):
     assert "// coefficients that may not be generic\n" in cut
 
 
-def test_what_is_not_a_tree_of_the_basic_rule_is_refused():
-    tree = resgym.resolution_tree("A2")
-    message = "^ending must be one of sing, m2, sage, jl, pl, got 'xy'$"
-    with pytest.raises(ValueError, match=message):
-        tree.to_script("xy")
-    other = resgym.resolution_tree("x^4+y^4", "random", rule="polyhedra", unit=8)
-    with pytest.raises(ValueError, match=r"^tree must be of rule basic, got polyhedra$"):
-        other.to_script("sage")
-    with pytest.raises(ValueError, match=r"^tree must follow all answers"):
-        resgym.solve("E8", agent="choose_first").tree.to_script("m2")
-
-
 def test_titles_stay_in_comments():
     tree = resgym.resolution_tree("A2")
     tree.title = "one\nimport os\rsystem"

@@ -27,7 +27,6 @@ SIZES = {
 @pytest.mark.parametrize("env_id", IDS)
 def test_vector_contract(env_id, mode, output, size, backend):
     options = {"autoreset_mode": mode, "output": output, "backend": backend, **SIZES[size]}
-    options["full_info"] = mode == "SAME_STEP"
     check_vector_env(lambda n: make_vec(env_id, n, **options), num_envs=7, steps=40, seed=5)
     assert make_vec(env_id, 2, **options).unwrapped.final_obs_of_all_rows
 

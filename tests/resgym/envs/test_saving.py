@@ -5,11 +5,10 @@ import pickle
 from functools import partial
 
 import gymnasium
-import numpy as np
 import pytest
 import torch
 
-from tests.resgym.envs.helpers import IDS, MODES, make_vec, played, same
+from tests.resgym.envs.helpers import IDS, MODES, array, make_vec, played, same
 
 
 def make(env_id, **keywords):
@@ -142,7 +141,7 @@ COPY = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dum
 def plain(result):
     if isinstance(result, dict):
         return {key: plain(value) for key, value in result.items()}
-    return [*map(plain, result)] if isinstance(result, tuple) else np.array(result).tolist()
+    return [*map(plain, result)] if isinstance(result, tuple) else array(result).tolist()
 
 
 def play(env, steps):

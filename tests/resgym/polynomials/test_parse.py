@@ -53,8 +53,7 @@ def test_sage():
 
 
 @pytest.mark.parametrize(
-    "source",
-    [tuple(E8), np.array(E8), torch.tensor(E8), list(map(np.array, E8)), Exponents(E8)],
+    "source", [tuple(E8), np.array(E8), torch.tensor(E8), list(map(np.array, E8)), Exponents(E8)]
 )
 def test_lists(source):
     assert parse(source) == E8

@@ -54,8 +54,7 @@ def test_lists_and_matrices_are_exponents(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [*table("refused"), ("x^" + "9" * 200 + "+y", "at most 100 digits")],
+    ("text", "message"), [*table("refused"), ("x^" + "9" * 200 + "+y", "at most 100 digits")]
 )
 def test_what_is_unclear_is_refused_at_its_character(text, message):
     place, text = text.find("‸"), text.replace("‸", "")

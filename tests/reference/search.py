@@ -90,11 +90,6 @@ class Exhaustive:
         return self._move + self._total(values)
 
 
-def least_depth(points):
-    """Moves on the longest branch of the shallowest tree."""
-    return Exhaustive(0, 1, max).value(points)
-
-
 def tree_of(points, host):
     """Depth and number of nodes of a host's tree (which must be finite)."""
     if is_finished(points):

@@ -1,5 +1,8 @@
 """Arguments that a function cannot take: one line that names the argument and what is allowed."""
 
+import math
+import pickle
+import types
 from functools import partial, reduce
 
 import gymnasium
@@ -26,10 +29,21 @@ def nested(depth):
     return reduce(lambda inner, _: [inner], range(depth), 1)
 
 
+def invariants(start):
+    return resgym.resolution_tree(start).invariants()
+
+
+def exposed(policy="zeillinger", starts=2, **options):
+    return resgym.exploitability(policy, starts, **options)
+
+
 rho = partial(resgym.rho, host="random", agent="random", games=5)
 cross_play = partial(resgym.cross_play, agents=["random"], games=5)
 tree, small = partial(resgym.resolution_tree, "E8"), partial(solve, [(3, 1), (0, 2)])
 game = solve("E8", agent="choose_first").tree
+polyhedra = partial(resgym.resolution_tree, "x^4+y^4", "random", rule="polyhedra", unit=8)
+BROKEN = torch.nn.Linear(3, 4)
+torch.nn.init.constant_(BROKEN.weight, math.nan)
 
 start, axis = resgym.state_from_points([(3, 1), (0, 2)], resgym.GameSpec(2)), torch.tensor([1])
 move = resgym.functional.move
@@ -69,6 +83,58 @@ CASES = [
         (partial(getattr(game, form), max_charts=0), "max_charts must be at least 1, got 0")
         for form in ("to_svg", "to_html", "to_text", "to_latex")
     ),
+    (lambda: tree(stop="flat"), r"^stop must be one of \['smooth'"),
+    (lambda: tree(centres="flat"), r"^centres must be one of \['all'"),
+    (lambda: solve("E8", rule="polyhedra", stop="smooth"), "^stop and centres are for rule"),
+    (lambda: solve("E8", host="all_coord", stop="smooth"), "^agent and host are for rule"),
+    (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "^stop is for .* got an ideal"),
+    (lambda: tree().to_script("xy"), "^ending must be one of sing, m2, sage, jl, pl, got 'xy'$"),
+    (lambda: polyhedra().to_script("sage"), "^tree must be of rule basic, got polyhedra$"),
+    (lambda: game.to_script("m2"), "^tree must follow all answers"),
+    (lambda: tree(max_depth=2).invariants(), "^tree must be resolved .* depth after 2 moves"),
+    (lambda: tree(stop="smooth").invariants(), "^tree must be resolved .* smooth after 3 mo"),
+    (lambda: game.invariants(), "^tree must follow all answers"),
+    (lambda: polyhedra().invariants(), "^tree must be of rule basic, got polyhedra"),
+    (lambda: invariants([[0, 0], [1, 0]]), "^polynomial must be 0 at the origin"),
+    (lambda: invariants("x^2*y^3").multiplier_ideal(1), "^c must be at least 0 and below 1, got 1"),
+    (lambda: invariants("x, y").multiplier_ideal(-1), "^c must be at least 0, got -1"),
+    (lambda: grown("T2,3,7").surface_graph().seifert(), "^graph must be a star with a centre"),
+    *(
+        (lambda more=more: small(**more).certificate(), "^certificate: only the optimum")
+        for more in (
+            {"max_depth": 9},
+            {"host": "zeillinger"},
+            {"agent": "choose_first"},
+            {"rule": "polyhedra"},
+        )
+    ),
+    (lambda: pickle.loads(pickle.dumps(small())).certificate(), "^certificate: only the optimum"),
+    (lambda: exposed(starts=0), "starts must"),
+    (lambda: exposed(starts=[]), "points must"),
+    *(
+        (partial(exposed, seconds=given), "seconds must be at least 0 seconds, got")
+        for given in (-1, "long", math.nan)
+    ),
+    (lambda: exposed(progress=lambda line: None), "progress must be a function"),
+    (lambda: exposed(positions=0), "positions must be at least 1"),
+    (
+        lambda: exposed(spec=resgym.GameSpec(polytope="newton")),
+        "polytope: got newton; expected dominance",
+    ),
+    (lambda: exposed("all_coord", spec=resgym.GameSpec(rule="polyhedra")), "rule 'basic'"),
+    (lambda: exposed(lambda state, coords, rng: 99 + 0 * state.count), "answered 99 in row 0"),
+    (lambda: exposed(BROKEN), "finite scores, got NaN"),
+    (lambda: exposed(torch.nn.Threshold(9, math.nan)), "finite scores"),
+    (
+        lambda: exposed(torch.nn.Linear(60, 4)),
+        r"Linear cannot score points \[N, 20, 3\]: mat1 and mat2 shapes",
+    ),
+    (lambda: exposed("zeilinger"), "policy must be one of"),
+    (lambda: exposed("./nowhere.zip"), "no saved model"),
+    (lambda: exposed(3), "policy must be a name, a Player"),
+    (lambda: exposed(types.SimpleNamespace(predict=print)), "policy must be a name, a Player"),
+    (lambda: register_reward("terminal"), "already taken by another reward"),
+    (lambda: polyhedra().log_canonical_threshold(), "resolved in every chart"),
     (lambda: grown("x^2+y^3").surface_graph(), "^tree must have 3 variables, got 2$"),
     (lambda: grown("x^2*y+z^3").surface_graph(), "^singularity must be isolated: along y at least"),
     (lambda: picture_of([], (), 0), "^points must have 2 or 3 axes to be drawn, got 0$"),

@@ -27,16 +27,6 @@ def test_successors_are_those_of_the_reference_move_by_move(dimension, rows, val
             assert found[number * len(axis) + move] == expected
 
 
-def test_a_step_is_one_of_the_successors_and_what_is_not_legal_changes_nothing():
-    state = resgym.state_from_points([[2, 0, 0], [0, 3, 0], [0, 0, 5]], resgym.GameSpec())
-    coords = torch.tensor([[True, False, True]])
-    after, overflow = functional.move(state, coords, torch.tensor([2]))
-    assert after.point_lists() == [[(2, 0, 2), (0, 3, 0), (0, 0, 5)]]
-    assert not overflow.any()
-    same, _ = functional.move(state, coords, torch.tensor([1]))
-    assert torch.equal(same.points, state.points)
-
-
 def test_starts_repeat_and_are_shown_as_the_environments_show_them():
     spec = resgym.GameSpec(max_num_points=6, max_value=9)
     state = functional.starts(spec, 50, seed=1)

@@ -1,8 +1,9 @@
-"""Text from files and callers: short in errors, and escaped for the place where it is shown."""
+"""Results as text, HTML and LaTeX; text of others is short in errors, and escaped everywhere."""
 
 import json
 import re
 from dataclasses import asdict
+from html import unescape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from resgym.pictures.shapes import Picture, Text, picture_to_svg
 from resgym.scoreboard import shipped_rows
 from resgym.texts import (
     MOST,
+    Formula,
     Table,
     latex,
     markdown_table,
@@ -27,7 +29,7 @@ from resgym.texts import (
 )
 from resgym.trees.growth import ResolutionTree
 from tests.resgym.commands import run
-from tests.resgym.latex import check_latex
+from tests.resgym.latex import check_latex, compile_latex
 
 # Escape sequences (C0 and C1), a turned reading direction, line ends, what markup reads.
 HOSTILE = (
@@ -73,15 +75,9 @@ def test_every_place_has_its_escape(name):
     assert is_plain(picture)
     tree = ResolutionTree(resgym.resolution_tree("A1").charts, "xyz", name)
     assert is_plain(markup(name))
-    assert "<script" not in name or "<script>&" not in tree_page(tree)
+    assert "<script" not in name or "<script>&" not in tree.to_html()
     assert is_plain(one_line(ValueError(name)))
     plot_curves([Curve(name, [0.0], [0.5])], levels={name: 0.1}).draw_without_rendering()
-
-
-def tree_page(tree):
-    from resgym.pictures.trees import tree_to_html
-
-    return tree_to_html(tree)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -162,3 +158,79 @@ def test_the_middle_is_left_out():
     assert (len(text) <= MOST, text[:5], text[-3:], " ... " in text) == (True, "begin", "end", True)
     assert shown("x\ny") == r"'x\ny'"
     assert printable("x² + y₁ → ±") == "x² + y₁ → ±"
+
+
+RESULTS = {
+    "solution": lambda: resgym.solve("A2"),
+    "state": lambda: resgym.state_from_points([[(1, 2, 3), (0, 4, 11)]] * 3, resgym.GameSpec()),
+    "rho": lambda: resgym.rho("zeillinger", "random", games=20),
+    "cross-play": lambda: resgym.cross_play(["zeillinger"], ["random", "choose_first"], games=5),
+    "scoreboard": shipped_rows,
+    "divisors": lambda: resgym.resolution_tree("A2").divisors(),
+}
+
+
+def cells(page):
+    """The cells of a table in HTML, row by row."""
+    rows = (re.findall("<t[hd]>([^<]*)", row) for row in page.split("<tr>")[1:])
+    return [[unescape(cell) for cell in row] for row in rows]
+
+
+class Odd(Table):
+    """A table of everything that LaTeX or HTML could stumble over."""
+
+    def table_rows(self):
+        return [("a_b", "50 % & more"), (r"\x{1}^2 ~ #$ <&>", Formula("x₁₂y² + z¹⁰")), ("…", "± 2")]
+
+
+RESULTS["odd"] = Odd
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_cell_is_in_the_html_and_the_latex(name):
+    result = RESULTS[name]()
+    rows = result.table_rows()
+    assert len({len(row) for row in rows}) == 1
+    assert cells(result._repr_html_()) == [list(row) for row in rows]
+    text = result.to_latex()
+    check_latex(text)
+    assert text.count(r"\\") == len(rows)
+
+
+def test_latex_of_text_and_of_formulas():
+    assert latex("x₁² of 50 % in a_b") == r"x$_{1}$$^{2}$ of 50 \% in a\_b"
+    assert latex(Formula("x₁²y⁵ + 1")) == "$x_{1}^{2}y^{5} + 1$"
+    assert latex(Formula("{x, z}")) == r"$\{x, z\}$"
+    assert resgym.parse("x^2+y^13*z").to_latex() == "$x^{2} + y^{13}z$"
+
+
+def test_positions_are_pictures_with_their_polynomial():
+    picture = ElementTree.fromstring(resgym.singularity("E8")._repr_svg_())
+    assert "#3" in "".join(picture.itertext())
+    assert '<div class="position">x² + y³ + z⁵<br><svg ' in resgym.singularity("E8")._repr_html_()
+    four = resgym.parse("x^2+y^3+z^5+w^2")
+    assert four._repr_svg_() is None
+    assert "x² + y³ + z⁵ + w²<br></div>" in four._repr_html_()
+
+
+def test_a_state_shows_its_first_games():
+    starts = resgym.state_from_points([[(1, 0), (0, 2)]] * 25, resgym.GameSpec(2))
+    heading, *rows = starts.table_rows()
+    assert heading == ("of 25", "position")
+    assert rows == [(str(game), "x + y²") for game in range(20)]
+
+
+def test_one_writer_of_text():
+    rows = [("host", "rho"), ("a", "0.5")]
+    assert markdown_table(rows) == "| host | rho |\n|---|---:|\n| a | 0.5 |"
+    board = shipped_rows()
+    assert str(board).splitlines()[0].split()[:2] == ["task", "player"]
+    assert len(str(board).splitlines()) == 1 + len({(row.task, row.name) for row in board})
+
+
+def test_latex_compiles(tmp_path):
+    tree = resgym.resolution_tree("E8").compare("spivakovsky")
+    results = [tree.to_latex(), resgym.parse("x_1^2+x_2^3").to_latex()]
+    results += [RESULTS[name]().to_latex() for name in ("odd", "state", "solution", "divisors")]
+    if not compile_latex("\n\n".join(results), tmp_path):
+        pytest.skip("no LaTeX with the package forest")

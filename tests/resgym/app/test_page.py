@@ -59,6 +59,11 @@ def take(page, selector):
     raise AssertionError(f"the Tab key does not reach {selector}")
 
 
+def open_game(page):
+    take(page, "#home .door[href*=play]")
+    page.locator("#par", has_text="Par 6: 0 moves so far, 6 more").wait_for()
+
+
 def finish_step(page):
     """Take the set that the hint of the last lesson names."""
     page.keyboard.press("h")
@@ -101,8 +106,7 @@ def test_six_steps_by_keyboard_alone(page):
 
 
 def test_a_perfect_game_is_praised_and_a_mistake_is_counted(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6: 0 moves so far, 6 more").wait_for()
+    open_game(page)
     page.keyboard.press("1")
     page.locator("#verdict", has_text="it cost 1 move").wait_for()
     page.keyboard.press("u")
@@ -113,12 +117,9 @@ def test_a_perfect_game_is_praised_and_a_mistake_is_counted(page):
     assert page.evaluate("document.activeElement.closest('#choices') !== null")
 
 
-def test_an_agent_that_gave_moves_away_is_not_praised_with_its_host(page, served):
+def test_moves_given_away_are_told_as_is_a_game_without_progress(page, served):
     page.goto(f"{served.address}#start=E6&seat=both&moves=012.0")
     page.locator("#verdict:not(.good)", has_text="agent's 5").wait_for()
-
-
-def test_a_game_without_progress_says_so(page, served):
     moves = ",".join(["02.0"] * 4)
     page.goto(f"{served.address}#start=E6&seat=host&opponent=choose_first&moves={moves}")
     page.locator("#verdict", has_text="No progress for 3 moves").wait_for()
@@ -139,7 +140,9 @@ def test_solved_puzzles_are_remembered(page):
     assert page.inner_text("#puzzle-count") == "1 of 30 solved."
 
 
-def test_a_walk_through_the_tree(page):
+def test_the_start_page_shows_a_move_and_leads_through_the_tree(page):
+    page.locator("#one-move figure svg >> nth=1").wait_for()
+    assert "The agent chooses z: x2z2 + y3z3 + z4" in page.inner_text("#one-move").replace("\n", "")
     take(page, "#home .door[href*=explore]")
     page.locator("#node-title", has_text="Chart 1 of").wait_for()
     page.locator("#invariants", has_text="Milnor number").wait_for()
@@ -160,8 +163,7 @@ def test_a_walk_through_the_tree(page):
 
 
 def test_the_link_is_the_game(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par").wait_for()
+    open_game(page)
     page.keyboard.press("/")
     page.select_option("#seat", "agent")
     page.select_option("#opponent", "zeillinger")
@@ -182,8 +184,7 @@ def test_the_link_is_the_game(page):
 
 
 def test_a_refusal_is_shown(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par").wait_for()
+    open_game(page)
     page.keyboard.press("/")
     page.fill("#start", "x^2+")
     page.keyboard.press("Enter")
@@ -192,14 +193,8 @@ def test_a_refusal_is_shown(page):
     assert page.input_value("#start") == "x^2+"
 
 
-def test_the_start_page_shows_one_move(page):
-    page.locator("#one-move figure svg >> nth=1").wait_for()
-    assert "The agent chooses z: x2z2 + y3z3 + z4" in page.inner_text("#one-move").replace("\n", "")
-
-
 def test_after_a_lost_connection_the_same_set_can_be_chosen_again(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6").wait_for()
+    open_game(page)
     page.route("**/api/game?*", lambda route: route.abort())
     page.keyboard.press("4")
     page.locator("#problem", has_text="the server does not answer").wait_for()
@@ -219,8 +214,7 @@ def test_after_a_lost_connection_the_same_set_can_be_chosen_again(page):
 
 
 def test_waiting_shows_after_a_while_and_takes_no_second_choice(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6").wait_for()
+    open_game(page)
     held = []
     page.route("**/api/game?*", lambda route: held.append(route))
     page.keyboard.press("4")
@@ -236,8 +230,7 @@ def test_waiting_shows_after_a_while_and_takes_no_second_choice(page):
 
 @pytest.mark.parametrize("key", ["1", "Enter"])
 def test_a_key_that_is_held_is_one_move(page, key):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6").wait_for()
+    open_game(page)
     page.focus("#choices .choice")
     for _ in range(4):
         page.keyboard.down(key)  # all but the first are repeats
@@ -248,8 +241,7 @@ def test_a_key_that_is_held_is_one_move(page, key):
 
 
 def test_keys_in_a_field_are_text(page):
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6").wait_for()
+    open_game(page)
     page.keyboard.press("/")
     page.keyboard.type("1uht?/")
     assert page.input_value("#start") == "1uht?/"
@@ -265,8 +257,7 @@ def test_the_focus_is_never_lost(page):
     def kept(selector):
         page.wait_for_function("s => document.activeElement.matches(s)", arg=selector)
 
-    take(page, "#home .door[href*=play]")
-    page.locator("#par", has_text="Par 6").wait_for()
+    open_game(page)
     page.keyboard.press("4")
     page.locator("#par", has_text="1 move so far").wait_for()
     take(page, "#undo")  # is disabled at the start

@@ -10,6 +10,7 @@ import torch
 import resgym
 from resgym.benchmark import TASKS, load, tasks
 from resgym.players import ask_player, resolve_player
+from tests.resgym.games import best_against_first
 
 IDS = {
     "resgym/Worst5-v0": "worst-5",
@@ -25,8 +26,8 @@ def returns(env_id, player, games):
     env = gymnasium.make(env_id)
     part, _, opponent, seat = TASKS[IDS[env_id]]
     data = load(part).select(torch.arange(games))
-    player, total = resolve_player(player, seat), 0.0
-    for points in data.state.point_lists():
+    starts, player, total = data.state.point_lists(), resolve_player(player, seat), 0.0
+    for points in starts:
         env.reset(seed=0, options={"points": points})
         over = False
         while not over:
@@ -35,12 +36,10 @@ def returns(env_id, player, games):
             action = ask_player(player, game.position, coords, resgym.RowRandom(torch.arange(1)))
             _, reward, terminated, truncated, _ = env.step(int(action))
             total, over = total + reward, terminated or truncated
+    best = data.value.tolist()
     if opponent == "choose_first":
-        starts = data.state.point_lists()
-        return total / games, -sum(
-            resgym.solve(each, agent=opponent).value for each in starts
-        ) / games
-    return total / games, data.value.double().mean().item() * (1 if seat == "agent" else -1)
+        best = [resgym.solve(points, agent=opponent).value for points in starts]
+    return total / games, sum(best) / games * (1 if seat == "agent" else -1)
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -76,35 +75,15 @@ def test_the_threshold_is_95_percent_of_best_play(env_id):
     assert 0.948 < share <= 0.95
 
 
-@pytest.mark.parametrize(
-    ("env_id", "best", "weak"),
-    [
-        *(
-            (f"resgym/{name}-v0", "optimal", "zeillinger")
-            for name in ("Worst5", "Worst20", "Axes4")
-        ),
-        ("resgym/Answers20-v0", "optimal", "choose_first"),
-        ("resgym/First20-v0", "best_response", "zeillinger"),
-    ],
-)
-def test_best_play_solves_it_and_a_weak_player_does_not(env_id, best, weak):
+@pytest.mark.parametrize("env_id", IDS)
+def test_best_play_solves_it_and_a_weak_player_does_not(env_id):
+    agent = "Answers" in env_id
+    best = best_against_first if "First" in env_id else "optimal"
     # Of few positions the threshold is that share of what best play has there.
-    limit = 0.95 if "Answers" in env_id else 1 / 0.95
-    mean, optimum = returns(env_id, weak, 20)
-    assert mean < limit * optimum
-    if best == "best_response":
-        best = _best_against_first
+    mean, optimum = returns(env_id, "choose_first" if agent else "zeillinger", 20)
+    assert mean < optimum * (0.95 if agent else 1 / 0.95)
     mean, optimum = returns(env_id, best, 20)
     assert mean > optimum - 1e-9  # the opponent does not see everything
-
-
-def _best_against_first(state, coords, rng):
-    """Begin a shortest game against the agent choose_first."""
-    sets, chosen = resgym.game.spec.action_axes(3), []
-    for points in state.point_lists():
-        (chart, *_) = resgym.solve(points, agent="choose_first").tree
-        chosen.append(sets.index(tuple(chart.axes)))
-    return torch.tensor(chosen)
 
 
 def test_an_import_reads_no_position():

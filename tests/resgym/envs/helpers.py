@@ -11,7 +11,6 @@ MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
 # Small enough that games end after a few moves, by themselves and by the limit.
 SHORT = {"max_num_points": 6, "max_value": 5, "max_episode_steps": 7}
 
-
 # Keyword arguments that every environment gets unless it is made with others.
 DEFAULTS = {}
 
@@ -31,21 +30,9 @@ def parts(tree):
     return [tree]
 
 
-def leaves(tree):
-    """The same as arrays."""
-    return list(map(array, parts(tree)))
-
-
 def row_bytes(tree, row):
     """One row of an observation, every bit of it."""
-    return b"".join(leaf[row].tobytes() for leaf in leaves(tree))
-
-
-def equal(first, second):
-    pairs = list(zip(leaves(first), leaves(second), strict=True))
-    return all(
-        a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs
-    )
+    return b"".join(array(part)[row].tobytes() for part in parts(tree))
 
 
 def same(first, second):
@@ -54,8 +41,10 @@ def same(first, second):
         return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
     if isinstance(first, (list, tuple)):
         return len(first) == len(second) and all(map(same, first, second))
-    arrays = isinstance(first, (torch.Tensor, np.ndarray))
-    return equal(first, second) if arrays else bool(first == second)
+    if not isinstance(first, (torch.Tensor, np.ndarray)):
+        return bool(first == second)
+    a, b = array(first), array(second)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def act_random(env, *words):

@@ -4,6 +4,7 @@ Each bad answer of a Python player is given in the middle of a run, which then g
 """
 
 import re
+from contextlib import suppress
 from itertools import cycle
 
 import numpy as np
@@ -14,7 +15,7 @@ import resgym
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import state_from_points
 from resgym.players import CallablePlayer, ask_player, make_agent, make_host
-from tests.resgym.envs.helpers import AGENT, HOST, MODES, act_random, make_vec, same
+from tests.resgym.envs.helpers import AGENT, HOST, MODES, act_random, asked, make_vec, played, same
 from tests.resgym.games import record_game
 
 NUM_ENVS = 4
@@ -175,3 +176,38 @@ def test_where_nobody_looks_illegal_answers_become_the_lowest_legal(role, monkey
     given = given[:3]
     with pytest.raises(ValueError, match="must return shape"):
         ask_player(player, state, coords, None)
+
+
+# To which memory what is written.
+WRITES = {
+    "a huge count": lambda state: (state.count, 2**40),
+    "a negative count": lambda state: (state.count, -(2**40)),
+    "large coordinates": lambda state: (state.points, 2**62),
+    "one huge count": lambda state: (state.count[-1:], 10**15),
+}
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_player_that_writes_is_one_error(name, env_id, backend):
+    def player(state, coords, rng):
+        memory, value = WRITES[name](state)
+        memory.fill_(value)
+        return asked(state, coords, rng) % 2
+
+    env = make_vec(env_id, 64, opponent=player, backend=backend)
+    with pytest.raises(ValueError, match=r"^[^\n]*must not write to its arguments[^\n]*$"):
+        played(env, 6, seed=0)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_reward_that_writes_crashes_nothing(name, backend):
+    def reward(move):
+        memory, value = WRITES[name](move.after)
+        memory.numpy().fill(value)  # no one sees it
+        return torch.zeros(len(move.axis))
+
+    with suppress(RuntimeError):
+        played(make_vec(HOST, 64, reward=reward, backend=backend), 20, seed=0)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import iterate
 from gymnasium.wrappers import vector
 
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, equal, make_vec
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, make_vec, same
 
 # The recipe of docs/environments.md.
 RECIPE = {"output": "numpy", "autoreset_mode": "NextStep", "episode_statistics": False}
@@ -81,7 +81,7 @@ def test_full_info_has_the_same_keys_always(env_id, mode, output):
         *_, info = full.step(mask.argmax(1))
         assert signature(info) == kept
         for name, value in few.items():
-            assert equal(value, info[name]), name
+            assert same(value, info[name]), name
         for told in (few, info) if output == "numpy" else ():
             named = {key for key in told if key[0] != "_"}
             assert told.keys() - named == {f"_{key}" for key in named}
@@ -89,7 +89,7 @@ def test_full_info_has_the_same_keys_always(env_id, mode, output):
         ended = array(terminated) | array(truncated)
         if "final_obs" in info and not ended.any():
             assert "final_obs" not in few
-            assert equal(observation, info["final_obs"])
+            assert same(observation, info["final_obs"])
         assert np.array_equal(array(info["_episode"]), ended)
         ends += int(ended.sum())
     assert ends > 5

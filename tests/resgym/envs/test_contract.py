@@ -10,7 +10,7 @@ from stable_baselines3.common import env_checker
 
 from resgym.testing import check_vector_env
 from tests.resgym.backends import every_backend
-from tests.resgym.envs.helpers import IDS, MODES, SHORT, make_vec
+from tests.resgym.envs.helpers import IDS, MODES, SHORT, make_vec, parts
 
 SIZES = {
     "short": SHORT,
@@ -54,15 +54,8 @@ def test_single_environments_pass_the_checkers(env_id, size):
 def test_results_have_their_types_whatever_the_default_is(env_id, backend):
     def types():
         env = make_vec(env_id, 3, backend=backend, max_episode_steps=1)
-        observation, _ = env.reset(seed=0)
-        actions = torch.zeros(3, dtype=torch.int64)
-        results = [observation, *env.step(actions)]
-        return [str({k: v.dtype for k, v in flat(each)}) for each in results]
-
-    def flat(value, name=""):
-        if isinstance(value, torch.Tensor):
-            return [(name, value)]
-        return [pair for key in value for pair in flat(value[key], f"{name}/{key}")]
+        results = [*env.reset(seed=0), *env.step(torch.zeros(3, dtype=torch.int64))]
+        return [part.dtype for each in results for part in parts(each)]
 
     usual = types()
     torch.set_default_dtype(torch.float64)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from tests.resgym.envs.helpers import IDS, SHORT, act_random, equal, leaves, make_vec, row_bytes
+from tests.resgym.envs.helpers import IDS, SHORT, act_random, make_vec, parts, row_bytes, same
 
 NUM_ENVS = 5
 VARIANTS = {
@@ -27,7 +27,7 @@ def test_made_by_gymnasium(env_id, variant):
     expected, _ = single.reset(seed=40)
     ends = 0
     for time in range(200):
-        assert equal(seen, expected)
+        assert same(seen, expected)
         masks = [env.unwrapped.action_masks() for env in single.envs]
         assert np.array_equal(masks, vector.action_masks())
         actions = act_random(vector, time)
@@ -48,6 +48,6 @@ def test_made_by_gymnasium(env_id, variant):
             assert np.array_equal(info["_final_obs"], ended)
             assert np.array_equal(single_info["_final_obs"], ended)
         for row in np.flatnonzero(ended):
-            final = b"".join(map(np.ndarray.tobytes, leaves(single_info["final_obs"][row])))
-            assert final == row_bytes(info["final_obs"], row)
+            final = map(np.asarray, parts(single_info["final_obs"][row]))
+            assert b"".join(part.tobytes() for part in final) == row_bytes(info["final_obs"], row)
     assert ends > 15

@@ -31,17 +31,13 @@ def play_all(name, seed, moves_per_cell, num_moves):
 
 
 @every_backend
-def test_five_thousand_moves(backend):
-    tally = play_all(backend, 1, 5_000 // 81 + 1, 12)
-    least = {"moves": 5_000, "overflows": 50, "illegal": 150, "asked when over": 500}
+@pytest.mark.parametrize(
+    ("moves", "length"), [(5_000, 12), pytest.param(1_000_000, 24, marks=pytest.mark.long)]
+)
+def test_thousands_of_moves(backend, moves, length):
+    tally = play_all(backend, moves, moves // 81 + 1, length)
+    least = {"moves": moves, "overflows": 50, "illegal": 150, "asked when over": 500}
     assert tally >= Counter(least | {"endings": 250})  # the hard cases were met
-
-
-@pytest.mark.long
-@every_backend
-def test_a_million_moves(backend):
-    tally = play_all(backend, 2, 1_000_000 // 81 + 1, 24)
-    assert tally["moves"] >= 1_000_000
 
 
 @every_backend
@@ -50,5 +46,5 @@ def test_true_vertices(backend, dimension):
     spec = GameSpec(dimension, 12, 20, polytope="newton", reposition=dimension % 2 == 0)
     reference = Basic("newton", spec.reposition)
     source = random.Random(dimension)
-    tally = play(get(backend, spec), spec, reference, source, 24, 8 * dimension)
+    tally = play(get(backend, spec), spec, reference, source, 24, 16)
     assert tally["endings"] >= 5

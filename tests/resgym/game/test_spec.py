@@ -1,13 +1,23 @@
-"""Sizes and options of a game, and how often a finished start is drawn again."""
+"""Sizes and options of a game, the numbers of axis sets, and how starts are drawn."""
 
 import dataclasses
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
-from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
+from resgym.game.spec import (
+    MAX_COORDINATE,
+    GameSpec,
+    action_axes,
+    coords_to_action,
+    host_action_table,
+)
 from tests.reference import rule
+from tests.resgym.game.lockstep import reference_start
 
 
 def test_defaults_are_the_standard_game():
@@ -55,6 +65,26 @@ def test_integers_of_numpy_are_integers():
     spec = GameSpec(dimension=np.int32(4), max_num_points=np.int64(7), max_value=np.uint8(9))
     assert (spec.dimension, spec.max_num_points, spec.max_value) == (4, 7, 9)
     assert all(type(value) is int for value in (spec.dimension, spec.max_num_points))
+
+
+@pytest.mark.parametrize("dimension", range(2, 11))
+def test_sets_are_numbered_as_in_the_reference_both_ways(dimension):
+    table = host_action_table(dimension)
+    assert table.dtype == torch.bool
+    sets = [tuple(row.nonzero()[:, 0].tolist()) for row in table]
+    assert list(action_axes(dimension)) == sets == rule.host_actions(dimension)
+    for kind in (torch.bool, torch.int8):
+        assert torch.equal(coords_to_action(table.to(kind)), torch.arange(len(table)))
+    small = torch.cat([torch.eye(dimension), torch.zeros(1, dimension)]).to(torch.bool)
+    assert coords_to_action(small).tolist() == [-1] * (dimension + 1)
+
+
+def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):
+    monkeypatch.setattr(GameSpec, "start_attempts", property(lambda self: 2))
+    spec, keys = GameSpec(3, 2, 1), range(200)
+    starts = random_starts(spec, RowRandom(torch.tensor(keys))).point_lists()
+    assert starts == [reference_start(spec, key)[0] for key in keys]
+    assert starts.count([(1, 0, 0), (0, 1, 0)]) > 20
 
 
 def finished_bound(spec):

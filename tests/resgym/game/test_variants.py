@@ -31,30 +31,20 @@ def games_of(rule, seed):
     return games
 
 
-def play_all(rule, moves, seed):
-    tally = Counter()
+RULES = ["polyhedra", "thom"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("moves", [1_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_thousands_of_moves(rule, moves):
+    tally, seed = Counter(), moves
     while tally["moves"] < moves:
         for spec, reference in games_of(rule, seed):
             source = random.Random(f"{seed} {spec}")
             tally += play(get("torch", spec), spec, reference, source, 24, 25)
         seed += 1
-    return tally
-
-
-RULES = ["polyhedra", "thom"]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_thousand_moves(rule):
-    tally = play_all(rule, 1000, 0)
     least = {"overflows": 10, "illegal": 50, "endings": 10, "asked when over": 30}
     assert tally >= Counter(least | {"single axes": 20 * (rule == "polyhedra")})
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("rule", RULES)
-def test_a_hundred_thousand_moves(rule):
-    assert play_all(rule, 100_000, 1)["moves"] >= 100_000
 
 
 @pytest.mark.parametrize("rule", RULES)

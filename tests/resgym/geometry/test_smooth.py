@@ -100,27 +100,6 @@ def test_the_command_stops_early(capsys):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: resgym.resolution_tree("E8", stop="flat"), r"stop must be one of \['smooth'"),
-        (lambda: resgym.resolution_tree("E8", centres="flat"), r"centres must be one of \['all'"),
-        (
-            lambda: resgym.solve("E8", rule="polyhedra", stop="smooth"),
-            "stop and centres are for rule",
-        ),
-        (
-            lambda: resgym.solve("E8", host="all_coord", stop="smooth"),
-            "agent and host are for rule",
-        ),
-        (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "stop is for .* got an ideal"),
-    ],
-)
-def test_what_stops_nothing_is_refused(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
-
-
-@pytest.mark.parametrize(
     ("start", "facts"),
     [
         ("x^2+y^3+z^5", "reduced: yes, convenient: yes, isolated: yes, Milnor number: 8"),

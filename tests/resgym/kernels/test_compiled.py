@@ -1,4 +1,4 @@
-"""The cache of compiled functions: damaged, stale, unwritable, and used by several processes."""
+"""Compiled functions: their parts, and their cache, damaged, stale, unwritable and shared."""
 
 import errno
 import importlib.util
@@ -9,11 +9,13 @@ import shutil
 import warnings
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 numba = pytest.importorskip("numba")
 
 from resgym.kernels.cpu import compilation as compiled  # noqa: E402
+from resgym.kernels.cpu import parts  # noqa: E402
 
 SOURCE = """
 from resgym.kernels.cpu.compilation import compiled, inlined
@@ -106,3 +108,40 @@ def test_a_disk_that_refuses_the_file(folder, monkeypatch):
     with pytest.warns(RuntimeWarning, match="cannot be used, compiling in memory"):
         assert function(1) == 8
     assert [*folder.iterdir()] == [], "a part of a file was left behind"
+
+
+def functions():
+    """A part, and a function that calls it twice."""
+
+    @compiled.inlined
+    def cut(numbers, most):
+        numbers[0] = min(numbers[0], most)
+        return numbers.sum()
+
+    @numba.njit
+    def whole(numbers, most):
+        return cut(numbers, most) + cut(numbers, most - 1)
+
+    return cut, whole
+
+
+def test_this_numba_compiles_parts():
+    """Run with every numba that is supported: without parts the kernels compile twice as long."""
+    assert parts.parts_work()
+    cut, whole = functions()
+    numbers = np.array([5, 1, 7])
+    assert whole(numbers, 4) == 4 + 1 + 7 + 3 + 1 + 7
+    assert list(numbers) == [3, 1, 7]
+    # No machine code was made of it, and calling it is an error, not a crash.
+    (result,) = cut.overloads.values()
+    assert result.library.get_pointer_to_function("anything") == 0
+    with pytest.raises(KeyError, match="only compiled functions can call cut"):
+        cut(numbers, 4)
+
+
+def test_a_numba_with_other_insides(monkeypatch):
+    """Where parts do not work, functions are compiled in numba's own way."""
+    monkeypatch.setattr(parts, "parts_work", lambda: False)
+    cut, whole = functions()
+    assert whole(np.array([5, 1, 7]), 4) == 23
+    assert cut(np.array([5, 1, 7]), 4) == 12

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import resgym
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.measure import optimum as module
@@ -12,8 +11,8 @@ from resgym.measure.rho import cross_play, rho, rho_starts
 from resgym.players import CallablePlayer, make_agent
 from resgym.solver.responses import worst_cases
 from tests.reference import players
-from tests.reference.rule import host_actions
 from tests.reference.search import shortest_game
+from tests.resgym.games import best_against_first
 
 SMALL = {"max_num_points": 4, "max_value": 4}
 
@@ -58,14 +57,7 @@ def test_what_was_given_up_lies_between_its_bounds(monkeypatch):
 
 
 def test_the_best_answers_have_all_of_the_optimum():
-    def best(state, coords, rng):
-        sets = []
-        for points in state.point_lists():
-            axes = resgym.solve(points, agent="choose_first").tree.root.axes or (0, 1)
-            sets.append(host_actions(3).index(axes))
-        return torch.tensor(sets)
-
-    hosts = {"best": CallablePlayer(best, "host"), "zeillinger": "zeillinger"}
+    hosts = {"best": CallablePlayer(best_against_first, "host"), "zeillinger": "zeillinger"}
     table = cross_play(hosts, ["choose_first", "random"], games=12, optimum=True, **SMALL)
     results = table.results
     turns = {"dimension": 2, "points": [[(5, 0), (0, 2)], [(2, 0), (0, 3)]], "games": 3}

@@ -150,7 +150,6 @@ def test_what_cannot_be_drawn_is_said_at_once(monkeypatch):
     assert env.render() is None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for mode, dimension, message in [
-        ("film", 3, r"^render_mode must be one of .*'ansi'.*, got 'film'$"),
         ("svg", 4, r"^render_mode must be 'ansi' or 'human' for dimension 4 .*, got 'svg'$"),
         ("rgb_array", 4, r"^render_mode must be 'ansi' or 'human' for dimension 4 "),
         ("rgb_array", 3, r"^render_mode 'rgb_array' needs matplotlib.*\[plots\]$"),

@@ -1,9 +1,11 @@
-"""`check_player` accepts every scripted player and refuses every way of breaking the contract."""
+"""Scripted players keep the contract, on every device; `check_player` refuses all who break it."""
 
 import pytest
 import torch
 
 from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
+from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState
 from resgym.players import agent_names, host_names, make_agent, make_host
 from resgym.testing import check_player
@@ -77,3 +79,39 @@ def test_an_agent_without_a_set_says_so():
     for agent in AGENTS:
         with pytest.raises(TypeError, match="coords must be the hosts' sets"):
             agent.act(state, None, rng)
+
+
+NUM_GAMES = 500
+
+
+@pytest.mark.parametrize("player", PLAYERS, ids=repr)
+def test_players_do_not_look_at_the_data_of_an_accelerator(player):
+    # Tensors on "meta" have no data: a look at a value, or a shape that depends on one, raises.
+    nothing = torch.zeros(NUM_GAMES, dtype=torch.int64, device="meta")
+    state = GameState(torch.zeros(NUM_GAMES, 20, 3, dtype=torch.int64, device="meta"), nothing)
+    coords = torch.zeros(NUM_GAMES, 3, dtype=torch.bool, device="meta")
+    answer = player.act(state, coords if player.role == "agent" else None, RowRandom(nothing))
+    assert answer.device.type == "meta"
+    assert answer.dtype == torch.int64
+    assert answer.shape == (NUM_GAMES,)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dimension", [3, 6])
+@pytest.mark.parametrize("player", PLAYERS, ids=repr)
+def test_answers_on_an_accelerator_are_those_of_the_cpu(player, dimension):
+    rng = RowRandom(torch.arange(NUM_GAMES))
+    start = random_starts(GameSpec(dimension=dimension), rng.split(0))
+    # Some huge and some finished positions among the ordinary ones.
+    points = torch.where(start.points > 0, start.points * 2**50, start.points)
+    points[: NUM_GAMES // 2] = start.points[: NUM_GAMES // 2]
+    points[-9:, 1:] = -1
+    state = GameState(points, (points[:, :, 0] >= 0).sum(1))
+    coords = None
+    if player.role == "agent":
+        coords = host_action_table(dimension)[make_host("random").act(state, None, rng)]
+    expected = player.act(state, coords, rng)
+
+    there, key = state.to("cuda"), RowRandom(rng.key.cuda())
+    coords = None if coords is None else coords.cuda()
+    assert torch.equal(player.act(there, coords, key).cpu(), expected)

@@ -67,13 +67,11 @@ def named(role):
     return "random"
 
 
-def made(role, player):
-    return resolve_player(player, role)
-
-
 DOORS = {
     "solve": lambda role, player: resgym.solve("A5", **{role: player}, time_limit=20),
-    "worst case": lambda role, player: worst_cases(made(role, player), STARTS, SPEC, 30, 1000),
+    "worst case": lambda role, player: worst_cases(
+        resolve_player(player, role), STARTS, SPEC, 30, 1000
+    ),
     "exploitability": lambda role, player: resgym.exploitability(player, 4, role=role, spec=SPEC),
 }
 KINDS = [remembers, counts, draws, draws_late, named]
@@ -92,14 +90,14 @@ def test_the_scoreboard_and_safe_hosts_refuse_them(kind):
     with pytest.raises(ValueError, match="host must be deterministic and without memory, got"):
         evaluate(kind("host"), "worst-5")
     if kind not in (draws_late, named):  # they are not asked there, or how they draw is known
-        agent = made("agent", kind("agent"))
+        agent = resolve_player(kind("agent"), "agent")
         with pytest.raises(ValueError, match="agent must be deterministic and without memory, got"):
-            made("host", make_host("safe", agents=agent)).act(STARTS, None, None)
+            make_host("safe", agents=agent).act(STARTS, None, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_optimum_against_an_agent_that_remembers_or_draws(kind):
-    agent = made("agent", kind("agent"))
+    agent = resolve_player(kind("agent"), "agent")
     assert optimum(agent, STARTS, SPEC, 50) is None
     assert rho("zeillinger", agent, games=2, optimum=True).optimum is None
 

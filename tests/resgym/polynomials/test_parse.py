@@ -4,6 +4,7 @@ import json
 import warnings
 from contextlib import suppress
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,92 +16,44 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import CoefficientWarning, ConstantWarning, ParseError, parse
 
 E8 = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
-D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("x^2+w^3+y", [(2, 0, 0), (0, 0, 3), (0, 1, 0)]),
-        (" x ^ 2\t+ y^{3} + z^(5) ", E8),
-        ("+x^2 - y^3 − z^5;", E8),
-        ("x^2+y^3+z^5 = 0", E8),
-        ("0 = x^2 + y^3 + z^5", E8),
-        ("X² + Y³ + Z⁵", E8),
-        ("x*x + y*y*y + z^4 z", E8),
-        ("x_1^2+x_2^3+x_3^5", E8),
-        ("x_{1}^{2}+x_{2}^{3}+x_{10}^{5}", E8),
-        ("x₁²+x₂³+x₁₀⁵", E8),
-        ("x^2+zy^2+z^3", D4),
-        ("x^2 + y·y·z + z×z⋅z", D4),
-        ("ideal J=x2+y2z+z3;", D4),
-        ("ring R=0,(x,y,z),dp; ideal J=x2+y2z+z3;", D4),
-        ("monomialIdeal(x^13,x^6*y^4,y^9)", [(13, 0), (6, 4), (0, 9)]),
-        ("x^2, y^3, x^2", [(2, 0), (0, 3)]),
         ("x_10+x_2^2+x_1", [(0, 0, 1), (0, 2, 0), (1, 0, 0)]),
-        ("x^2 - x^2 + x*y + y^2", [(1, 1), (0, 2)]),
-        ("x^0*y^2+z", [(2, 0), (0, 1)]),
-        ("[(2, 0, 0), (0, 3, 0), (0, 0, 5)]", E8),
-        ("[[2,0,0],[0,3,0],[0,0,5],[2,0,0]]", E8),
-        ("matrix {{2, 0, 0}, {0, 3, 0}, {0, 0, 5}}", E8),
-        ("matrix([[2,0,0],[0,3,0],[0,0,5]])", E8),
-        ("| 2 0 0 |\n| 0 3 0 |\n| 0 0 5 |\n", E8),
-        ("2 0 0\n0 3 0\n\n0 0 5", E8),
-        ("10, 0; 0 7", [(10, 0), (0, 7)]),
+        ("x ^ 2\t+ y^{3} + z^(5) ", E8),
+        ("x^2, y^3, x^2", [(2, 0), (0, 3)]),
         (f"{' ' * 15_000}ideal(x,y){' ' * 15_000};", [(1, 0), (0, 1)]),
         (f"x^2+y{' ' * 15_000}={' ' * 15_000}0", [(2, 0), (0, 1)]),
     ],
 )
-@pytest.mark.filterwarnings("ignore::resgym.polynomials.parse.CoefficientWarning")
-def test_text(text, expected):
+def test_points_are_in_the_order_of_the_text_and_axes_in_that_of_the_variables(text, expected):
     assert parse(text) == expected
 
 
-class Sage:
+def sage(prime=0):
     """As Sage's polynomials are."""
-
-    prime = 0
-
-    def exponents(self):
-        return E8
-
-    def parent(self):
-        return self
-
-    def variable_names(self):
-        return "xbar", "s", "t0"
-
-    def characteristic(self):
-        return self.prime
-
-    def coefficients(self):
-        return ["1", "-1/2", "3"]
+    ring = {"variable_names": lambda: ("xbar", "s", "t0"), "characteristic": lambda: prime}
+    return SimpleNamespace(
+        exponents=lambda: E8,
+        parent=lambda: SimpleNamespace(**ring),
+        coefficients=lambda: ["1", "-1/2", "3"],
+    )
 
 
 def test_sage():
     with pytest.warns(CoefficientWarning):
-        found = parse(Sage())
+        found = parse(sage())
     assert (found, found.variables) == (E8, ("xbar", "s", "t0"))
     assert found.generators == ({(2, 0, 0): 1, (0, 3, 0): Fraction(-1, 2), (0, 0, 5): 3},)
-    finite = Sage()
-    finite.prime = 7
     with pytest.raises(ValueError, match="points must be rational"):
-        parse(finite)
-
-
-def test_sympy_numbers_keep_their_values():
-    sympy = pytest.importorskip("sympy")
-    x, y = sympy.symbols("x y")
-    assert parse((x + 1.0 * y) ** 2 + y**3).generators == parse("(x+y)^2+y^3").generators
-    for number in (sympy.sqrt(2), sympy.I, sympy.pi):
-        with pytest.raises(ValueError, match="points must be rational"):
-            parse((x + number * y) ** 2 + y**3)
-    assert parse(sympy.Poly(x**3 + sympy.Symbol("a") * x * y, x, y)).generators == ()
+        parse(sage(prime=7))
 
 
 @pytest.mark.parametrize(
-    "source",
-    [tuple(E8), np.array(E8), torch.tensor(E8), list(map(np.array, E8)), Exponents(E8)],
+    "source", [tuple(E8), np.array(E8), torch.tensor(E8), list(map(np.array, E8)), Exponents(E8)]
 )
 def test_lists(source):
     assert parse(source) == E8
@@ -153,26 +106,35 @@ def test_files(tmp_path):
 
 def test_sympy():
     sympy = pytest.importorskip("sympy")
-    x, y, z = sympy.symbols("x y z")
-    assert sorted(parse(x**2 + y**3 + z**5)) == sorted(E8)
-    assert parse(sympy.Poly(x**2 + y, x, y, z)) == [(2, 0, 0), (0, 1, 0)]
+    x, y, z, a = sympy.symbols("x y z a")
+    p, q = sympy.symbols("x10 x9", positive=True)
+    for source, variables, terms in (
+        (x**2 + y**3 + z**5, "x y z", {(2, 0, 0): 1, (0, 3, 0): 1, (0, 0, 5): 1}),
+        (p**2 + q**3, "x9 x10", {(3, 0): 1, (0, 2): 1}),
+        (sympy.Poly(x**2 + y, x, y, z), "x y z", {(2, 0, 0): 1, (0, 1, 0): 1}),
+    ):
+        found = parse(source)
+        assert (found.variables, *found.generators) == (tuple(variables.split()), terms)
+        assert sorted(found) == sorted(terms)
     assert parse(x**2 + y, variables="y,x") == [(1, 0), (0, 2)]
+    for source, terms in (
+        ((x + 1.0 * y) ** 2, {(2, 0): 1, (1, 1): 2, (0, 2): 1}),
+        (sympy.Eq(x**2, y**3), {(2, 0): 1, (0, 3): -1}),
+    ):
+        with pytest.warns(CoefficientWarning):
+            assert parse(source).generators == (terms,)
     with pytest.warns(CoefficientWarning):
-        parse((x + y) ** 2)
-    with pytest.warns(CoefficientWarning):
-        assert parse(sympy.Eq(x**2, y**3)).generators == ({(2, 0): 1, (0, 3): -1},)
-    a, p, q = sympy.Symbol("a"), *sympy.symbols("x10 x9", positive=True)
-    assert parse(p**2 + q**3).variables == ("x9", "x10")
-    family = parse(sympy.Poly(x**3 + a * x * y**5 + y**7, x, y))
+        family = parse(sympy.Poly(x**3 + a * x * y**5 + y**7, x, y))
     assert (family, family.variables) == ([(3, 0), (1, 5), (0, 7)], ("x", "y"))
     assert (family.generators, family.exponents_only) == ((), True)
-    assert parse(sympy.Poly(x**2 + y, x, y, z)).variables == ("x", "y", "z")
     for wrong, message in (
         (x + sympy.Symbol("x", positive=True), "variables of different names"),
+        *(
+            ((x + k * y) ** 2 + y**3, "must be rational")
+            for k in (sympy.sqrt(2), sympy.I, sympy.pi)
+        ),
         (sympy.Poly(x**2 + y, x, y, modulus=3), "must be rational"),
-        (1 / x + y, "must be a polynomial"),
-        (sympy.sin(x) + y, "must be a polynomial"),
-        (sympy.sqrt(x) + y, "must be a polynomial"),
+        *((term + y, "must be a polynomial") for term in (1 / x, sympy.sin(x), sympy.sqrt(x))),
         (sympy.Integer(3), "2 to 10 variables, got the constant '3'"),
         (x**2, "has 1"),
     ):
@@ -183,42 +145,8 @@ def test_sympy():
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("x^2+*y", 4),
-        ("x^-2+y", 1),
-        ("x^(1/2)+y", 1),
-        ("x^2+", 4),
-        ("(x+y", 0),
-        ("x$y", 1),
-        ("sin(x)+y", 0),
-        ("x/y+y", 1),
-        ("x 2+y", 2),
-        ("é+x", 0),
-        ("x+y,", 4),
-        ("x^99999999999999999999+y", 1),
-        ("[[1,2],[3,", 3),
-        ("__import__('os')", 2),
-        ("x^2 = y^3 = z", 10),
-        ("x²+y^²", 4),
-    ],
-)
-def test_a_caret_points_at_the_character(text, place):
-    with pytest.raises(ParseError) as caught:
-        parse(text)
-    assert caught.value.position == place
-    message, line, caret = str(caught.value).splitlines()
-    assert message
-    assert line == f"  {text}"
-    assert caret == " " * (place + 2) + "^"
-
-
-@pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("x^2", "has 1 \\(x\\)"),
-        ("x2+x3", "write indexed variables as x_1, x_2"),
-        ("  ", "got nothing"),
         ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
         ([[1, 2], [3, -4]], r"points\[1\] must hold integers in 0\.\.2\^59, got -4"),
         ([[2**59 + 1, 0]], "0..2"),
@@ -228,9 +156,7 @@ def test_a_caret_points_at_the_character(text, place):
         # Whatever is typed is read or refused at once.
         ("(" * 80, "parentheses inside each other"),
         ("[" * 5000, "parentheses inside each other"),
-        ("1 2;3", r"points\[1\] must have 2 exponents like points\[0\], got 1"),
         ("1 " * 24_000, "must have 2 to 10 variables, got 24000"),
-        ("(1)", "2 to 10 variables, got the constant"),
         ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
         ("+".join(f"x_{index}" for index in range(60)), "one of at most 52 variables"),
         ("((1+x)^99)^100*y", "more than 50000 products of terms"),

@@ -18,9 +18,9 @@ def short(text: str, most: int = MOST) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value for an error, shortened if it is long."""
+    """Format a value for an error on one line, shortened if it is long."""
     try:
-        return short(repr(value), 200)
+        return short(" ".join(map(str.strip, repr(value).splitlines())), 200)
     except ValueError:  # of a whole number
         return "a number of over 4300 digits"
 

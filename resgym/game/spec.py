@@ -10,8 +10,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
+import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
@@ -54,6 +56,13 @@ MAX_START_VALUE = MAX_UNIT = 2**31 - 2
 MAX_START_ATTEMPTS = 256
 
 
+def _integer(value: Any, wanted: str) -> int:
+    with suppress(TypeError):  # also what an array says that is not one integer
+        if not isinstance(value, bool):
+            return operator.index(value)
+    raise TypeError(f"{wanted}, got {shown(value)} ({type(value).__name__})")
+
+
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return ``value`` as an int if it is within ``low..high``.
 
@@ -61,9 +70,7 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
         TypeError: ``value`` is not an integer (booleans are refused too).
         ValueError: ``value`` is outside the range.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {shown(value)} ({type(value).__name__})")
-    number: int = value.__index__()
+    number = _integer(value, f"{name} must be an integer")
     if number < low or (high is not None and number > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name} must be {allowed}, got {shown(number)}")
@@ -156,15 +163,12 @@ def check_coordinates(values: Sequence[Any], name: str) -> Point:
         TypeError: a coordinate is not an integer; the message calls the point ``name``.
         ValueError: a coordinate is negative or above 2^59.
     """
-    for value in values:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(
-                f"{name} must hold integers, got {shown(value)} ({type(value).__name__})"
-            )
+    point = tuple(_integer(value, f"{name} must hold integers") for value in values)
+    for value in point:
         if not 0 <= value <= MAX_COORDINATE:
             given = value if abs(value) < 10**99 else "a number of over 99 digits"
             raise ValueError(f"{name} must hold integers in 0..2^59, got {given}")
-    return tuple(map(int, values))
+    return point
 
 
 @cache

@@ -271,12 +271,13 @@ class CrossPlay(Table):
 def _named(
     players: Mapping[str, Any] | Sequence[Any], role: Role, spec: GameSpec
 ) -> dict[str, Player]:
-    if isinstance(players, str) or (players and not isinstance(players, Iterable)):
-        raise TypeError(f"{role}s must be a list or a dict of players, got {players!r}")
-    if not players:
-        raise ValueError(f"{role}s must have at least one player, got none")
+    if isinstance(players, str) or not isinstance(players, Iterable):
+        raise TypeError(f"{role}s must be a list or a dict of players, got {shown(players)}")
     named: dict[str, Any] = dict(players) if isinstance(players, Mapping) else {}
-    for player in () if named else players:
+    others = () if isinstance(players, Mapping) else [*players]
+    if not (named or others):
+        raise ValueError(f"{role}s must have at least one player, got none")
+    for player in others:
         name = player_name(player)
         while name in named:
             name += "'"

@@ -15,6 +15,7 @@ from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players.registry import given_sets
+from resgym.texts import shown
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +57,7 @@ class ScoringPlayer:
                     f"{self.name} cannot score points [N, {rows}, {axes}]: {error}"
                 ) from error
             if not isinstance(scores, Tensor) or scores.ndim != 2:
-                raise TypeError(f"{self.name} must return scores [N, A], got {scores!r:.200}")
+                raise TypeError(f"{self.name} must return scores [N, A], got {shown(scores)}")
             scores = scores.to(state.device)
             return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
 

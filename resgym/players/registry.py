@@ -33,6 +33,7 @@ from resgym.game.spec import (
     nearest,
     register,
 )
+from resgym.texts import shown
 from resgym.trust import named_object, packaged, parse_expression
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _factory(role: Role, name: str, field: str) -> Factory:
         if isinstance(found, Player) and not isinstance(found, type):
             return lambda: found
         if not callable(found) or (isinstance(found, type) and not hasattr(found, "act")):
-            raise TypeError(f"{field}: {name!r} must be a Player or build one, got {found!r:.200}")
+            raise TypeError(f"{field}: {name!r} must be a Player or build one, got {shown(found)}")
         return found  # type: ignore[no-any-return]
     if name in PLAYERS[role]:
         target = PLAYERS[role][name]
@@ -252,7 +253,7 @@ def _make(
     role: Role, name: str, arguments: Mapping[str, Any], field: str, spec: GameSpec | None = None
 ) -> Player:
     if not isinstance(name, str):
-        raise TypeError(f"{field} must be a name, got {name!r} ({type(name).__name__})")
+        raise TypeError(f"{field} must be a name, got {shown(name)} ({type(name).__name__})")
     name, written = parse_expression(name, field)
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
@@ -314,7 +315,7 @@ def _load_model(given: Any, role: Role, field: str) -> Player:
 
 def _checked_player(player: Any, role: Role, source: str) -> Player:
     if not isinstance(player, Player):
-        raise TypeError(f"{source} must give a Player, with role and act, got {player!r}")
+        raise TypeError(f"{source} must give a Player, with role and act, got {shown(player)}")
     if player.role != role:
         raise ValueError(f"{source} must play the {role}, got a player of the {player.role}")
     return player
@@ -371,5 +372,5 @@ def resolve_player(
     hint = f" (did you mean {opponent.__name__}()?)" if isinstance(opponent, type) else ""
     raise TypeError(
         f"{field} must be a name, a Player, a function (state, coords, rng), a model or the path "
-        f"of a saved model, got {opponent!r}{hint}"
+        f"of a saved model, got {shown(opponent)}{hint}"
     )

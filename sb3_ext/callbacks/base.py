@@ -20,7 +20,7 @@ from torch import Tensor
 
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.checkpoints.resume import save_run
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.runs.command import RunSignals
 from sb3_ext.runs.files import going_on_without
 
@@ -76,7 +76,7 @@ class PeriodicCallback(BaseCallback):
     def __init__(self, every: Every | Mapping[str, Any], verbose: int = 0) -> None:
         super().__init__(verbose)
         if not isinstance(every, (Every, Mapping)):
-            raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {every!r}")
+            raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {shown(every)}")
         self.every = every if isinstance(every, Every) else Every(**every)
 
     @abstractmethod

@@ -21,7 +21,7 @@ from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
-from sb3_ext.config.checks import check_arguments, check_count
+from sb3_ext.config.checks import check_arguments, check_count, shown
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_played
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
@@ -127,7 +127,7 @@ class GamesAgainst(PeriodicCallback):
         super().__init__(every)
         if isinstance(opponents, str) or not opponents:
             raise ValueError(
-                f"opponents must be a list of at least one player, got {opponents!r:.200}"
+                f"opponents must be a list of at least one player, got {shown(opponents)}"
             )
         self.opponents = {player_name(opponent): opponent for opponent in opponents}
         self.game = {"games": self.default_games, "seed": 0, **game}
@@ -197,7 +197,7 @@ class RhoEvaluation(GamesAgainst):
         super().__init__(opponents, every, **game)
         if best not in ("worst", "mean", *self.opponents):
             raise ValueError(
-                f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
+                f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {shown(best)}"
             )
         self.best, self.at_start = best, at_start
         self.save_path = None if save_path is None else Path(save_path)

@@ -9,7 +9,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter.seam import num_updates, progress_remaining
 from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
-from sb3_ext.config.checks import check_number
+from sb3_ext.config.checks import check_number, shown
 from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
 
 
@@ -151,7 +151,7 @@ class Curriculum(ByConditions):
         super().__init__(verbose)
         before, last = stages[:-1], stages[-1:]
         if not last or "until" in last[0] or not all("until" in stage for stage in before):
-            raise ValueError(f"stages: each but the last needs 'until', got {stages!r}")
+            raise ValueError(f"stages: each but the last needs 'until', got {shown(stages)}")
         self.settings = [{k: v for k, v in stage.items() if k != "until"} for stage in stages]
         self.until = [
             parse_conditions(stage["until"], f"stages[{number}].until")

@@ -30,7 +30,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
 from resgym.trust import check_data
-from sb3_ext.config.checks import Registry, errors_named, errors_of
+from sb3_ext.config.checks import Registry, errors_named, errors_of, shown
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 
@@ -120,7 +120,7 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     """
     expected = {"class", "observation_space", "action_space", "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
-        raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
+        raise ValueError(f"policy: need {sorted(expected)}, got {shown(description)}")
     check_data(description, "policy")  # a file may not add a module:Class to the registries
     arguments = dict(description["arguments"])
     make: Any = POLICIES.resolve(description["class"])

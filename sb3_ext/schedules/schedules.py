@@ -30,6 +30,7 @@ from sb3_ext.config.checks import (
     check_number,
     from_data,
     numeric_string_hint,
+    shown,
     unknown_word,
 )
 from sb3_ext.config.sections import checked
@@ -188,12 +189,14 @@ class Chained(Schedule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pieces, (list, tuple)) or not self.pieces:
-            raise ValueError(f"pieces must be a list of (steps, schedule), got {self.pieces!r}")
+            raise ValueError(
+                f"pieces must be a list of (steps, schedule), got {shown(self.pieces)}"
+            )
         pairs = []
         for index, pair in enumerate(self.pieces):
             name = f"pieces[{index}]"
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise ValueError(f"{name} must be a pair (steps, schedule), got {pair!r}")
+                raise ValueError(f"{name} must be a pair (steps, schedule), got {shown(pair)}")
             pairs.append((pair[0], parse_schedule(pair[1], f"{name}.then", unit=self.unit)))
         self.pieces = pairs
         super().__post_init__()

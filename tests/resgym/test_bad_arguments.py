@@ -6,11 +6,12 @@ import types
 from functools import partial, reduce
 
 import gymnasium
+import numpy as np
 import pytest
 import torch
 
 import resgym
-from resgym import make_agent, make_host, register_reward, solve
+from resgym import GameSpec, make_agent, make_host, register_reward, solve
 from resgym.benchmark import evaluate, load
 from resgym.pictures.games import picture_of
 from resgym.players import resolve_player
@@ -62,6 +63,10 @@ CASES = [
     (lambda: rho(optimum=1), "^optimum must be True, False or two bounds, got 1$"),
     (lambda: rho(agent=make_host("random")), "^agent must play the agent"),
     (lambda: cross_play([]), "hosts must"),
+    (lambda: cross_play(None), "hosts must be a list or a dict of players, got None"),
+    (lambda: GameSpec(np.eye(3)), r"^dimension must be an integer, got array.* \(ndarray\)$"),
+    (lambda: solve([(1, np.ones(2)), (2, 0)]), r"^points\[0\] must hold integers, got array"),
+    (lambda: make_host(np.eye(3)), r"^host must be a name, got array.* \(ndarray\)$"),
     (lambda: solve("E8", "width"), "objective must be .*, got 'width'"),
     (lambda: solve("E8", "nodes", max_depth=3), "max_depth is for objective 'depth'"),
     (lambda: solve("E8", max_positions=0), "max_positions must be at least 1, got 0"),

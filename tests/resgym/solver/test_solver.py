@@ -13,6 +13,7 @@ from resgym.solver import kernels
 from resgym.solver import search as proof_module
 from resgym.solver.search import Search, TooMuch, compiled
 from resgym.solver.solve import solve
+from resgym.trees.growth import resolution_tree
 from tests.reference import rule
 from tests.reference.search import Exhaustive
 from tests.resgym.solver.positions import LEAST, OBJECTIVES, drawn
@@ -186,3 +187,15 @@ def test_the_value_is_that_of_the_polyhedron(data):
     changed.append(tuple((a + b) // 2 for a, b in zip(changed[0], changed[-1], strict=True)))
     for objective in OBJECTIVES:
         assert solve(changed, objective).value == solve(points, objective).value
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=2, max_size=4))
+def test_in_two_axes_the_value_is_the_size_of_the_only_tree(edges):
+    """Edges of steep slopes share long ways, whose nodes count once."""
+    points = [(0, sum(fall for _, fall in edges))]
+    for run, fall in sorted(edges, key=lambda edge: edge[0] / edge[1]):  # the steepest first
+        points.append((points[-1][0] + run, points[-1][1] - fall))
+    only = resolution_tree(points, "all_coord")
+    for objective in OBJECTIVES:
+        assert solve(points, objective).value == size(only, objective)

@@ -60,21 +60,3 @@ def test_the_command_line_trains_with_actors(tmp_path, capfd):
     assert "received: 4\n  accepted: 4\n  stale: 0" in capfd.readouterr().out
     assert train(["--resume", str(run), "-n", "960"]) == 0
     assert "received: 6\n  accepted: 6\n  stale: 0" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["collector:{actors: -1}"], "actors must be"),
-        pytest.param(["--actors", "100000"], "actors: 100000 need 100", marks=pytest.mark.long),
-        (["collector:{chunks: 3}"], "unknown key of collector 'chunks'"),
-    ],
-)
-def test_what_is_wrong_is_one_line_and_code_2(tmp_path, capfd, more, message):
-    given = arguments(tmp_path)
-    given = [*given, *more] if ":" in more[0] else [*arguments(tmp_path, *more)]
-    assert train(given) == 2
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("train: ")]
-    assert len(said) == 1
-    assert message in said[0]
-    assert not list(tmp_path.rglob("*.yml"))

@@ -114,26 +114,6 @@ def test_resgym_knows_the_players_of_a_module(tmp_path, monkeypatch, capsys):
     assert shown.split(",")[0] == expected.split(",")[0]
 
 
-@pytest.mark.parametrize(
-    ("module", "expected"),
-    [
-        ("no_such_module", "no_such_module cannot be imported: ModuleNotFoundError"),
-        ("a/b", "must be a module such as mypackage.myplayers, got 'a/b'"),
-        ("ends_it", "ends_it cannot be imported: SystemExit: 3"),
-    ],
-)
-def test_a_module_that_is_none_is_told_in_one_line(module, expected, capsys, tmp_path, monkeypatch):
-    (tmp_path / "ends_it.py").write_text("raise SystemExit(3)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(SystemExit) as ended:
-        two_player("--config", "small", "--import", module)
-    assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert "argument --import: " in told
-    assert expected in told
-    assert told.count("\n") == 1
-
-
 def test_names_of_a_module_train_and_go_on(name, config, tmp_path, capsys):
     own = config(f"roles.host.algorithm={name}", f"roles.host.reward={name}_half")
     assert f"unknown algorithm '{name}'" in refused(capsys, "--config", own)

@@ -1,9 +1,7 @@
 """One encoder for both roles."""
 
-import pytest
 import torch
 
-from sb3_ext.config.checks import ConfigError
 from tests.sb3_ext.two_player.helpers import trainer
 
 POINT_SETS = [
@@ -36,8 +34,3 @@ def test_both_roles_move_one_encoder_and_their_own_layers():
         first = policy.q_net.features_extractor.second["around"].weight
         target = policy.q_net_target.features_extractor.second["around"].weight
         assert first.data_ptr() != target.data_ptr()
-
-
-def test_extractors_without_equal_weights_are_told():
-    with pytest.raises(ConfigError, match="shared_encoder: the features extractors"):
-        trainer("shared_encoder=true")

@@ -14,6 +14,7 @@ from sb3_ext.config.sections import shipped_configs
 from tests.resgym.commands import run
 from tests.sb3_ext.train.helpers import make_model
 
+
 def table(text):
     """The commands of a table, each with a part of the line that refuses it."""
     beginning = ""

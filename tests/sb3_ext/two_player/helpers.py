@@ -80,22 +80,10 @@ def difference(first, second):
     return [name.removeprefix("state/") for name in names]
 
 
-PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
-
-
 def duel(*settings, **sections):
     """A PPO host against a DDQN agent."""
-    return tiny(*PPO, *settings, name="ppo_host", **sections)
-
-
-def actor(name, policy, **keys):
-    """The role section of an on-policy algorithm."""
-    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
-    role["algorithm_arguments"] = {}
-    if name == "a2c":
-        for key in ("batch_size", "n_epochs", "clip_range"):
-            del role[key]
-    return role
+    ppo = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
+    return tiny(*ppo, *settings, name="ppo_host", **sections)
 
 
 POOL = (
@@ -109,19 +97,7 @@ class HostNet(nn.Module):
 
     def __init__(self, outputs=4):
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Linear(8, outputs)
-        )
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(15, 8), nn.Linear(8, outputs))
 
     def forward(self, points):
         return self.layers(points)
-
-
-class AgentNet(HostNet):
-    """From a dictionary with such points to three values."""
-
-    def __init__(self):
-        super().__init__(3)
-
-    def forward(self, observation):
-        return super().forward(observation["points"])

@@ -283,8 +283,7 @@ QUICK = {"steps": 10, "interval": 5, "games": 20}
 
 def counted(study):
     """Parameters and values of the trials that count, in order."""
-    trials = [trial for trial in study.trials if trial.state.name != "FAIL"]
-    return [(trial.params, trial.value) for trial in trials]
+    return [(each.params, each.value) for each in study.trials if each.state.name != "FAIL"]
 
 
 @pytest.fixture(scope="module")
@@ -333,20 +332,6 @@ def test_a_study_prunes_by_what_was_measured_on_the_way(whole_study):
     assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [5])
 
 
-def torchrun(folder, *command):
-    """What two processes print that learn together."""
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [sys.executable, *words, *map(str, command)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 TOGETHER = """
 import sys
 import torch
@@ -371,8 +356,11 @@ exec(compile(source, "torchrun_ddqn.py", "exec"), names)
 
 def test_processes_average_their_gradients_and_learn_one_network(tmp_path):
     (tmp_path / "together.py").write_text(TOGETHER)
-    printed = torchrun(tmp_path, "together.py", EXAMPLES / "torchrun_ddqn.py")
-    assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", printed)
+    two = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, "-m", *two, "together.py", str(EXAMPLES / "torchrun_ddqn.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", done.stdout)
     assert (tmp_path / "torchrun_ddqn.zip").exists()
 
 

@@ -1,6 +1,5 @@
 """What a command cannot do is refused in one line, by name, and leaves nothing behind."""
 
-import importlib
 import json
 import re
 import shlex
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS
 from sb3_ext.config.sections import shipped_configs
 from tests.resgym.commands import run
@@ -55,8 +55,7 @@ def refusal(command, capsys):
     """The one line on stderr of a command that must end with code 2."""
     name, *arguments = command
     module, function, _ = COMMANDS[name]
-    main = getattr(importlib.import_module(module), function)
-    code, printed, errors = run(capsys, *arguments, main=main)
+    code, printed, errors = run(capsys, *arguments, main=packaged(f"{module}:{function}"))
     assert code == 2
     (line,) = errors.splitlines()
     assert line not in printed

@@ -24,16 +24,17 @@ from resgym.cli import main as resgym_main
 from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
+from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint, save_checkpoint
 from sb3_ext.train.card import main as card_main
 from sb3_ext.train.loading import load_player, read_weights
 from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
+from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main as two_player_main
-from tests.sb3_ext.train.helpers import make_model
-from tests.sb3_ext.two_player.helpers import tiny
+from tests.sb3_ext.train.helpers import GAME, make_model, run_of
+from tests.sb3_ext.two_player.helpers import written
 
-HOST = "resgym/HironakaHost-v0"
-NAME = "resgym-HironakaHost-v0"
+NAME = GAME.replace("/", "-")
 SMALL = ["-n", "64", "--eval-freq", "-1", "--verbose", "0", "--seed", "1"]
 PARAMETERS = {
     "n_envs": 8,
@@ -67,7 +68,7 @@ class Place:
         self.root = root
         self.marker = root / "MARKER"
         self.logs = root / "logs"
-        self.run = self.logs / "ddqn" / f"{NAME}_1"
+        self.run = run_of(self.logs)
         self.code = f"__import__('pathlib').Path({str(self.marker)!r}).touch()"
         self.tag = f"env_kwargs: !!python/object/apply:os.mkdir [{self.marker}]\n".encode()
         self.pickle = pickle.dumps(Touch(self.marker))
@@ -108,22 +109,20 @@ class Place:
     def train(self, *arguments, **changes):
         """With other values in the configuration."""
         path = self.root / "file.yml"
-        path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, **changes}}))
-        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs), *SMALL, "-conf", str(path)]
+        path.write_text(yaml.safe_dump({GAME: {**PARAMETERS, **changes}}))
+        common = ["--algo", "ddqn", "--env", GAME, "-f", str(self.logs), *SMALL, "-conf", str(path)]
         return train_main([*common, *arguments])
 
     def resume(self, *arguments):
         return train_main(["--resume", str(self.run), *arguments])
 
     def play(self, command=enjoy_main, *arguments):
-        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs)]
+        common = ["--algo", "ddqn", "--env", GAME, "-f", str(self.logs)]
         return int(command([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments]))
 
-    def two_player(self, *settings):
-        path = self.root / "tiny.yml"
-        path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
-        out = str(self.root / "two")
-        return two_player_main(["--config", str(path), "--out", out, "--no-progress"])
+    def two_player(self, *settings, more=()):
+        path, out = written(self.root / "tiny.yml", *settings), str(self.root / "two")
+        return two_player_main(["--config", path, "--out", out, "--no-progress", *more])
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +141,18 @@ def place(trained, tmp_path, monkeypatch):
     yield Place(tmp_path)
     sys.modules.pop("evil", None)
     importlib.invalidate_caches()
+
+
+def resume_saved(place, **changes):
+    """Goes on with two players, the host with other values; as a program too."""
+    run = place.root / "two"
+    newest = list_checkpoints(run / "checkpoints")[0]
+    state = load_checkpoint(newest)
+    state["trainer"]["config"]["roles"]["host"] |= changes
+    save_checkpoint(newest, state)
+    with pytest.raises(ValueError, match="imports code"):
+        HostAgentTrainer.load(newest)
+    return two_player_main(["--resume", str(run), "--trust", "--no-progress"])
 
 
 def resume_two_players(place):
@@ -189,7 +200,7 @@ ATTACKS = {
     "trust among resumed arguments": lambda here: (
         here.put(CONFIG, {"env": "--trust"})
         .put(CONFIG, {"callback": "evil.Code"})
-        .resume(f"--env={HOST}")
+        .resume(f"--env={GAME}")
     ),
     "enjoyed normalize": lambda here: here.put(CONFIG, {"normalize": here.code}).play(),
     "enjoyed statistics": lambda here: (
@@ -201,7 +212,16 @@ ATTACKS = {
     ).play(),
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
+    "two-player algorithm": lambda here: here.two_player("roles.host.algorithm=evil:Code"),
     "two-player resumed": resume_two_players,
+    "saved algorithm": lambda here: resume_saved(here, algorithm="evil:Code"),
+    "saved callback": lambda here: resume_saved(here, callbacks=[{"callback": "evil:Code"}]),
+    "saved optimizer": lambda here: resume_saved(
+        here, optimizer={"name": "evil:Code", "arguments": {}}
+    ),
+    "saved buffer": lambda here: resume_saved(
+        here, replay_buffer={"name": "evil:Code", "size": 9, "arguments": {}}
+    ),
     "rho": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
     "attack": lambda here: attack_main([here.zip(), "--role", "host", "--no-progress"]),
     "attack misspelt": lambda here: attack_main(
@@ -211,8 +231,8 @@ ATTACKS = {
     # Connections, imports and writing that files ask for.
     "address": lambda here: here.train(collector=ADDRESS),
     "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "env of a saved run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).resume(),
-    "env of an enjoyed run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).play(),
+    "env of a saved run": lambda here: here.put(CONFIG, {"env": f"evil:{GAME}"}).resume(),
+    "env of an enjoyed run": lambda here: here.put(CONFIG, {"env": f"evil:{GAME}"}).play(),
     "checkpoints of another run": lambda here: here.train(
         callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
     ),
@@ -284,6 +304,7 @@ def test_nothing_runs_connects_or_is_written_elsewhere_without_trust(name, place
     "attack",
     [
         lambda here: here.train("--trust", callback="evil.Code"),
+        lambda here: here.two_player("roles.host.algorithm=evil:Code", more=["--trust"]),
         lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
         lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
@@ -298,8 +319,8 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
     path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1"
     parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
     values = {**parameters, "policy": "MlpPolicy", "normalize": True}
-    path.write_text(yaml.safe_dump({HOST: values}))
-    common = ["--algo", "ppo", "--env", HOST, "-f", str(tmp_path)]
+    path.write_text(yaml.safe_dump({GAME: values}))
+    common = ["--algo", "ppo", "--env", GAME, "-f", str(tmp_path)]
     assert train_main([*common, *SMALL, "-conf", str(path)]) == 0
     assert (run / "vecnormalize.pkl").is_file()
     play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]

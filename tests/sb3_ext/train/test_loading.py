@@ -61,22 +61,18 @@ def test_two_players_in_one_checkpoint(tmp_path):
         assert scores(seat, player) == scores(seat, player_of(model))
 
 
-ALGORITHMS = {
-    "DDQN": (DDQN, {"buffer_size": 50}),
-    "DQN": (DQN, {"buffer_size": 50, "replay_buffer_class": TensorReplayBuffer}),
-    "QRDQN": (QRDQN, {"buffer_size": 50}),
-    "PPO": (PPO, {"n_steps": 8}),
-    "A2C": (A2C, {}),
-    "MaskablePPO": (MaskablePPO, {"n_steps": 8}),
-}
-
-
-SEATS = ["host", "agent"] * 3
-
-
-@pytest.mark.parametrize(("name", "seat"), zip(ALGORITHMS, SEATS, strict=True))
-def test_files_of_stable_baselines3(name, seat, tmp_path):
-    algorithm, arguments = ALGORITHMS[name]
+@pytest.mark.parametrize(
+    ("algorithm", "arguments", "seat"),
+    [
+        (DDQN, {"buffer_size": 50}, "host"),
+        (DQN, {"buffer_size": 50, "replay_buffer_class": TensorReplayBuffer}, "agent"),
+        (QRDQN, {"buffer_size": 50}, "host"),
+        (PPO, {"n_steps": 8}, "agent"),
+        (A2C, {}, "host"),
+        (MaskablePPO, {"n_steps": 8}, "agent"),
+    ],
+)
+def test_files_of_stable_baselines3(algorithm, arguments, seat, tmp_path):
     policy = "MlpPolicy" if seat == "host" else "MultiInputPolicy"
     model = algorithm(policy, make_env(seat), device="cpu", seed=1, **arguments)
     model.save(tmp_path / "model")
@@ -123,25 +119,23 @@ def test_hostile_descriptions(change, message, tmp_path):
 
 
 def test_other_files(tmp_path):
-    text, empty, card = (tmp_path / name for name in ("notes.txt", "empty", "card"))
-    text.write_text("hello")
-    empty.mkdir()
-    card.mkdir()
-    (card / MODEL).write_bytes(b"\x80\x04.")
-    archive, pickled = tmp_path / "archive.zip", tmp_path / "model.pkl"
-    with zipfile.ZipFile(archive, "w") as file:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card" / MODEL).write_bytes(b"\x80\x04.")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as file:
         file.writestr("data", "[]")
-    pickled.write_bytes(pickle.dumps({}))
-    for path, message in (
-        (text, "is not a checkpoint directory, .* or a .zip"),
-        (empty, "no checkpoint here"),
-        (card, "is missing or damaged"),
-        (archive, "is not a model of stable-baselines3"),
-        (pickled, "is not a checkpoint directory, .* or a .zip"),
-        (tmp_path / "nothing", "there is no such file"),
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps({}))
+    for name, message in (
+        ("notes.txt", "is not a checkpoint directory, .* or a .zip"),
+        ("empty", "no checkpoint here"),
+        ("card", "is missing or damaged"),
+        ("archive.zip", "is not a model of stable-baselines3"),
+        ("model.pkl", "is not a checkpoint directory, .* or a .zip"),
+        ("nothing", "there is no such file"),
     ):
         with pytest.raises(ValueError, match=message):
-            load_player(path, "host")
+            load_player(tmp_path / name, "host")
 
 
 def test_networks_without_numbers(tmp_path):

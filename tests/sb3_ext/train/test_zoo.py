@@ -27,13 +27,10 @@ AGENT = "resgym/HironakaAgent-v0"
 BOTH = "resgym/Hironaka-v0"
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
+FLATTEN = "sb3_ext.networks.extractors.FlattenExtractor"
 SMALL = {
     "a2c": ["n_envs:8", "n_steps:4", "policy_kwargs:{features_extractor_class: flatten}"],
-    "ddqn": [
-        *OFF_POLICY,
-        "policy_kwargs:{net_arch: [16], features_extractor_class: "
-        "sb3_ext.networks.extractors.FlattenExtractor}",
-    ],
+    "ddqn": [*OFF_POLICY, f"policy_kwargs:{{net_arch: [16], features_extractor_class: {FLATTEN}}}"],
     "dqn": OFF_POLICY,
     "qrdqn": OFF_POLICY,
     **dict.fromkeys(("ppo", "ppo_lstm", "ppo_mask"), ("n_envs:8", "n_steps:8", "batch_size:32")),
@@ -47,19 +44,14 @@ def train(tmp_path, algorithm, env_id, *more):
 
 
 def same_networks(*runs):
-    return same(
-        *(DDQN.load(run / "resgym-HironakaHost-v0.zip").policy.state_dict() for run in runs)
-    )
+    models = (DDQN.load(run / "resgym-HironakaHost-v0.zip") for run in runs)
+    return same(*(model.policy.state_dict() for model in models))
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "env_id"),
-    [
-        *((each, env_id) for each in SMALL for env_id in (AGENT, BOTH)),
-        ("ddqn", HOST),
-        ("ppo", HOST),
-    ],
-)
+PAIRS = [(each, env_id) for each in SMALL for env_id in (AGENT, BOTH)]
+
+
+@pytest.mark.parametrize(("algorithm", "env_id"), [*PAIRS, ("ddqn", HOST), ("ppo", HOST)])
 def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys):
     assert train(tmp_path, algorithm, env_id) == 0
     folder = run_of(tmp_path, algorithm, env_id)
@@ -92,24 +84,22 @@ def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch
     assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
 
 
-def flags_of(parser):
-    return {flag for action in parser._actions for flag in action.option_strings}
-
-
 def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch):
-    theirs = []
+    theirs, ours = [], parser_of(Train)
 
     def stop(parser):
         theirs.append(parser)
         raise InterruptedError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(argparse.ArgumentParser, "parse_args", stop)
-        with pytest.raises(InterruptedError):
-            rl_zoo3.train.train()
-    ours, given = flags_of(parser_of(Train)), flags_of(theirs[0])
-    assert not given - ours
-    assert ours - given == {
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    with pytest.raises(InterruptedError):
+        rl_zoo3.train.train()
+    ours, theirs = (
+        {flag for action in parser._actions for flag in action.option_strings}
+        for parser in (ours, *theirs)
+    )
+    assert not theirs - ours
+    assert ours - theirs == {
         *("--actors", "--checkpoint-updates", "--dry-run", "--import", "--init-from", "--out"),
         *("--resume", "--starts", "--stop", "--trust"),
         *("--deterministic", "--tf32", "--detect-anomaly"),
@@ -211,9 +201,6 @@ def test_of_two_names_for_an_extractor_the_class_counts():
     assert "PointSet" in str(found)
 
 
-def test_an_extractor_that_values_actions_one_by_one_is_for_ddqn_alone():
-    values = {"policy": "MlpPolicy", "policy_kwargs": {"extractor": "any_size"}}
-    assert with_classes(values, DDQN) == values
-    assert with_classes({}, PPO)["policy_kwargs"] == {}
-    with pytest.raises(ValueError, match="extractor: got any_size for PPO; expected another one"):
-        with_classes(values, PPO)
+def test_conf_file_takes_a_name_of_the_package(tmp_path, capsys):
+    assert train(tmp_path, "ddqn", HOST, "-conf", "ddqn/axes4", "--dry-run") == 0
+    assert "dimension: 4" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,13 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.job import main
-from tests.sb3_ext.two_player.helpers import difference, tiny
+from tests.sb3_ext.two_player.helpers import difference, written
 
 
 @pytest.fixture
 def config(tmp_path):
-    """A function that writes a tiny configuration to a file and returns its path."""
-
-    def write(*settings, **sections):
-        path = tmp_path / "tiny.yml"
-        path.write_text(yaml.safe_dump(tiny(*settings, **sections), sort_keys=False))
-        return str(path)
-
-    return write
+    """A function that writes a tiny configuration with settings, and returns its path."""
+    return partial(written, tmp_path / "tiny.yml")
 
 
 def run(*arguments):

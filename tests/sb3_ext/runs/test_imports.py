@@ -23,8 +23,6 @@ from tests.sb3_ext.two_player.helpers import written
 TEXT = """
 from pathlib import Path
 
-import torch
-
 import resgym
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn import DDQN
@@ -37,6 +35,14 @@ def half(move):
     return 0.5 * move.finished.float()
 
 
+@resgym.register_agent("{name}_first")
+class First:
+    role = "agent"
+
+    def act(self, state, coords, rng):
+        return coords.int().argmax(1)
+
+
 @ALGORITHMS.register("{name}")
 class Mine(DDQN):
     pass
@@ -44,19 +50,6 @@ class Mine(DDQN):
 
 class NoAlgorithm:
     pass
-"""
-PLAYER = """
-import torch
-
-import resgym
-
-
-@resgym.register_agent("{name}_first")
-class First:
-    role = "agent"
-
-    def act(self, state, coords, rng):
-        return coords.int().argmax(1)
 """
 
 
@@ -74,15 +67,13 @@ def name(request, tmp_path, monkeypatch):
         table.pop(key, None)
 
 
-def test_resgym_knows_the_players_of_a_module(tmp_path, monkeypatch, capsys):
-    (tmp_path / "own_players.py").write_text(PLAYER.format(name="own"))
-    monkeypatch.chdir(tmp_path)
+def test_resgym_knows_the_players_of_a_module(name, tmp_path, monkeypatch, capsys):
     # Without the working folder, as the script `resgym` has it.
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
-    command = ("rho", "random", "own_first", "--games", "40", "--import", "own_players")
-    code, shown, told = run(capsys, *command)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    games = ("--games", "40")
+    code, shown, told = run(capsys, "rho", "random", f"{name}_first", *games, "--import", name)
     assert (code, told) == (0, "")
-    _, expected, _ = run(capsys, "rho", "random", "choose_first", *command[3:5])
+    _, expected, _ = run(capsys, "rho", "random", "choose_first", *games)
     assert shown.split(",")[0] == expected.split(",")[0]
 
 

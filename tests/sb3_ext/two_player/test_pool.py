@@ -78,6 +78,10 @@ def test_an_earlier_opponent_plays_its_own_weights():
     assert coords.bool().all()
 
 
+def widen(snapshot):
+    snapshot["weights"] = dict.fromkeys(snapshot["weights"], torch.ones(99))
+
+
 @pytest.fixture(scope="module")
 def trained():
     """The state of players that have trained for two steps."""
@@ -91,7 +95,7 @@ def trained():
     [
         lambda pool: pool["ratings"].update(host=None),
         lambda pool: pool["snapshots"]["host"][0].update(rating=[1]),
-        lambda pool: next(iter(pool["snapshots"]["host"][0]["weights"].values())).resize_(99),
+        lambda pool: widen(pool["snapshots"]["host"][0]),
         lambda pool: pool["snapshots"].update(host=[3]),
     ],
 )

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from benchmarks import compare, environment, measure, oracle, report, results, run, training
+from benchmarks import compare, environment, measure, oracle, report, results, run, training, trees
 from tests.resgym.commands import run as command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,6 +168,20 @@ def test_bad_arguments(program, arguments, named, capsys):
 
 def test_the_page_shows_the_results_that_are_kept():
     assert report.main([str(ROOT / "docs" / "benchmarks.json"), "--check"]) == 0
+
+
+def test_the_page_of_results_shows_the_trees_of_hosts():
+    hosts, text = ["any", "spivakovsky"], (ROOT / "docs" / "results.md").read_text()
+    for row in trees.rows(hosts, 5.0, ["simple"]):
+        assert f"| {' | '.join(row)} |" in text
+
+
+def test_families_have_the_sizes_of_the_page():
+    families = trees.families()
+    axes = {name: {len(points[0]) for points in members} for name, members in families.items()}
+    assert axes.pop("curves") == {2}
+    assert (axes.pop("threefolds"), axes.pop("fourfolds")) == ({4}, {5})
+    assert set.union(*axes.values()) == {3}
 
 
 SINGULAR = """#!/bin/sh

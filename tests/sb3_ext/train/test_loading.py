@@ -179,17 +179,17 @@ def alone(model, seat, remembers=True):
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
-    """Sixty games side by side, of which ever fewer are left, and each of them alone."""
+    """Games side by side, of which ever fewer are left, and each of them alone."""
     model = recurrent_model(seat)
     model.save(tmp_path / "model.zip")
     spec = GameSpec(3, 5, 6)
-    starts, others = rho_starts(spec, 60), {"host": "random", "agent": "choose_last"}
-    rng = RowRandom.for_episode(torch.arange(60), torch.zeros(60, dtype=torch.int64))
+    starts, others = rho_starts(spec, 24), {"host": "random", "agent": "choose_last"}
+    rng = RowRandom.for_episode(torch.arange(24), torch.zeros(24, dtype=torch.int64))
 
     def lengths(player, rows=slice(None)):
         players = {role: resolve_player(name, role, spec) for role, name in others.items()}
         players[seat] = player
-        index = torch.arange(60)[rows]
+        index = torch.arange(24)[rows]
         games = play_lengths(*players.values(), starts.select(index), spec, rng.select(index), 30)
         return games.moves.tolist()
 
@@ -197,7 +197,7 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
     together = lengths(player)
     assert together == lengths(player)  # nothing of the first games is left in the second
     for remembers in (True, False):
-        rows = [slice(row, row + 1) for row in range(60)]
+        rows = [slice(row, row + 1) for row in range(24)]
         found = [lengths(alone(model, seat, remembers), row)[0] for row in rows]
         assert (together == found) == remembers
     with pytest.raises(ValueError, match=r"must be deterministic and without memory, .* remembers"):

@@ -78,16 +78,16 @@ class Place:
             )
 
     def put(self, file, content):
-        """Changes a file of the run, or writes another one there."""
-        path = self.run / file
-        if isinstance(content, dict):
-            changed = {**yaml.safe_load(path.read_text()), **content}
-            changed["hyperparameters"] |= {k: v for k, v in content.items() if k not in TOP}
-            changed = {k: v for k, v in changed.items() if k in TOP or k not in content}
-            content = yaml.safe_dump(changed).encode()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        """Writes a file into the folder of the run."""
+        (self.run / file).write_bytes(content)
         return self
+
+    def saved(self, **changes):
+        """Changes the configuration of the run."""
+        data = yaml.safe_load((self.run / CONFIG).read_text())
+        for key, value in changes.items():
+            (data if key in TOP else data["hyperparameters"])[key] = value
+        return self.put(CONFIG, yaml.safe_dump(data).encode())
 
     def zip(self, name="evil.zip", seat="host"):
         """The path of a model whose other parts are sound."""
@@ -169,8 +169,12 @@ def other_run(here):
     return here.root / "other"
 
 
+def saving_to(path):
+    saving = "stable_baselines3.common.callbacks.CheckpointCallback"
+    return [{saving: {"save_freq": 1, "save_path": path}}]
+
+
 CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
-SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 
 
@@ -193,23 +197,17 @@ ATTACKS = {
         "-i", str(here.run / MODEL)
     ),
     # Folders of a run.
-    "resumed buffer": lambda here: here.put(CONFIG, {"replay_buffer_class": here.code}).resume(),
-    "an option among resumed arguments": lambda here: here.put(
-        CONFIG, {"env_kwargs": {"--gym-packages=evil": 1}}
-    ).resume(),
-    "trust among resumed arguments": lambda here: (
-        here.put(CONFIG, {"env": "--trust"})
-        .put(CONFIG, {"callback": "evil.Code"})
-        .resume(f"--env={GAME}")
+    "resumed buffer": lambda here: here.saved(replay_buffer_class=here.code).resume(),
+    "resumed option": lambda here: here.saved(env_kwargs={"--gym-packages=evil": 1}).resume(),
+    "resumed trust": lambda here: (
+        here.saved(env="--trust").saved(callback="evil.Code").resume(f"--env={GAME}")
     ),
-    "enjoyed normalize": lambda here: here.put(CONFIG, {"normalize": here.code}).play(),
+    "enjoyed normalize": lambda here: here.saved(normalize=here.code).play(),
     "enjoyed statistics": lambda here: (
-        here.put(CONFIG, {"normalize": True}).put("vecnormalize.pkl", here.pickle).play()
+        here.saved(normalize=True).put("vecnormalize.pkl", here.pickle).play()
     ),
     "enjoyed tag": lambda here: here.put(CONFIG, here.tag).play(),
-    "enjoyed opponent": lambda here: here.put(
-        CONFIG, {"env_kwargs": {"opponent": here.agent()}}
-    ).play(),
+    "enjoyed opponent": lambda here: here.saved(env_kwargs={"opponent": here.agent()}).play(),
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
     "two-player algorithm": lambda here: here.two_player("roles.host.algorithm=evil:Code"),
@@ -230,20 +228,18 @@ ATTACKS = {
     "card": lambda here: card_main([here.zip(), "--out", str(here.root / "card")]),
     # Connections, imports and writing that files ask for.
     "address": lambda here: here.train(collector=ADDRESS),
-    "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "env of a saved run": lambda here: here.put(CONFIG, {"env": f"evil:{GAME}"}).resume(),
-    "env of an enjoyed run": lambda here: here.put(CONFIG, {"env": f"evil:{GAME}"}).play(),
+    "address of a saved run": lambda here: here.saved(collector=ADDRESS).resume(),
+    "env of a saved run": lambda here: here.saved(env=f"evil:{GAME}").resume(),
+    "env of an enjoyed run": lambda here: here.saved(env=f"evil:{GAME}").play(),
     "checkpoints of another run": lambda here: here.train(
         callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
     ),
-    "a path upwards": lambda here: here.train(
-        callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
-    ),
+    "a path upwards": lambda here: here.train(callback=saving_to("../escaped")),
     "a trusted file": lambda here: here.train(
-        "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
+        "--trust", callback=saving_to(str(here.root / "escaped"))
     ),
-    "a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume("--trust"),
-    "a saved algorithm": lambda here: here.put(CONFIG, {"algo": "evil:Code"}).resume("--trust"),
+    "a saved callback": lambda here: here.saved(callback="evil.Code").resume("--trust"),
+    "a saved algorithm": lambda here: here.saved(algo="evil:Code").resume("--trust"),
     "a model that a trusted file names": lambda here: here.train(
         "--trust", env_kwargs={"opponent": here.agent()}
     ),
@@ -305,7 +301,7 @@ def test_nothing_runs_connects_or_is_written_elsewhere_without_trust(name, place
     [
         lambda here: here.train("--trust", callback="evil.Code"),
         lambda here: here.two_player("roles.host.algorithm=evil:Code", more=["--trust"]),
-        lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
+        lambda here: here.saved(env_wrapper="evil.Code").play(enjoy_main, "--trust"),
         lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
 )
@@ -329,13 +325,12 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
 
 
 def test_a_path_of_a_file_lies_inside_its_run(place):
-    saving = {"save_freq": 1, "save_path": "kept"}
-    assert place.train(callback=[{SAVING: saving}]) == 0
+    assert place.train(callback=saving_to("kept")) == 0
     run = place.run.with_name(f"{NAME}_2")
     assert list((run / "kept").glob("*.zip"))
     (run / "link").symlink_to(place.root)
     with pytest.raises(ValueError, match="writes outside the run's folder"):
-        placed({"callback": [{SAVING: {"save_path": "link/x"}}]}, run)
+        placed({"callback": saving_to("link/x")}, run)
 
 
 def test_a_model_of_a_run_is_played_without_its_pickles(place, effects, capsys):

@@ -23,7 +23,7 @@ def test_plain_data_and_merged_mappings(tmp_path):
       seed: 3
       sizes: {a: 1, b: 1}
     third: {<<: [*first, *default], 1: one, "1": text}
-    dates are text: [&date {on: 2001-01-01}, *date, =]
+    dates are text: [&date {day: 2001-01-01}, *date, =]
     """
     first = {"seed": 2, "sizes": {"a": 1}}
     assert read_mapping(write(tmp_path, text)) == {
@@ -31,7 +31,7 @@ def test_plain_data_and_merged_mappings(tmp_path):
         "first": first,
         "second": {"seed": 3, "sizes": {"a": 1, "b": 1}},
         "third": {**first, 1: "one", "1": "text"},
-        "dates are text": [{"on": "2001-01-01"}, {"on": "2001-01-01"}, "="],
+        "dates are text": [{"day": "2001-01-01"}, {"day": "2001-01-01"}, "="],
     }
 
 

@@ -1,9 +1,12 @@
-"""What a command does not load: the first answer of a process comes at once."""
+"""The first answer of a process: what a command does not load, and its version."""
 
 import subprocess
 import sys
 
 import pytest
+
+import resgym
+from tests.resgym.commands import run
 
 pytest.importorskip("numba")
 
@@ -30,5 +33,11 @@ def test_what_a_command_does_not_load(command, absent):
         "from resgym.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     arguments = [sys.executable, "-c", program, *command.split()]
-    run = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
-    assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, ["[]"]), run.stderr
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (0, ["[]"]), done.stderr
+
+
+def test_the_version_is_printed(capsys):
+    assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
+    command = [sys.executable, "-m", "resgym", "--version"]
+    assert subprocess.check_output(command, text=True) == f"resgym {resgym.__version__}\n"

@@ -1,21 +1,18 @@
 """What docs/sources.md names exists: files, tests, commands, keys; and its counts add up."""
 
 import ast
-import contextlib
-import importlib
-import io
 import re
 import runpy
 import shlex
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from resgym.cli import main as resgym_main
+from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS as SB3_COMMANDS
 from sb3_ext.two_player.job import TwoPlayer
+from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
@@ -44,27 +41,15 @@ def test_files_tests_and_keys_exist():
         assert any(f"{each}.".startswith(f"{key}.") for each in listed), key
 
 
-@cache
-def help_of(command):
-    """What a command answers to ``--help``, here in this process."""
-    run = resgym_main
-    if command[0] != "resgym":
-        target, function, _ = SB3_COMMANDS[command[0]]
-        run = getattr(importlib.import_module(target), function)
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
-        run([*command[1:], "--help"])
-    return text.getvalue()
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_and_their_options_exist(command, monkeypatch):
+def test_commands_and_their_options_exist(command, capsys):
     words = shlex.split(command)
     if words[0] == "python":  # -m sb3_ext NAME or -m sb3_ext.NAME
         words = words[3:] if words[2] == "sb3_ext" else [words[2].split(".")[1], *words[3:]]
-    monkeypatch.setattr(sys, "argv", words[:1])
-    has_subcommands = words[0] == "resgym"
-    text = help_of(tuple(words[: 2 if has_subcommands else 1]))
+    if words[0] == "resgym":
+        _, text, _ = run(capsys, words[1], "--help")
+    else:
+        _, text, _ = run(capsys, "--help", main=packaged(":".join(SB3_COMMANDS[words[0]][:2])))
     assert "usage:" in text
     options = [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert [option for option in options if not re.search(rf"{option}\b", text)] == []

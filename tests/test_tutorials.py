@@ -1,8 +1,11 @@
-"""The tutorials, the how-tos and the pages of the environments run as they are written."""
+"""Tutorials, how-tos, pages of environments and programs for other libraries run as written."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import gymnasium
 import pytest
 import torch
 
@@ -31,3 +34,29 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
         for more, less in LESS.items():
             block = block.replace(more, less)
         exec(compile(block, str(page), "exec"), names)
+
+
+CLIENTS = DOCS / "clients"
+LIBRARIES = {name: name for name in ("pettingzoo", "tianshou", "torchrl")}
+LIBRARIES |= {"gymnasium": "moviepy"}  # for its videos, of batches since Gymnasium 1.2
+LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib"}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.filterwarnings("ignore")  # of the libraries themselves
+def test_the_program_runs_alone(name, tmp_path):
+    reason = f"needs {name}, which is no requirement"
+    pytest.importorskip(LIBRARIES[name], reason=reason, exc_type=ImportError)
+    if name == "gymnasium" and not hasattr(gymnasium.wrappers.vector, "RecordVideo"):
+        pytest.skip("this Gymnasium records no videos of batches")
+    program = [sys.executable, str(CLIENTS / f"with_{name}.py")]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_every_program_is_on_the_page_and_run():
+    files = sorted(path.stem for path in CLIENTS.glob("*.py"))
+    assert files == sorted(f"with_{name}" for name in LIBRARIES)
+    page = CLIENTS.with_suffix(".md").read_text(encoding="utf-8")
+    assert all(f"{{literalinclude}} clients/{name}.py" in page for name in files)

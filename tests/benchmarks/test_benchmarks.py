@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from benchmarks import environment, measure, oracle, report, results, run, training
+from benchmarks import compare, environment, measure, oracle, report, results, run, training, trees
 from tests.resgym.commands import run as command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,20 +147,41 @@ def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("option", "given"),
-    [("--games", "many"), ("--points", "1"), ("--seconds", "nan"), ("--noise", "-0.1"),
-     ("--rates", "everything"), ("--subjects", "abacus"), ("--json", ".")],
-)  # fmt: skip
-def test_bad_arguments(option, given, capsys):
-    code, _, err = command(capsys, option, given, main=run.main)
-    (line,) = err.splitlines()
-    assert code == 2
-    assert ("results" if option == "--json" else option) in line
-    assert given in line
+    ("program", "arguments", "named"),
+    [
+        (run, "--games many", "--games"),
+        (run, "--points 1", "--points"),
+        (run, "--seconds nan", "--seconds"),
+        (run, "--noise -0.1", "--noise"),
+        (run, "--rates everything", "everything"),
+        (run, "--subjects abacus", "abacus"),
+        (run, "--json .", "results: . cannot be read"),
+        (compare, "no-such-commit", "BASE must be a commit or the folder of a checkout"),
+        (compare, "HEAD --pairs 5", "--pairs"),
+        (compare, "HEAD --allowed 2", "--allowed must be from 0 to 1"),
+    ],
+)
+def test_bad_arguments(program, arguments, named, capsys):
+    code, _, err = command(capsys, *arguments.split(), main=program.main)
+    assert (code, err.count("\n"), named in err) == (2, 1, True), err
 
 
 def test_the_page_shows_the_results_that_are_kept():
     assert report.main([str(ROOT / "docs" / "benchmarks.json"), "--check"]) == 0
+
+
+def test_the_page_of_results_shows_the_trees_of_hosts():
+    hosts, text = ["any", "spivakovsky"], (ROOT / "docs" / "results.md").read_text()
+    for row in trees.rows(hosts, 5.0, ["simple"]):
+        assert f"| {' | '.join(row)} |" in text
+
+
+def test_families_have_the_sizes_of_the_page():
+    families = trees.families()
+    axes = {name: {len(points[0]) for points in members} for name, members in families.items()}
+    assert axes.pop("curves") == {2}
+    assert (axes.pop("threefolds"), axes.pop("fourfolds")) == ({4}, {5})
+    assert set.union(*axes.values()) == {3}
 
 
 SINGULAR = """#!/bin/sh

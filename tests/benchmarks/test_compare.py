@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks import compare
 from benchmarks.results import ROOT
-from tests.resgym.commands import run
 
 
 def test_the_interval_misses_as_often_as_it_says():
@@ -64,16 +63,3 @@ def test_a_commit_is_laid_out_and_taken_away(tmp_path, monkeypatch):
         assert (folder / "file").read_text() == "old"
     assert not folder.exists()
     assert len(git("worktree", "list").splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["no-such-commit"], "BASE must be a commit or the folder of a checkout"),
-        (["HEAD", "--pairs", "5"], "--pairs"),
-        (["HEAD", "--allowed", "2"], "--allowed must be from 0 to 1"),
-    ],
-)
-def test_bad_arguments(arguments, named, capsys):
-    code, _, err = run(capsys, *arguments, main=compare.main)
-    assert (code, err.count("\n"), named in err) == (2, 1, True)

@@ -10,8 +10,7 @@ import stable_baselines3
 from benchmarks import peers
 
 # A suite in the form of SB3's.
-TESTS = {
-    "test_algorithms.py": """
+SUITE = """
 import pytest
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import ReplayBuffer
@@ -27,8 +26,7 @@ def test_fails():
 def test_buffer():
     assert ReplayBuffer is Used
     assert ReplayBuffer.__name__ == "TensorReplayBuffer"
-""",
-}
+"""
 
 
 @pytest.fixture
@@ -39,8 +37,7 @@ def suite(tmp_path, monkeypatch):
     version.write_text(stable_baselines3.__version__ + "\n")
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "tests").mkdir()
-    for name, text in TESTS.items():
-        (tmp_path / "tests" / name).write_text(text)
+    (tmp_path / "tests" / "test_algorithms.py").write_text(SUITE)
     monkeypatch.setenv("SB3_SOURCE", str(tmp_path))
     return tmp_path
 

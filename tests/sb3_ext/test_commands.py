@@ -1,33 +1,27 @@
 """``python -m sb3_ext``: one table of commands, of which each entry is a command that answers."""
 
 import ast
-import contextlib
-import importlib
-import io
 import sys
 from pathlib import Path
 
 import pytest
 
 import sb3_ext
+from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS, main
-
-PACKAGE = Path(sb3_ext.__file__).parent
+from tests.resgym.commands import run
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_entry_is_a_command(name, monkeypatch):
+def test_every_entry_is_a_command(name, capsys):
     module, function, _ = COMMANDS[name]
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text), pytest.raises(SystemExit, match="0"):
-        getattr(importlib.import_module(module), function)(["--help"])
-    assert text.getvalue().startswith("usage:")
+    code, text, _ = run(capsys, "--help", main=packaged(f"{module}:{function}"))
+    assert (code, text[:6]) == (0, "usage:")
 
 
 def test_doors_of_their_own_start_what_the_table_names():
-    doors = [*PACKAGE.glob("*.py"), *PACKAGE.glob("*/__main__.py")]
-    found = 0
-    for path in doors:
+    package, found = Path(sb3_ext.__file__).parent, 0
+    for path in (*package.glob("*.py"), *package.glob("*/__main__.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "start":
                 arguments = [each for each in node.args if isinstance(each, ast.Constant)]

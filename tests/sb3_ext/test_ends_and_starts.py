@@ -13,17 +13,10 @@ from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
 from sb3_ext.two_player.trainer import HostAgentTrainer
-from tests.sb3_ext.attack.helpers import SMALL
+from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.teach.labelled import config as taught
-from tests.sb3_ext.two_player.helpers import tiny
-
-HOST = "resgym/HironakaHost-v0"
-AT_ONCE = "max_seconds=1.0e-9"
-
-
-def written(path, data):
-    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
-    return str(path)
+from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
+from tests.sb3_ext.two_player.helpers import written
 
 
 class Command:
@@ -31,6 +24,7 @@ class Command:
 
     def __init__(self, name, folder):
         self.name, self.folder, self.out = name, folder, folder / "run"
+        self.run = run_of(folder)
 
     def __call__(self, *more, goes_on=False):
         return getattr(self, self.name)(more, goes_on)
@@ -38,28 +32,25 @@ class Command:
     def train(self, more, goes_on):
         if goes_on:
             return train(["--resume", str(self.run), *more])
-        given = ["--algo", "ddqn", "--env", HOST, "-n", "320", "-f", str(self.folder), *more]
-        few = ["--seed", "1", "--eval-freq", "80", "--eval-episodes", "1", "--n-eval-envs", "1"]
-        arguments = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
-        return train([*given, *few, "-params", *arguments, "policy_kwargs:{net_arch: [16]}"])
+        return train([*SMALL_RUN, "-f", str(self.folder), "-n", "320", *more])
 
-    @property
-    def run(self):
-        return self.folder / "ddqn" / "resgym-HironakaHost-v0_1"
-
-    def of_file(self, job, data, more, goes_on):
-        begin = ["--config", written(self.folder / "tiny.yml", data), "--out", str(self.out)]
+    def of_file(self, job, config, more, goes_on=False):
+        begin = ["--config", config, "--out", str(self.out)]
         return job([*(["--resume", str(self.out)] if goes_on else begin), *more, "--no-progress"])
 
     def two_player(self, *given):
-        return self.of_file(two_player, tiny("evaluation.every_steps=1"), *given)
+        config = written(self.folder / "tiny.yml", "evaluation.every_steps=1")
+        return self.of_file(two_player, config, *given)
 
     def attack(self, more, goes_on):
-        less = [part for each in (*SMALL, "exact=null", "seeds=[0, 1]") for part in ("--set", each)]
-        return attack(["zeillinger", *less, "--out", str(self.out), "--no-progress", *more])
+        less = [part for each in ("exact=null", "seeds=[0, 1]") for part in ("--set", each)]
+        out = ("--out", str(self.out), "--no-progress")
+        return attack(["zeillinger", *LESS, *less, *out, *more])
 
     def teach(self, more, goes_on):
-        return self.of_file(teach, {**taught(self.folder), "updates": 4, "every": 2}, more, False)
+        path = self.folder / "tiny.yml"
+        path.write_text(yaml.safe_dump({**taught(self.folder), "updates": 4, "every": 2}))
+        return self.of_file(teach, str(path), more)
 
 
 def kept(command, name):
@@ -131,7 +122,7 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     if name == "train":
         saved = yaml.safe_load((command.run / "config.yml").read_text())["hyperparameters"]
         assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
-        env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
+        env = gymnasium.make_vec(GAME, num_envs=16, **saved["env_kwargs"])
         for option in ("--starts", path), ("--log-folder", path), ("--uuid",):
             assert train(["--resume", str(command.run), *option]) == 2
             expected = f"{option[0][2:]}: a resumed run keeps its own"

@@ -38,45 +38,34 @@ def _never_waits():
     signal.signal(signal.SIGALRM, before)
 
 
-def card(path):
-    path.rename(path.with_name(MODEL))
-    return load_policy(path.parent)
-
-
 def checkpoint(path):
-    path.rename(path.with_name(MANIFEST))
     path.with_name(STATE).write_text("{}")
     return load_policy(path.parent)
 
 
-def run_of_train(path):
-    path.rename(path.parent / "config.yml")
-    return saved_config(path.parent)
-
-
 def model_of_train(path):
-    path.rename(path.parent / "config.yml")
     with zipfile.ZipFile(path.parent / "model.zip", "w") as archive:
         archive.writestr("data", "{}")
     return load_policy(path.parent / "model.zip")
 
 
+# A file, and what reads it.
 READERS = {
-    "starts.txt": lambda path: resgym.rho("random", "random", games=4, starts=path),
-    "points.poly": resgym.parse,
-    "points.json": resgym.parse,
-    "board.json": read_rows,
-    "proof.jsonl": read_certificate,
-    "config.yml": read_mapping,
-    "train.yml": run_of_train,
-    "of_model.yml": model_of_train,
-    "model.zip": load_policy,
-    "model.safetensors": load_policy,
-    "solved.npz": Solved.load,
-    "rho.json": lambda path: read_curves(path.parent),
-    "evaluations.jsonl": lambda path: read_curves(path.parent),
-    "card": card,
-    "checkpoint": checkpoint,
+    "starts": ("starts.txt", lambda path: resgym.rho("random", "random", games=4, starts=path)),
+    "a polynomial": ("points.poly", resgym.parse),
+    "points": ("points.json", resgym.parse),
+    "scoreboard": ("board.json", read_rows),
+    "certificate": ("proof.jsonl", read_certificate),
+    "configuration": ("any.yml", read_mapping),
+    "configuration of a run": ("config.yml", lambda path: saved_config(path.parent)),
+    "configuration beside a model": ("config.yml", model_of_train),
+    "model of SB3": ("model.zip", load_policy),
+    "model": ("other.safetensors", load_policy),
+    "solved positions": ("solved.npz", Solved.load),
+    "history": ("rho.json", lambda path: read_curves(path.parent)),
+    "evaluations": ("evaluations.jsonl", lambda path: read_curves(path.parent)),
+    "model of a card": (MODEL, lambda path: load_policy(path.parent)),
+    "checkpoint": (MANIFEST, checkpoint),
 }
 DEFECTS = {
     "pipe": os.mkfifo,
@@ -98,9 +87,10 @@ DEFECTS = {
 @pytest.mark.parametrize("defect", DEFECTS)
 @pytest.mark.parametrize("name", READERS)
 def test_what_cannot_be_read_is_refused_in_one_line(name, defect, tmp_path):
-    DEFECTS[defect](tmp_path / name)
+    file, read = READERS[name]
+    DEFECTS[defect](tmp_path / file)
     with pytest.raises((TypeError, ValueError)) as error:
-        READERS[name](tmp_path / name)
+        read(tmp_path / file)
     text = str(error.value).partition("\n  ")[0]  # what is parsed is shown, with a caret
     assert "\n" not in text
     assert len(text) <= 1000

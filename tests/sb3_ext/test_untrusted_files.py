@@ -24,16 +24,17 @@ from resgym.cli import main as resgym_main
 from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
+from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint, save_checkpoint
 from sb3_ext.train.card import main as card_main
 from sb3_ext.train.loading import load_player, read_weights
 from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
+from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main as two_player_main
-from tests.sb3_ext.train.helpers import make_model
-from tests.sb3_ext.two_player.helpers import tiny
+from tests.sb3_ext.train.helpers import GAME, make_model, run_of
+from tests.sb3_ext.two_player.helpers import written
 
-HOST = "resgym/HironakaHost-v0"
-NAME = "resgym-HironakaHost-v0"
+NAME = GAME.replace("/", "-")
 SMALL = ["-n", "64", "--eval-freq", "-1", "--verbose", "0", "--seed", "1"]
 PARAMETERS = {
     "n_envs": 8,
@@ -67,7 +68,7 @@ class Place:
         self.root = root
         self.marker = root / "MARKER"
         self.logs = root / "logs"
-        self.run = self.logs / "ddqn" / f"{NAME}_1"
+        self.run = run_of(self.logs)
         self.code = f"__import__('pathlib').Path({str(self.marker)!r}).touch()"
         self.tag = f"env_kwargs: !!python/object/apply:os.mkdir [{self.marker}]\n".encode()
         self.pickle = pickle.dumps(Touch(self.marker))
@@ -77,16 +78,16 @@ class Place:
             )
 
     def put(self, file, content):
-        """Changes a file of the run, or writes another one there."""
-        path = self.run / file
-        if isinstance(content, dict):
-            changed = {**yaml.safe_load(path.read_text()), **content}
-            changed["hyperparameters"] |= {k: v for k, v in content.items() if k not in TOP}
-            changed = {k: v for k, v in changed.items() if k in TOP or k not in content}
-            content = yaml.safe_dump(changed).encode()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        """Writes a file into the folder of the run."""
+        (self.run / file).write_bytes(content)
         return self
+
+    def saved(self, **changes):
+        """Changes the configuration of the run."""
+        data = yaml.safe_load((self.run / CONFIG).read_text())
+        for key, value in changes.items():
+            (data if key in TOP else data["hyperparameters"])[key] = value
+        return self.put(CONFIG, yaml.safe_dump(data).encode())
 
     def zip(self, name="evil.zip", seat="host"):
         """The path of a model whose other parts are sound."""
@@ -108,22 +109,20 @@ class Place:
     def train(self, *arguments, **changes):
         """With other values in the configuration."""
         path = self.root / "file.yml"
-        path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, **changes}}))
-        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs), *SMALL, "-conf", str(path)]
+        path.write_text(yaml.safe_dump({GAME: {**PARAMETERS, **changes}}))
+        common = ["--algo", "ddqn", "--env", GAME, "-f", str(self.logs), *SMALL, "-conf", str(path)]
         return train_main([*common, *arguments])
 
     def resume(self, *arguments):
         return train_main(["--resume", str(self.run), *arguments])
 
     def play(self, command=enjoy_main, *arguments):
-        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs)]
+        common = ["--algo", "ddqn", "--env", GAME, "-f", str(self.logs)]
         return int(command([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments]))
 
-    def two_player(self, *settings):
-        path = self.root / "tiny.yml"
-        path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
-        out = str(self.root / "two")
-        return two_player_main(["--config", str(path), "--out", out, "--no-progress"])
+    def two_player(self, *settings, more=()):
+        path, out = written(self.root / "tiny.yml", *settings), str(self.root / "two")
+        return two_player_main(["--config", path, "--out", out, "--no-progress", *more])
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +143,18 @@ def place(trained, tmp_path, monkeypatch):
     importlib.invalidate_caches()
 
 
+def resume_saved(place, **changes):
+    """Goes on with two players, the host with other values; as a program too."""
+    run = place.root / "two"
+    newest = list_checkpoints(run / "checkpoints")[0]
+    state = load_checkpoint(newest)
+    state["trainer"]["config"]["roles"]["host"] |= changes
+    save_checkpoint(newest, state)
+    with pytest.raises(ValueError, match="imports code"):
+        HostAgentTrainer.load(newest)
+    return two_player_main(["--resume", str(run), "--trust", "--no-progress"])
+
+
 def resume_two_players(place):
     run = place.root / "two"
     shutil.rmtree(run / "checkpoints")
@@ -158,8 +169,12 @@ def other_run(here):
     return here.root / "other"
 
 
+def saving_to(path):
+    saving = "stable_baselines3.common.callbacks.CheckpointCallback"
+    return [{saving: {"save_freq": 1, "save_path": path}}]
+
+
 CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
-SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
 
 
@@ -182,26 +197,29 @@ ATTACKS = {
         "-i", str(here.run / MODEL)
     ),
     # Folders of a run.
-    "resumed buffer": lambda here: here.put(CONFIG, {"replay_buffer_class": here.code}).resume(),
-    "an option among resumed arguments": lambda here: here.put(
-        CONFIG, {"env_kwargs": {"--gym-packages=evil": 1}}
-    ).resume(),
-    "trust among resumed arguments": lambda here: (
-        here.put(CONFIG, {"env": "--trust"})
-        .put(CONFIG, {"callback": "evil.Code"})
-        .resume(f"--env={HOST}")
+    "resumed buffer": lambda here: here.saved(replay_buffer_class=here.code).resume(),
+    "resumed option": lambda here: here.saved(env_kwargs={"--gym-packages=evil": 1}).resume(),
+    "resumed trust": lambda here: (
+        here.saved(env="--trust").saved(callback="evil.Code").resume(f"--env={GAME}")
     ),
-    "enjoyed normalize": lambda here: here.put(CONFIG, {"normalize": here.code}).play(),
+    "enjoyed normalize": lambda here: here.saved(normalize=here.code).play(),
     "enjoyed statistics": lambda here: (
-        here.put(CONFIG, {"normalize": True}).put("vecnormalize.pkl", here.pickle).play()
+        here.saved(normalize=True).put("vecnormalize.pkl", here.pickle).play()
     ),
     "enjoyed tag": lambda here: here.put(CONFIG, here.tag).play(),
-    "enjoyed opponent": lambda here: here.put(
-        CONFIG, {"env_kwargs": {"opponent": here.agent()}}
-    ).play(),
+    "enjoyed opponent": lambda here: here.saved(env_kwargs={"opponent": here.agent()}).play(),
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
+    "two-player algorithm": lambda here: here.two_player("roles.host.algorithm=evil:Code"),
     "two-player resumed": resume_two_players,
+    "saved algorithm": lambda here: resume_saved(here, algorithm="evil:Code"),
+    "saved callback": lambda here: resume_saved(here, callbacks=[{"callback": "evil:Code"}]),
+    "saved optimizer": lambda here: resume_saved(
+        here, optimizer={"name": "evil:Code", "arguments": {}}
+    ),
+    "saved buffer": lambda here: resume_saved(
+        here, replay_buffer={"name": "evil:Code", "size": 9, "arguments": {}}
+    ),
     "rho": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
     "attack": lambda here: attack_main([here.zip(), "--role", "host", "--no-progress"]),
     "attack misspelt": lambda here: attack_main(
@@ -210,20 +228,18 @@ ATTACKS = {
     "card": lambda here: card_main([here.zip(), "--out", str(here.root / "card")]),
     # Connections, imports and writing that files ask for.
     "address": lambda here: here.train(collector=ADDRESS),
-    "address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
-    "env of a saved run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).resume(),
-    "env of an enjoyed run": lambda here: here.put(CONFIG, {"env": f"evil:{HOST}"}).play(),
+    "address of a saved run": lambda here: here.saved(collector=ADDRESS).resume(),
+    "env of a saved run": lambda here: here.saved(env=f"evil:{GAME}").resume(),
+    "env of an enjoyed run": lambda here: here.saved(env=f"evil:{GAME}").play(),
     "checkpoints of another run": lambda here: here.train(
         callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
     ),
-    "a path upwards": lambda here: here.train(
-        callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
-    ),
+    "a path upwards": lambda here: here.train(callback=saving_to("../escaped")),
     "a trusted file": lambda here: here.train(
-        "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
+        "--trust", callback=saving_to(str(here.root / "escaped"))
     ),
-    "a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume("--trust"),
-    "a saved algorithm": lambda here: here.put(CONFIG, {"algo": "evil:Code"}).resume("--trust"),
+    "a saved callback": lambda here: here.saved(callback="evil.Code").resume("--trust"),
+    "a saved algorithm": lambda here: here.saved(algo="evil:Code").resume("--trust"),
     "a model that a trusted file names": lambda here: here.train(
         "--trust", env_kwargs={"opponent": here.agent()}
     ),
@@ -284,7 +300,8 @@ def test_nothing_runs_connects_or_is_written_elsewhere_without_trust(name, place
     "attack",
     [
         lambda here: here.train("--trust", callback="evil.Code"),
-        lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
+        lambda here: here.two_player("roles.host.algorithm=evil:Code", more=["--trust"]),
+        lambda here: here.saved(env_wrapper="evil.Code").play(enjoy_main, "--trust"),
         lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
 )
@@ -298,8 +315,8 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
     path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1"
     parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
     values = {**parameters, "policy": "MlpPolicy", "normalize": True}
-    path.write_text(yaml.safe_dump({HOST: values}))
-    common = ["--algo", "ppo", "--env", HOST, "-f", str(tmp_path)]
+    path.write_text(yaml.safe_dump({GAME: values}))
+    common = ["--algo", "ppo", "--env", GAME, "-f", str(tmp_path)]
     assert train_main([*common, *SMALL, "-conf", str(path)]) == 0
     assert (run / "vecnormalize.pkl").is_file()
     play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
@@ -308,13 +325,12 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
 
 
 def test_a_path_of_a_file_lies_inside_its_run(place):
-    saving = {"save_freq": 1, "save_path": "kept"}
-    assert place.train(callback=[{SAVING: saving}]) == 0
+    assert place.train(callback=saving_to("kept")) == 0
     run = place.run.with_name(f"{NAME}_2")
     assert list((run / "kept").glob("*.zip"))
     (run / "link").symlink_to(place.root)
     with pytest.raises(ValueError, match="writes outside the run's folder"):
-        placed({"callback": [{SAVING: {"save_path": "link/x"}}]}, run)
+        placed({"callback": saving_to("link/x")}, run)
 
 
 def test_a_model_of_a_run_is_played_without_its_pickles(place, effects, capsys):

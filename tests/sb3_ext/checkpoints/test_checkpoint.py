@@ -27,7 +27,7 @@ from sb3_ext.runs.checkpoint import (
 )
 from sb3_ext.runs.files import CheckpointWarning
 from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
-from tests.sb3_ext.runs.killed import die_at_call, fork
+from tests.sb3_ext.runs.killed import at_call, die, fork, full
 
 PLAIN = {
     "count": 3,
@@ -211,24 +211,6 @@ def test_prune(tmp_path):
         prune_checkpoints(tmp_path, 0)
 
 
-def fail_operation(patch, fail_at):
-    """Makes the k-th synchronisation or rename fail; returns a counter of them."""
-    counter = [0]
-
-    def wrap(function):
-        def counted(*arguments):
-            counter[0] += 1
-            if counter[0] == fail_at:
-                raise OSError(28, "No space left on device")
-            return function(*arguments)
-
-        return counted
-
-    patch.setattr("sb3_ext.runs.files.os.fsync", wrap(os.fsync))
-    patch.setattr("sb3_ext.runs.files.os.replace", wrap(os.replace))
-    return counter
-
-
 @pytest.mark.parametrize("replace", [False, True])
 def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
     """At every synchronisation and rename of writing a new one and of replacing one."""
@@ -237,11 +219,11 @@ def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
         run = tmp_path / str(fail_at)
         save_checkpoint(run / checkpoint_name(100), make_state())
         with pytest.MonkeyPatch.context() as patch:
-            counter = fail_operation(patch, fail_at)
+            calls = at_call(fail_at, full, os, "fsync", "replace", put=patch.setattr)
             with suppress(OSError):
                 save_checkpoint(run / checkpoint_name(number), make_state(1.0))
-                assert counter[0] < fail_at
-        failed = counter[0] >= fail_at
+                assert len(calls) < fail_at
+        failed = len(calls) >= fail_at
         state = load_checkpoint(run)
         assert equal(state, make_state(1.0)) or (failed and equal(state, make_state()))
         assert not list(run.glob("*.tmp"))
@@ -256,7 +238,7 @@ def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace, tmp_path):
 
 def write_some(run, kill_at):
     """Four checkpoints, unless killed; a file beside them has the number of the last."""
-    die_at_call(kill_at, os, "fsync", "replace", "unlink", "rmdir")
+    at_call(kill_at, die, os, "fsync", "replace", "unlink", "rmdir")
     for number in (1, 2, 2, 3):
         state = {"a": torch.full((9,), number), "n": number}
         save_checkpoint(run / checkpoint_name(number), state)

@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.seam import each_entry, entries_of, to_arrays
+from sb3_ext.adapter.seam import each_entry, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan, blocks
 from sb3_ext.cluster.collector import RayCollector, Stream
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.checkpoints.helpers import equal as exactly_equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
@@ -42,14 +43,7 @@ def weights_of(model):
 
 
 def equal(first, second):
-    if first is None or second is None:
-        return first is second
-    first, second = entries_of(to_arrays(first)), entries_of(to_arrays(second))
-    return first.keys() == second.keys() and all(
-        np.array_equal(first[name], second[name])
-        and np.asarray(first[name]).dtype == np.asarray(second[name]).dtype
-        for name in first
-    )
+    return exactly_equal(to_arrays(first), to_arrays(second))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ import pytest
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
+from tests.sb3_ext.train.helpers import GAME, run_of
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
@@ -39,42 +40,20 @@ def test_a_signal_ends_a_run_with_a_checkpoint(tmp_path, number, playing):
     process.communicate(timeout=90)
     assert process.returncode == 0
     assert list(tmp_path.rglob("metrics.jsonl"))
-    assert list_checkpoints(tmp_path / "ddqn" / "resgym-HironakaHost-v0_1")
+    assert list_checkpoints(run_of(tmp_path))
     assert wait_until(lambda: not marked(mark)), marked(mark)
 
 
-SMALL = ("n_envs:16", "learning_starts:100", "batch_size:32", "buffer_size:5000")
-
-
 def arguments(folder, *more):
-    command = ["--algo", "ddqn", "--env", "resgym/HironakaHost-v0", "-f", str(folder), "-n", "640"]
-    command += ["--eval-freq", "-1", "--seed", "0", "--device", "cpu"]
-    command += ["--env-kwargs", "max_num_points:5", "max_value:6"]
-    return [*command, *more, "-params", *SMALL]
+    command = ["--algo", "ddqn", "--env", GAME, "-f", str(folder), "-n", "640", "--seed", "0"]
+    command += ["--eval-freq", "-1", "--env-kwargs", "max_num_points:5", "max_value:6", *more]
+    return [*command, "-params", "n_envs:16", "learning_starts:100", "buffer_size:5000"]
 
 
 def test_the_command_line_trains_with_actors(tmp_path, capfd):
     chunks = "collector:{chunk: 10, deterministic: true}"
     assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
-    run = tmp_path / "ddqn" / "resgym-HironakaHost-v0_1"
+    run = run_of(tmp_path)
     assert "received: 4\n  accepted: 4\n  stale: 0" in capfd.readouterr().out
     assert train(["--resume", str(run), "-n", "960"]) == 0
     assert "received: 6\n  accepted: 6\n  stale: 0" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["collector:{actors: -1}"], "actors must be"),
-        pytest.param(["--actors", "100000"], "actors: 100000 need 100", marks=pytest.mark.long),
-        (["collector:{chunks: 3}"], "unknown key of collector 'chunks'"),
-    ],
-)
-def test_what_is_wrong_is_one_line_and_code_2(tmp_path, capfd, more, message):
-    given = arguments(tmp_path)
-    given = [*given, *more] if ":" in more[0] else [*arguments(tmp_path, *more)]
-    assert train(given) == 2
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("train: ")]
-    assert len(said) == 1
-    assert message in said[0]
-    assert not list(tmp_path.rglob("*.yml"))

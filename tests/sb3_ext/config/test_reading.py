@@ -23,6 +23,7 @@ def test_plain_data_and_merged_mappings(tmp_path):
       seed: 3
       sizes: {a: 1, b: 1}
     third: {<<: [*first, *default], 1: one, "1": text}
+    dates are text: [&date {day: 2001-01-01}, *date, =]
     """
     first = {"seed": 2, "sizes": {"a": 1}}
     assert read_mapping(write(tmp_path, text)) == {
@@ -30,6 +31,7 @@ def test_plain_data_and_merged_mappings(tmp_path):
         "first": first,
         "second": {"seed": 3, "sizes": {"a": 1, "b": 1}},
         "third": {**first, 1: "one", "1": "text"},
+        "dates are text": [{"day": "2001-01-01"}, {"day": "2001-01-01"}, "="],
     }
 
 
@@ -60,12 +62,6 @@ def test_what_is_refused_is_one_line(tmp_path, text, words):
         read_mapping(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
-
-
-def test_dates_are_text_and_shared_parts_may_repeat(tmp_path):
-    text = "a: &a {b: 2001-01-01}\nc: [*a, *a, =]\n"
-    part = {"b": "2001-01-01"}
-    assert read_mapping(write(tmp_path, text)) == {"a": part, "c": [part, part, "="]}
 
 
 def test_a_file_that_cannot_be_read(tmp_path):

@@ -11,7 +11,9 @@ import shutil
 import sys
 import typing
 from contextlib import nullcontext, suppress
+from functools import reduce
 from itertools import cycle, islice
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -202,7 +204,7 @@ def test_a_checkpoint_of_two_players(saved, evil, tmp_path):
     newest = (list_checkpoints(folder) or [folder])[-1]
     file = newest / "state.json"
     data = json.loads(file.read_text())
-    texts = [path for path in places(data) if path and isinstance(_at(data, path), str)]
+    texts = [path for path in places(data) if path and isinstance(reduce(getitem, path, data), str)]
     few = texts[:: max(1, len(texts) // 60)]
     forms = cycle(form for form in FORMS if isinstance(form, str))
 
@@ -214,12 +216,6 @@ def test_a_checkpoint_of_two_players(saved, evil, tmp_path):
         HostAgentTrainer.load(folder)
 
     try_all((changed(data, path, next(forms)) for path in few), read, evil)
-
-
-def _at(data, path):
-    for step in path:
-        data = data[step]
-    return data
 
 
 def test_a_model_and_its_card(saved, evil, tmp_path):
@@ -237,7 +233,8 @@ def test_a_model_and_its_card(saved, evil, tmp_path):
 
 
 def test_a_scoreboard(evil, tmp_path):
-    row, *_ = json.loads(find_board().read_text(encoding="utf-8"))
+    board = Path(__file__).parents[3] / "docs/scoreboard.json"
+    row, *_ = json.loads(board.read_text(encoding="utf-8"))
     file = tmp_path / "s.json"
 
     def read(document):
@@ -245,20 +242,12 @@ def test_a_scoreboard(evil, tmp_path):
         for each in read_rows(file):
             check(each)
 
-    documents = (
-        changed(row, ("player",), form if isinstance(form, str) else str(form)) for form in FORMS
-    )
-    refused, total = try_all(documents, read, evil)
+    refused, total = try_all(({**row, "player": str(form)} for form in FORMS), read, evil)
     assert refused == total
-
-
-def find_board():
-    return Path(__file__).parents[3] / "docs/scoreboard.json"
 
 
 def test_starts_and_polynomials(evil, tmp_path):
     file = tmp_path / "starts.txt"
-    texts = [form if isinstance(form, str) else str(form) for form in FORMS]
 
     def read(text):
         file.write_text(f"x^2+y^3\n{text}\n")
@@ -266,7 +255,7 @@ def test_starts_and_polynomials(evil, tmp_path):
             resgym.parse(text)
         read_starts(file, GameSpec(2, 20))
 
-    refused, total = try_all(texts, read, evil)
+    refused, total = try_all(map(str, FORMS), read, evil)
     assert refused == total
 
 
@@ -292,11 +281,7 @@ def test_a_module_that_was_named_lends_only_its_own(evil, tmp_path, monkeypatch)
 
 
 def test_a_text_of_the_command_line_may_import(evil):
-    for word in (
-        "evil:Code",
-        "env_kwargs:{opponent: 'evil:Code(x=1)'}",
-        "safe(agents='evil:Code')",
-    ):
+    for word in ("evil:Code", "opponent: 'evil:Code(x=1)'", "safe(agents='evil:Code')"):
         with command_words([word]), pytest.raises((TypeError, ValueError)) as caught:
             resgym.make_host("evil:Code")
         assert "imports code" not in str(caught.value)

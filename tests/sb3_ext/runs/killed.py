@@ -29,27 +29,36 @@ def die_at(kill, owner, *names):
     kind, _, number = kill.partition(":")
     torch.manual_seed(int(number or 0))
     if kind == "step":
-        die_at_call(int(number), owner, *names)
+        at_call(int(number), die, owner, *names)
     if kind == "write":
-        die_at_call(int(number), os, "fsync", "replace")
+        at_call(int(number), die, os, "fsync", "replace")
 
 
-def die_at_call(kill_at, owner, *names):
-    """Kills this process at the k-th call of these functions of a class or module."""
-    count = 0
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
 
-    def dying(function):
+
+def full(*_, **__):
+    """What writing to a full disk does."""
+    raise OSError(28, "No space left on device")
+
+
+def at_call(number, act, owner, *names, put=setattr):
+    """Acts at the k-th call of these functions of a class or module; gives a list of the calls."""
+    calls = []
+
+    def counted(function):
         def wrapped(*arguments, **keywords):
-            nonlocal count
-            count += 1
-            if count == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            calls.append(function)
+            if len(calls) == number:
+                act()
             return function(*arguments, **keywords)
 
         return wrapped
 
     for name in names:
-        setattr(owner, name, dying(getattr(owner, name)))
+        put(owner, name, counted(getattr(owner, name)))
+    return calls
 
 
 def fork(work):

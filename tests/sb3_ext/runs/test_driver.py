@@ -10,7 +10,6 @@ import yaml
 from sb3_ext.config.sections import ConfigFile, PositiveCount
 from sb3_ext.runs.checkpoint import list_checkpoints, save_checkpoint
 from sb3_ext.runs.driver import Job, Run, Used, drive, go
-from sb3_ext.runs.stopping import Bound
 
 
 class CountConfig(ConfigFile):
@@ -82,13 +81,6 @@ def test_a_run_gives_back_the_number_of_threads(count):
     before = torch.get_num_threads()
     assert count("--threads", str(before + 1))[0] == 0
     assert torch.get_num_threads() == before
-
-
-@pytest.mark.parametrize(("value", "met"), [(0.9, False), (1, True), (2, True), (2.1, False)])
-def test_a_bound_includes_both_its_ends(value, met):
-    bound = Bound("x", lower=1, upper=2)
-    bound.observe({"x": value})
-    assert bound.met is met
 
 
 def test_a_run_to_its_end_and_again(count):

@@ -19,6 +19,7 @@ from sb3_ext.runs.files import (
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
+from tests.sb3_ext.runs.killed import full
 
 
 def windows(monkeypatch):
@@ -113,22 +114,9 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, name, message):
 
 
 def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr(Path, "open", full)
     with pytest.warns(CheckpointWarning, match="no line was written: .*No space left"):
         RunFolder(tmp_path).append("log.jsonl", {"step": 2})
-
-
-def test_lines_of_later_steps_and_half_a_line_are_dropped(tmp_path):
-    folder, file = RunFolder(tmp_path), tmp_path / "log.jsonl"
-    for step in (1, 2, 3, 4):
-        folder.append("log.jsonl", {"step": step})
-    with file.open("a") as opened:
-        opened.write('{"step": 2')
-    folder.keep_lines_until("log.jsonl", 3)
-    assert file.read_text().splitlines() == [f'{{"step": {step}}}' for step in (1, 2, 3)]
 
 
 def test_several_writers_of_one_file_do_not_meet(tmp_path):

@@ -7,24 +7,21 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from resgym.game.stepping import REWARDS
-from resgym.trust import import_modules, imported_modules
+from resgym.trust import import_modules
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.ddqn.algorithms import ALGORITHMS
-from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main
 from tests.resgym.commands import run
-from tests.sb3_ext.two_player.helpers import tiny
+from tests.sb3_ext.train.helpers import GAME, SMALL_RUN
+from tests.sb3_ext.two_player.helpers import written
 
 TEXT = """
 from pathlib import Path
-
-import torch
 
 import resgym
 from sb3_ext.ddqn.algorithms import ALGORITHMS
@@ -38,6 +35,14 @@ def half(move):
     return 0.5 * move.finished.float()
 
 
+@resgym.register_agent("{name}_first")
+class First:
+    role = "agent"
+
+    def act(self, state, coords, rng):
+        return coords.int().argmax(1)
+
+
 @ALGORITHMS.register("{name}")
 class Mine(DDQN):
     pass
@@ -45,19 +50,6 @@ class Mine(DDQN):
 
 class NoAlgorithm:
     pass
-"""
-PLAYER = """
-import torch
-
-import resgym
-
-
-@resgym.register_agent("{name}_first")
-class First:
-    role = "agent"
-
-    def act(self, state, coords, rng):
-        return coords.int().argmax(1)
 """
 
 
@@ -75,122 +67,43 @@ def name(request, tmp_path, monkeypatch):
         table.pop(key, None)
 
 
-def was_imported(name):
-    return Path(f"{name}.imported").exists()
-
-
-def two_player(*arguments):
-    return main([*map(str, arguments), "--no-progress"])
-
-
-@pytest.fixture
-def config(tmp_path):
-    def write(*settings):
-        path = tmp_path / "own.yml"
-        path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
-        return path
-
-    return write
-
-
-def refused(capsys, *arguments):
-    """The one line on stderr of a command that is refused."""
-    capsys.readouterr()
-    assert two_player(*arguments) == 2
-    text = capsys.readouterr().err
-    assert text.count("\n") == 1
-    return text
-
-
-def test_resgym_knows_the_players_of_a_module(tmp_path, monkeypatch, capsys):
-    (tmp_path / "own_players.py").write_text(PLAYER.format(name="own"))
-    monkeypatch.chdir(tmp_path)
+def test_resgym_knows_the_players_of_a_module(name, tmp_path, monkeypatch, capsys):
     # Without the working folder, as the script `resgym` has it.
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
-    command = ("rho", "random", "own_first", "--games", "40", "--import", "own_players")
-    code, shown, told = run(capsys, *command)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    games = ("--games", "40")
+    code, shown, told = run(capsys, "rho", "random", f"{name}_first", *games, "--import", name)
     assert (code, told) == (0, "")
-    _, expected, _ = run(capsys, "rho", "random", "choose_first", *command[3:5])
+    _, expected, _ = run(capsys, "rho", "random", "choose_first", *games)
     assert shown.split(",")[0] == expected.split(",")[0]
 
 
-@pytest.mark.parametrize(
-    ("module", "expected"),
-    [
-        ("no_such_module", "no_such_module cannot be imported: ModuleNotFoundError"),
-        ("a/b", "must be a module such as mypackage.myplayers, got 'a/b'"),
-        ("ends_it", "ends_it cannot be imported: SystemExit: 3"),
-    ],
-)
-def test_a_module_that_is_none_is_told_in_one_line(module, expected, capsys, tmp_path, monkeypatch):
-    (tmp_path / "ends_it.py").write_text("raise SystemExit(3)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(SystemExit) as ended:
-        two_player("--config", "small", "--import", module)
-    assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert "argument --import: " in told
-    assert expected in told
-    assert told.count("\n") == 1
+def test_names_of_a_module_train_and_go_on(name, tmp_path, capsys):
+    def two_player(*more):
+        words = ("--config", own, "--out", str(tmp_path / "run"), "--no-progress", *more)
+        return run(capsys, *words, main=main)
 
-
-def test_names_of_a_module_train_and_go_on(name, config, tmp_path, capsys):
-    own = config(f"roles.host.algorithm={name}", f"roles.host.reward={name}_half")
-    assert f"unknown algorithm '{name}'" in refused(capsys, "--config", own)
-    out = tmp_path / "run"
-    assert two_player("--config", own, "--import", name, "--out", out) == 0
-    trainer = HostAgentTrainer.load(out / "checkpoints")
+    names = f"roles.host.algorithm={name}", f"roles.host.reward={name}_half"
+    own = written(tmp_path / "own.yml", *names)
+    code, _, refusal = two_player()
+    assert (code, refusal.count("\n")) == (2, 1)
+    assert f"unknown algorithm '{name}'" in refusal
+    assert two_player("--import", name)[0] == 0
+    trainer = HostAgentTrainer.load(tmp_path / "run" / "checkpoints")
     assert type(trainer.roles["host"].model).__name__ == "Mine"
     rewards = trainer.roles["host"].model.replay_buffer.sample(256).rewards
     assert set(rewards.flatten().tolist()) == {0.0, 0.5}
-
-
-@pytest.mark.parametrize("trust", [["--trust"], ["--import"]])
-def test_a_path_of_a_class_needs_trust(name, config, tmp_path, capsys, trust):
-    own = config(f"roles.host.algorithm={name}:Mine")
-    text = refused(capsys, "--config", own)
-    assert f"roles.host.algorithm: got '{name}:Mine', which imports code" in text
-    assert not was_imported(name)
-    trust = trust if trust == ["--trust"] else [*trust, name]
-    assert two_player("--config", own, *trust, "--out", tmp_path / "run", "--steps", 1) == 0
-    assert was_imported(name)
-    assert name in imported_modules()
-
-
-SAVED = {
-    "algorithm": lambda role, path: role.update(algorithm=path),
-    "callback": lambda role, path: role.update(callbacks=[{"callback": path}]),
-    "optimizer": lambda role, path: role["optimizer"].update(name=path),
-    "buffer": lambda role, path: role["replay_buffer"].update(name=path),
-}
-
-
-@pytest.mark.parametrize("field", SAVED)
-def test_a_checkpoint_imports_nothing_whatever_is_trusted(name, field, tmp_path, config, capsys):
-    out = tmp_path / "run"
-    assert two_player("--config", config(), "--out", out, "--steps", 1) == 0
-    state = load_checkpoint(out / "checkpoints")
-    SAVED[field](state["trainer"]["config"]["roles"]["host"], f"{name}:Mine")
-    save_checkpoint(out / "checkpoints" / "checkpoint-000000000002", state)
-    with pytest.raises(ValueError, match="imports code"):
-        HostAgentTrainer.load(out / "checkpoints")
-    assert "config.yml was changed" in refused(capsys, "--resume", out, "--trust")
-    assert not was_imported(name)
-
-
-def small_training(tmp_path):
-    arguments = ["--env", "resgym/HironakaHost-v0", "-n", "64", "--eval-freq", "-1", "--verbose"]
-    arguments += ["0", "-f", str(tmp_path / "logs"), "--hyperparams", "n_envs:8", "batch_size:16"]
-    return [*arguments, "learning_starts:32", "buffer_size:200"]
+    own = written(tmp_path / "path.yml", f"roles.host.algorithm={name}:Mine")
+    assert two_player("--import", name, "--dry-run")[0] == 0
 
 
 def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
-    algorithm, arguments = f"{name}:Mine", small_training(tmp_path)
-    assert train_main(["--algo", f"{name}:NoAlgorithm", *arguments]) == 2
+    algorithm, logs = f"{name}:Mine", str(tmp_path / "logs")
+    arguments = [*SMALL_RUN, "-f", logs, "-n", "64", "--eval-freq", "-1", "--algo"]
+    assert train_main([*arguments, f"{name}:NoAlgorithm"]) == 2
     assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err
-    assert train_main(["--algo", algorithm, *arguments]) == 0
-    played = ["--algo", algorithm, "--env", "resgym/HironakaHost-v0", "--no-render", "-n", "8"]
-    assert enjoy([*played, "-f", str(tmp_path / "logs")]) == 0
+    assert train_main([*arguments, algorithm]) == 0
+    played = ["--algo", algorithm, "--env", GAME, "--no-render", "-n", "8", "-f", logs]
+    assert enjoy(played) == 0
     (saved,) = (tmp_path / "logs" / algorithm).glob("*/config.yml")
     run = saved.parent
     assert train_main(["--resume", str(run), "-n", "128"]) == 2  # it does not know the command
@@ -200,7 +113,7 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     saved.write_text(saved.read_text().replace(algorithm, "not_named:Mine"))
     assert train_main(["--resume", str(run), "--trust"]) == 2
     assert "algo: got 'not_named:Mine', which imports code" in capsys.readouterr().err
-    assert not was_imported("not_named")
+    assert not Path("not_named.imported").exists()
 
 
 def is_known(name):

@@ -7,14 +7,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-import yaml
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player import HostAgentTrainer, job
 from tests.sb3_ext.runs.killed import contents, die_at, fork
 from tests.sb3_ext.train.helpers import SMALL_RUN, run_of
-from tests.sb3_ext.two_player.helpers import POOL, tiny
+from tests.sb3_ext.two_player.helpers import POOL, written
 
 SETTINGS = (
     *("training.steps=12", "checkpoint.every_steps=2", "logging.every_steps=1"),
@@ -52,8 +51,7 @@ PLANS = {
 def test_runs_killed_anywhere_end_as_if_they_had_not_been(command, tmp_path):
     """Every file is the same. A plan has a kill point for each process before the one that ends."""
     folder_of = run_of if command == "train" else lambda folder: folder
-    data = tiny(*SETTINGS, *POOL, name="self_play")
-    (tmp_path / "killed.yml").write_text(yaml.safe_dump(data, sort_keys=False))
+    written(tmp_path / "killed.yml", *SETTINGS, *POOL, name="self_play")
     fork(partial(goes_on, command, tmp_path / "whole", "none"))
     expected = contents(folder_of(tmp_path / "whole"))
     for number, plan in enumerate(PLANS[command]):

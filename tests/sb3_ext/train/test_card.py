@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -74,24 +73,6 @@ def test_a_host_for_every_size_has_figures_of_every_task_of_hosts(tmp_path, monk
     found = card.write_card(tmp_path / "host.zip", tmp_path / "out", "mine")
     assert {"worst-5", "worst-20", "axes4"} < {*found}
     assert "all numbers of axes and points" in (tmp_path / "out" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing.zip", "--out", "new"], "nothing.zip: there is no such file"),
-        (["host.zip", "--trust", "--out", "full"], "with 'mine.txt'"),
-        (["host.zip", "--trust", "--out", "host.zip"], "out: got the file host.zip"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(saved / "host.zip", "host.zip")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine.txt").touch()
-    assert card.main(arguments) == 2
-    assert message in capsys.readouterr().err.splitlines()[-1]
-    assert not (tmp_path / "new").exists()
 
 
 def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkeypatch, capsys):

@@ -15,7 +15,7 @@ from stable_baselines3 import PPO
 from resgym import cli
 from resgym.benchmark import load, tasks
 from resgym.scoreboard import read_rows
-from sb3_ext.config.sections import find_config, shipped_configs
+from sb3_ext.config.sections import find_config
 from sb3_ext.networks.extractors import PointSetExtractor
 from sb3_ext.train.train import main as train_main
 
@@ -98,11 +98,3 @@ def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path):
     assert first["results"].max() == first["results"].min() == -1
     assert first["ep_lengths"].max() == 1
     assert second["ep_lengths"].max() > 1  # told otherwise: nothing of the training's
-
-
-def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path, capsys):
-    assert train_main(["--algo", "sb3_contrib:TRPO", "--env", HOST, "-f", str(tmp_path)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("train: algo: there is no file 'sb3_contrib:TRPO.yml'")
-    assert {name for name in shipped_configs() if "/" not in name} <= {*re.findall(r"\w+", line)}
-    assert not list(tmp_path.iterdir())

@@ -14,21 +14,18 @@ HISTORY = [
     {"updates": 50, "rho": {"random": 0.2}, "score": 0.2},
     {"updates": 100, "rho": {"random": 0.3}, "interval_95": {"random": [0.25, 0.35]}},
 ]
-EVALUATIONS = [
-    {"step": 0, "values": {"host-agent": 0.1}},
-    {"step": 10, "values": {"host-agent": 0.3, "host-random": 0.2}},
-]
-NONE = "run must be a folder with measurements in rho.json or evaluations.jsonl, got"
+EVALUATIONS = """{"step": 0, "values": {"host-agent": 0.1}}
+{"step": 10, "values": {"host-agent": 0.3, "host-random": 0.2}}
+{"step": 20, "val"""
 
 
 @pytest.fixture
 def runs(tmp_path):
     """A run of each kind; the second was killed while it wrote."""
-    (tmp_path / "one").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
     (tmp_path / "one" / "rho.json").write_text(json.dumps(HISTORY))
-    (tmp_path / "two").mkdir()
-    lines = "".join(json.dumps(each) + "\n" for each in EVALUATIONS)
-    (tmp_path / "two" / "evaluations.jsonl").write_text(f'{lines}{{"step": 20, "val')
+    (tmp_path / "two" / "evaluations.jsonl").write_text(EVALUATIONS)
     return tmp_path
 
 
@@ -48,34 +45,17 @@ def test_both_kinds_of_runs_are_read(runs):
 def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
     drawn = []
 
-    def draw(lines, *rest, **more):
+    def draw(lines, *more, **options):
         drawn.append([curve.label for curve in lines])
-        return plot_curves(lines, *rest, **more)
+        return plot_curves(lines, *more, **options)
 
     monkeypatch.setattr(curves, "plot_curves", draw)
     monkeypatch.chdir(runs)
     for given in (["one"], ["one", "two"]):
         assert main([*given, "--out", "curve.png"]) == 0
-    assert drawn[0] == ["random", "choose_first"]
-    assert drawn[1] == ["one: random", "one: choose_first", "two: host-agent", "two: host-random"]
+    assert drawn == [
+        ["random", "choose_first"],
+        ["one: random", "one: choose_first", "two: host-agent", "two: host-random"],
+    ]
     assert (runs / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().out == "written to curve.png\n" * 2
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, NONE),
-        ("[{]", NONE),
-        ('[{"updates": 1, "rho": 5}]', NONE),
-        ('[{"updates": 1, "rho": {"random": NaN}}]', "must have a finite value"),
-    ],
-)
-def test_bad_runs(content, message, tmp_path, capsys):
-    if content is not None:
-        (tmp_path / "rho.json").write_text(content)
-    assert main([str(tmp_path), "--out", str(tmp_path / "curve.png")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("curves: ")
-    assert message in line
-    assert not (tmp_path / "curve.png").exists()

@@ -61,22 +61,18 @@ def test_two_players_in_one_checkpoint(tmp_path):
         assert scores(seat, player) == scores(seat, player_of(model))
 
 
-ALGORITHMS = {
-    "DDQN": (DDQN, {"buffer_size": 50}),
-    "DQN": (DQN, {"buffer_size": 50, "replay_buffer_class": TensorReplayBuffer}),
-    "QRDQN": (QRDQN, {"buffer_size": 50}),
-    "PPO": (PPO, {"n_steps": 8}),
-    "A2C": (A2C, {}),
-    "MaskablePPO": (MaskablePPO, {"n_steps": 8}),
-}
-
-
-SEATS = ["host", "agent"] * 3
-
-
-@pytest.mark.parametrize(("name", "seat"), zip(ALGORITHMS, SEATS, strict=True))
-def test_files_of_stable_baselines3(name, seat, tmp_path):
-    algorithm, arguments = ALGORITHMS[name]
+@pytest.mark.parametrize(
+    ("algorithm", "arguments", "seat"),
+    [
+        (DDQN, {"buffer_size": 50}, "host"),
+        (DQN, {"buffer_size": 50, "replay_buffer_class": TensorReplayBuffer}, "agent"),
+        (QRDQN, {"buffer_size": 50}, "host"),
+        (PPO, {"n_steps": 8}, "agent"),
+        (A2C, {}, "host"),
+        (MaskablePPO, {"n_steps": 8}, "agent"),
+    ],
+)
+def test_files_of_stable_baselines3(algorithm, arguments, seat, tmp_path):
     policy = "MlpPolicy" if seat == "host" else "MultiInputPolicy"
     model = algorithm(policy, make_env(seat), device="cpu", seed=1, **arguments)
     model.save(tmp_path / "model")
@@ -123,25 +119,23 @@ def test_hostile_descriptions(change, message, tmp_path):
 
 
 def test_other_files(tmp_path):
-    text, empty, card = (tmp_path / name for name in ("notes.txt", "empty", "card"))
-    text.write_text("hello")
-    empty.mkdir()
-    card.mkdir()
-    (card / MODEL).write_bytes(b"\x80\x04.")
-    archive, pickled = tmp_path / "archive.zip", tmp_path / "model.pkl"
-    with zipfile.ZipFile(archive, "w") as file:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card" / MODEL).write_bytes(b"\x80\x04.")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as file:
         file.writestr("data", "[]")
-    pickled.write_bytes(pickle.dumps({}))
-    for path, message in (
-        (text, "is not a checkpoint directory, .* or a .zip"),
-        (empty, "no checkpoint here"),
-        (card, "is missing or damaged"),
-        (archive, "is not a model of stable-baselines3"),
-        (pickled, "is not a checkpoint directory, .* or a .zip"),
-        (tmp_path / "nothing", "there is no such file"),
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps({}))
+    for name, message in (
+        ("notes.txt", "is not a checkpoint directory, .* or a .zip"),
+        ("empty", "no checkpoint here"),
+        ("card", "is missing or damaged"),
+        ("archive.zip", "is not a model of stable-baselines3"),
+        ("model.pkl", "is not a checkpoint directory, .* or a .zip"),
+        ("nothing", "there is no such file"),
     ):
         with pytest.raises(ValueError, match=message):
-            load_player(path, "host")
+            load_player(tmp_path / name, "host")
 
 
 def test_networks_without_numbers(tmp_path):
@@ -185,17 +179,17 @@ def alone(model, seat, remembers=True):
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
-    """Sixty games side by side, of which ever fewer are left, and each of them alone."""
+    """Games side by side, of which ever fewer are left, and each of them alone."""
     model = recurrent_model(seat)
     model.save(tmp_path / "model.zip")
     spec = GameSpec(3, 5, 6)
-    starts, others = rho_starts(spec, 60), {"host": "random", "agent": "choose_last"}
-    rng = RowRandom.for_episode(torch.arange(60), torch.zeros(60, dtype=torch.int64))
+    starts, others = rho_starts(spec, 24), {"host": "random", "agent": "choose_last"}
+    rng = RowRandom.for_episode(torch.arange(24), torch.zeros(24, dtype=torch.int64))
 
     def lengths(player, rows=slice(None)):
         players = {role: resolve_player(name, role, spec) for role, name in others.items()}
         players[seat] = player
-        index = torch.arange(60)[rows]
+        index = torch.arange(24)[rows]
         games = play_lengths(*players.values(), starts.select(index), spec, rng.select(index), 30)
         return games.moves.tolist()
 
@@ -203,7 +197,7 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
     together = lengths(player)
     assert together == lengths(player)  # nothing of the first games is left in the second
     for remembers in (True, False):
-        rows = [slice(row, row + 1) for row in range(60)]
+        rows = [slice(row, row + 1) for row in range(24)]
         found = [lengths(alone(model, seat, remembers), row)[0] for row in rows]
         assert (together == found) == remembers
     with pytest.raises(ValueError, match=r"must be deterministic and without memory, .* remembers"):

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 
 import pytest
 import torch
@@ -15,6 +14,7 @@ from sb3_ext.runs import command
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
+from tests.sb3_ext.runs.killed import full
 from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
 
 
@@ -58,19 +58,24 @@ def test_a_run_is_resumed_once_at_a_time(tmp_path, capsys):
 
 def switched_on():
     """Deterministic operations, precision of matrix products, the search for NaN."""
-    return (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.get_float32_matmul_precision(),
-        torch.is_anomaly_enabled(),
-    )
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    return deterministic, torch.get_float32_matmul_precision(), torch.is_anomaly_enabled()
+
+
+def at_updates(monkeypatch, look):
+    """What a function sees of the model before each of its updates."""
+    seen, update = [], DDQN.train
+
+    def train(model, *given, **named):
+        seen.append(look(model))
+        update(model, *given, **named)
+
+    monkeypatch.setattr(DDQN, "train", train)
+    return seen
 
 
 def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkeypatch):
-    seen = []
-    update = DDQN.train
-    monkeypatch.setattr(
-        DDQN, "train", lambda *a, **k: seen.append(switched_on()) or update(*a, **k)
-    )
+    seen = at_updates(monkeypatch, lambda model: switched_on())
     before, options = switched_on(), ["--deterministic", "--tf32"]
     assert train(["-f", str(tmp_path), *SMALL_RUN, "-n", "160", *options]) == 0
     first = len(seen)
@@ -81,17 +86,11 @@ def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkey
 
 
 def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypatch, capsys):
-    seen, update = [], DDQN.train
-    monkeypatch.setattr(
-        DDQN, "train", lambda model, *a, **k: seen.append(model) or update(model, *a, **k)
-    )
+    seen = at_updates(monkeypatch, lambda model: model)
     given = [
         "replay_buffer_class:PrioritizedReplayBuffer",
         "replay_buffer_kwargs:{alpha: 0.7, beta: lin_0.4_1.0_20}",
-        "exploration_strategy:boltzmann",
-        "loss:mse",
-        "autocast:true",
-        "evaluation_rows:1",
+        *("exploration_strategy:boltzmann", "loss:mse", "autocast:true", "evaluation_rows:1"),
         "policy_kwargs:{net_arch: [8], learning_rate_factors: {q_net.0: 0.5}}",
     ]
     assert train(["-f", str(tmp_path), *SMALL_RUN, *given, "-n", "160"]) == 0
@@ -107,10 +106,6 @@ def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path, monkeypat
     assert enjoy([*played, "--env-kwargs", "max_num_points:five"]) == 2
     (error,) = capsys.readouterr().err.splitlines()
     assert "_1: env_kwargs: max_num_points must be an integer, got 'five'" in error
-
-
-def full(*_, **__):
-    raise OSError(28, "No space left on device")
 
 
 def test_a_full_disk_is_an_error_at_the_end_alone(tmp_path, monkeypatch, capsys):
@@ -174,16 +169,6 @@ def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path):
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     found = python("-m", "stops", env={**os.environ, "PYTHONPATH": path})
     assert found == (130, "train: interrupted\n")
-
-
-def test_warnings_of_a_command_are_one_line_each(monkeypatch, capsys):
-    def main(_):
-        warnings.warn("of two\nlines", stacklevel=1)
-        return 0
-
-    monkeypatch.setattr(command, "packaged", lambda _: main)
-    assert command.start("train", "sb3_ext.train.train") == 0
-    assert capsys.readouterr().err == "train: warning: of two lines\n"
 
 
 def test_an_error_without_a_message_says_where_it_was_raised(capsys):

@@ -5,8 +5,8 @@ import yaml
 from torch import nn
 
 from sb3_ext.config.sections import apply_settings, find_config
-from sb3_ext.runs.checkpoint import split_state
 from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.checkpoints.helpers import equal
 
 _TINY = (
     *("game.max_num_points=5", "game.max_value=5", "game.max_episode_steps=20"),
@@ -65,37 +65,22 @@ def always_choose(learner, action):
         learner.policy.q_net.q_net[-1].bias[action] = 1.0
 
 
+def written(path, *settings, **sections):
+    """The name of a file with the configuration `tiny`."""
+    path.write_text(yaml.safe_dump(tiny(*settings, **sections), sort_keys=False), encoding="utf-8")
+    return str(path)
+
+
 def difference(first, second):
-    """What two states differ in, without times."""
-    halves = []
-    for state in (first, second):
-        halves.append(split_state({key: state[key] for key in state if key != "trainer"}, "state"))
-    (plain, tensors), (other, others) = halves
-    names = sorted(tensors.keys() ^ others.keys())
-    for name in tensors.keys() & others.keys():
-        if not torch.equal(tensors[name], others[name]):
-            names.append(name)
-    one, two = dict(plain["dict"]), dict(other["dict"])
-    names += [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
-    return [name.removeprefix("state/") for name in names]
-
-
-PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
+    """The parts that two states differ in, but for what the trainer knows of times."""
+    names = (first.keys() | second.keys()) - {"trainer"}
+    return [name for name in names if not equal(first.get(name), second.get(name))]
 
 
 def duel(*settings, **sections):
     """A PPO host against a DDQN agent."""
-    return tiny(*PPO, *settings, name="ppo_host", **sections)
-
-
-def actor(name, policy, **keys):
-    """The role section of an on-policy algorithm."""
-    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
-    role["algorithm_arguments"] = {}
-    if name == "a2c":
-        for key in ("batch_size", "n_epochs", "clip_range"):
-            del role[key]
-    return role
+    ppo = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
+    return tiny(*ppo, *settings, name="ppo_host", **sections)
 
 
 POOL = (
@@ -109,19 +94,7 @@ class HostNet(nn.Module):
 
     def __init__(self, outputs=4):
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Linear(8, outputs)
-        )
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(15, 8), nn.Linear(8, outputs))
 
     def forward(self, points):
         return self.layers(points)
-
-
-class AgentNet(HostNet):
-    """From a dictionary with such points to three values."""
-
-    def __init__(self):
-        super().__init__(3)
-
-    def forward(self, observation):
-        return super().forward(observation["points"])

@@ -1,4 +1,6 @@
-"""Another algorithm, another optimiser, another buffer, by name."""
+"""Another algorithm, optimiser or buffer by name; one encoder for both roles."""
+
+from copy import deepcopy
 
 import pytest
 import torch
@@ -6,6 +8,7 @@ import torch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.two_player import HostAgentTrainer
+from sb3_ext.two_player.hironaka import ROLES
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 
 
@@ -21,40 +24,65 @@ def test_names_choose_the_buffer_and_the_optimiser():
 
 
 @pytest.mark.parametrize(
-    ("name", "policies", "network"),
+    ("name", "host", "agent", "network"),
     [
-        ("ddqn", ("HostPolicy", "AgentPolicy"), "q_net"),
-        ("dqn", ("MlpPolicy", "MultiInputPolicy"), "q_net"),
-        ("qrdqn", ("MlpPolicy", "MultiInputPolicy"), "quantile_net"),
+        ("ddqn", "HostPolicy", "AgentPolicy", "q_net"),
+        ("dqn", "MlpPolicy", "MultiInputPolicy", "q_net"),
+        ("qrdqn", "MlpPolicy", "MultiInputPolicy", "quantile_net"),
     ],
 )
-def test_targets_follow_by_tau_before_the_fit_in_both_roles(name, policies, network):
-    settings = ["game.invalid_action=noop"]
-    for role, policy in zip(("host", "agent"), policies, strict=True):
-        settings += [
-            f"roles.{role}.algorithm={name}",
-            f"roles.{role}.policy={policy}",
-            f"roles.{role}.policy_arguments={{}}",
-            f"roles.{role}.algorithm_arguments={{}}",
-            f"roles.{role}.target_update={{every_updates: 3, tau: 0.25}}",
-            f"roles.{role}.learning_rate={{schedule: linear, init: 0.01, final: 0.0, steps: 10}}",
-        ]
-    players = HostAgentTrainer(tiny(*settings))
+def test_targets_follow_by_tau_before_the_fit_in_both_roles(name, host, agent, network):
+    data = tiny("game.invalid_action=noop")
+    for role, policy in (("host", host), ("agent", agent)):
+        data["roles"][role] |= {
+            "algorithm": name,
+            "policy": policy,
+            "policy_arguments": {},
+            "algorithm_arguments": {},
+            "target_update": {"every_updates": 3, "tau": 0.25},
+            "learning_rate": {"schedule": "linear", "init": 0.01, "final": 0.0, "steps": 10},
+        }
+    players = HostAgentTrainer(data)
     policy = players.roles["host"].policy
-    target = [each.detach().clone() for each in getattr(policy, f"{network}_target").parameters()]
-    online = None
+    target = getattr(policy, f"{network}_target")
+    online, first = {}, deepcopy(target.state_dict())
 
     def note(each):
-        nonlocal online
         if each.total_steps == 3:
-            online = [p.detach().clone() for p in getattr(policy, network).parameters()]
+            online.update(deepcopy(getattr(policy, network).state_dict()))
 
     players.train(4, callback=note)
     # The algorithm's own target updates are off; the trainer's came before updates 0 and 3.
-    for now, old, new in zip(
-        getattr(policy, f"{network}_target").parameters(), target, online, strict=True
-    ):
-        torch.testing.assert_close(now, 0.75 * old + 0.25 * new)
+    for key, now in target.state_dict().items():
+        torch.testing.assert_close(now, 0.75 * first[key] + 0.25 * online[key])
     assert policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.007)
     assert players.log_metrics()["host/loss"] >= 0
     assert not policy.training
+
+
+def encoder(players, role):
+    """Copies of the weights of a role's extractor, by name."""
+    extractor = players.roles[role].policy.q_net.features_extractor
+    return {name: value.detach().clone() for name, value in extractor.named_parameters()}
+
+
+def equal(first, second):
+    return {name for name in first.keys() & second.keys() if torch.equal(first[name], second[name])}
+
+
+def test_both_roles_move_one_encoder_and_their_own_layers():
+    point_sets = (f"roles.{role}.policy_arguments={{extractor: point_set}}" for role in ROLES)
+    players = trainer("shared_encoder=true", *point_sets)
+    before = encoder(players, "agent")
+    shared = before.keys() - {"encoder.0.weight", "head.0.weight"}  # the host's axes enter there
+    assert equal(encoder(players, "host"), before) == shared
+    for role in ROLES:
+        players.train(1, players=[role])
+        after = encoder(players, "agent")
+        assert shared <= before.keys() - equal(before, after)  # without an update of its own, too
+        assert equal(encoder(players, "host"), after) == shared
+        before = after
+        policy = players.roles[role].policy
+        first = policy.q_net.features_extractor.second["around"].weight
+        target = policy.q_net_target.features_extractor.second["around"].weight
+        assert first.data_ptr() != target.data_ptr()

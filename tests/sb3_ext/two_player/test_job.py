@@ -2,6 +2,7 @@
 
 import json
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,13 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.job import main
-from tests.sb3_ext.two_player.helpers import difference, tiny
+from tests.sb3_ext.two_player.helpers import difference, written
 
 
 @pytest.fixture
 def config(tmp_path):
-    """A function that writes a tiny configuration to a file and returns its path."""
-
-    def write(*settings, **sections):
-        path = tmp_path / "tiny.yml"
-        path.write_text(yaml.safe_dump(tiny(*settings, **sections), sort_keys=False))
-        return str(path)
-
-    return write
+    """A function that writes a tiny configuration with settings, and returns its path."""
+    return partial(written, tmp_path / "tiny.yml")
 
 
 def run(*arguments):
@@ -83,37 +78,6 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
     assert run("--config", "host_vs_choose_first", "--dry-run") == 0
     assert read_config(yaml.safe_load(capsys.readouterr().out)).training.steps == 5000
     assert sorted(each.name for each in Path().iterdir() if each.is_dir()) == ["a", "runs"]
-
-
-SMALL = ("--config", "small", "--set")
-EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1}, save: x}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "--config: is missing"),
-        ([*SMALL, "sed=1"], "did you mean 'seed'?"),
-        ([*SMALL, f"roles.host.callbacks=[{EVALUATION}]"], "callbacks[0]: unknown key 'save'"),
-        (["--config", "small", "--steps", "0"], "training.steps must be at least 1"),
-        (["--resume", "nowhere"], "--resume: got nowhere, which is not a run"),
-        (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
-        (["--config", "small", "--init-from", "nowhere"], "--init-from: nowhere: no checkpoint"),
-        ([*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"], "size: buffer_size: 60000000000"),
-        ([*SMALL, "roles.host.opponent=choose_frist"], "did you mean 'choose_first'"),
-        ([*SMALL, "game.dimension=11"], "game: dimension must be"),
-        ([*SMALL, "compute.device=cuda:99"], "compute.device: device must be one of "),
-    ],
-)
-def test_errors_are_one_line_and_code_2(arguments, expected, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(*arguments) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    assert printed.err.startswith("two_player: ")
-    assert expected in printed.err
-    assert [each for each in tmp_path.iterdir() if each.name != ".lock"] == []
 
 
 class Crash(Exception):

@@ -17,14 +17,6 @@ def pooled(*settings):
     return HostAgentTrainer(tiny(*POOL, *settings, name="self_play"))
 
 
-def widen(snapshot):
-    snapshot["weights"] = {name: torch.ones(99) for name in snapshot["weights"]}
-
-
-def opponents(players, role):
-    return players.roles[role].env.venv.unwrapped.opponents
-
-
 def test_snapshots_are_named_by_version_and_only_the_window_is_kept():
     players = pooled()
     evaluation = players.train(9)
@@ -86,6 +78,10 @@ def test_an_earlier_opponent_plays_its_own_weights():
     assert coords.bool().all()
 
 
+def widen(snapshot):
+    snapshot["weights"] = dict.fromkeys(snapshot["weights"], torch.ones(99))
+
+
 @pytest.fixture(scope="module")
 def trained():
     """The state of players that have trained for two steps."""
@@ -137,7 +133,7 @@ def test_replaced_networks_empty_the_pool_of_their_role():
     players.train(3)
     players.replace_nets(host=HostNet())
     assert len(players.pool.snapshots["host"]) == 0
-    assert opponents(players, "agent") == [players.players["host"]]
+    assert players.roles["agent"].env.venv.unwrapped.opponents == [players.players["host"]]
     players.train(4)
     assert "q_net.q_net.layers.1.weight" in players.pool.snapshots["host"][-1].weights
 

@@ -8,17 +8,9 @@ from sb3_ext.runs.checkpoint import CheckpointError
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.hironaka import ROLES
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.two_player.helpers import (
-    POOL,
-    HostNet,
-    actor,
-    difference,
-    duel,
-    plain,
-    tiny,
-    trainer,
-)
+from tests.sb3_ext.two_player.helpers import POOL, HostNet, difference, duel, plain, tiny, trainer
 
+RMSPROP = {"name": "rmsprop", "arguments": {}}
 SCHEDULED = (
     "roles.host.learning_rate={schedule: exponential, init: 1.0e-2, final: 1.0e-4, rate: 0.9}",
     "roles.agent.exploration_rate={schedule: linear, init: 1.0, final: 0.0, steps: 60,"
@@ -27,6 +19,14 @@ SCHEDULED = (
     "roles.host.algorithm_arguments={n_steps: 2}",
     "evaluation.every_steps=4",
 )
+
+
+def actor(name, policy, *less, **keys):
+    """The role section of an on-policy algorithm, which may have fewer keys than PPO."""
+    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
+    return {key: role[key] for key in role if key not in less} | {"algorithm_arguments": {}}
+
+
 VARIANTS = {
     "interleaved": lambda: tiny(
         *SCHEDULED, "roles.host.callbacks=[{callback: action_counts, every: {updates: 20}}]"
@@ -39,15 +39,10 @@ VARIANTS = {
     "self-play": lambda: tiny(*SCHEDULED, *POOL, name="self_play"),
     "stock algorithms": lambda: tiny(
         "game.invalid_action=noop",
-        "roles.host.algorithm=dqn",
-        "roles.host.policy=MlpPolicy",
-        "roles.agent.algorithm=qrdqn",
-        "roles.agent.policy=MultiInputPolicy",
-        *(
-            f"roles.{role}.{key}_arguments={{}}"
-            for role in ROLES
-            for key in ("policy", "algorithm")
-        ),
+        *("roles.host.algorithm=dqn", "roles.host.policy=MlpPolicy"),
+        *("roles.agent.algorithm=qrdqn", "roles.agent.policy=MultiInputPolicy"),
+        *(f"roles.{role}.policy_arguments={{}}" for role in ROLES),
+        *(f"roles.{role}.algorithm_arguments={{}}" for role in ROLES),
     ),
     "priorities, draws by value, one encoder": lambda: tiny(
         *SCHEDULED[:1],
@@ -63,7 +58,7 @@ VARIANTS = {
     "A2C against PPO with masks": lambda: tiny(
         "roles.agent.rollout.reset_each_rollout=true",
         name="ppo_host",
-        host=actor("a2c", "MlpPolicy", optimizer={"name": "rmsprop", "arguments": {}}),
+        host=actor("a2c", "MlpPolicy", "batch_size", "n_epochs", "clip_range", optimizer=RMSPROP),
         agent=actor("ppo_mask", "MultiInputPolicy", batch_size=4, n_epochs=3),
     ),
 }

@@ -5,29 +5,7 @@ import torch
 
 from sb3_ext.two_player import HostAgentTrainer
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.two_player.helpers import AgentNet, tiny, trainer
-
-OPERATIONS = ("update_target", "gradient_step", "collect")
-
-
-def recorded(players, monkeypatch):
-    """A list that every operation of the roles, and every evaluation, is written into."""
-    calls = []
-
-    def spy(owner, method, label):
-        original = getattr(owner, method)
-
-        def call(*arguments, **named):
-            calls.append(label)
-            return original(*arguments, **named)
-
-        monkeypatch.setattr(owner, method, call)
-
-    for role, learner in players.roles.items():
-        for operation in OPERATIONS:
-            spy(learner, operation, f"{role} {operation}")
-    spy(players, "evaluate_rho", "evaluate")
-    return calls
+from tests.sb3_ext.two_player.helpers import HostNet, tiny, trainer
 
 
 def test_order_of_operations_is_that_of_the_original(monkeypatch):
@@ -38,26 +16,29 @@ def test_order_of_operations_is_that_of_the_original(monkeypatch):
         "roles.host.rollout.every_updates=3",
         "roles.agent.rollout.every_updates=2",
     )
-    calls = recorded(players, monkeypatch)
-    players.train(4, evaluation_interval=3)
+    calls = []
 
-    def step(role, target, rollout):
-        middle = ["update_target"] if target else []
-        last = ["collect"] if rollout else []
-        return [f"{role} {name}" for name in [*middle, "gradient_step", *last]]
+    def record(owner, method, label):
+        original = getattr(owner, method)
+        monkeypatch.setattr(owner, method, lambda *a, **k: calls.append(label) or original(*a, **k))
+
+    record(players, "evaluate_rho", "evaluate")
+    for role, learner in players.roles.items():
+        for operation in ("update_target", "gradient_step", "collect"):
+            record(learner, operation, f"{role} {operation}")
+    players.train(4, evaluation_interval=3)
 
     assert calls == [
         "host collect",  # the first experience
         "agent collect",
-        *step("host", target=True, rollout=True),
-        *step("agent", target=True, rollout=True),
-        *step("host", target=False, rollout=False),
-        *step("agent", target=False, rollout=False),
-        *step("host", target=True, rollout=False),
-        *step("agent", target=False, rollout=True),
+        *("host update_target", "host gradient_step", "host collect"),
+        *("agent update_target", "agent gradient_step", "agent collect"),
+        *("host gradient_step", "agent gradient_step"),
+        *("host update_target", "host gradient_step"),
+        *("agent gradient_step", "agent collect"),
         "evaluate",
-        *step("host", target=False, rollout=True),
-        *step("agent", target=True, rollout=False),
+        *("host gradient_step", "host collect"),
+        *("agent update_target", "agent gradient_step"),
         "evaluate",  # at the end
     ]
 
@@ -139,30 +120,25 @@ def test_roles_are_updated_in_their_windows_and_a_step_may_stay_empty(windows, h
     assert seen == list(zip(host, agent, strict=True))
 
 
-TURNS = "training.updates={period: 6, agent: [0, 3], host: [3, 6], fresh: true}"
-
-
 def test_a_fresh_role_begins_its_windows_as_a_new_one():
     rate = "roles.agent.learning_rate={schedule: linear, init: 0.01, final: 0.0, steps: 4}"
-    players = trainer(TURNS, rate)
+    turns = "training.updates={period: 6, agent: [0, 3], host: [3, 6], fresh: true}"
+    players, again = trainer(turns, rate), trainer(turns, rate)
     agent, host = players.roles["agent"], players.roles["host"]
     first = weights(agent)
-    players.train(6)  # a window of each
-    assert (agent.updates, host.updates) == (3, 3)
-    players.begin_windows(["host", "agent"])
-    assert agent.updates == 0
+    for each in (players, again):
+        each.train(6)  # a window of each role
+        each.begin_windows(["host", "agent"])
+    assert (agent.updates, host.updates) == (0, 3)  # the agent begins
     assert agent.transitions == 8 * 3  # its first rollouts alone, against the host of now
     assert not agent.policy.optimizer.state_dict()["state"]
     assert not same(first, weights(agent))
-    again = trainer(TURNS, rate)
-    again.train(6)
-    again.begin_windows(["host", "agent"])
     assert same(weights(agent), weights(again.roles["agent"]))
     players.step(["agent"])
     assert agent.metrics()["learning_rate"] == pytest.approx(0.01)
-    players.replace_nets(agent=AgentNet())
-    with pytest.raises(ValueError, match="agent has a network that was put in"):
-        players.begin_anew("agent", 0)
+    players.replace_nets(host=HostNet())
+    with pytest.raises(ValueError, match="host has a network that was put in"):
+        players.begin_anew("host", 0)
 
 
 @pytest.mark.parametrize("reset", ["true", "false"])

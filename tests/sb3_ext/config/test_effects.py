@@ -135,6 +135,21 @@ def test_each_declared_effect_is_refused_wherever_it_stands():
             assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("safe(fallback='x/evil.zip')", "fallback"),
+        ("safe(agents=['random', 'x/evil.zip'])", r"agents\[1\]"),
+        ("safe(fallback='safe(fallback=\"x/evil.zip\")')", "fallback.fallback"),
+        ("safe(save_path='/etc/x')", "save_path"),
+    ],
+)
+def test_arguments_inside_a_text_are_judged(text, field):
+    for data in ({"opponent": text}, {"hosts": {text: 0.5}}):
+        with pytest.raises(ValueError, match=rf"\.{field}: got .*expected"):
+            judge(data, "file.yml")
+
+
 @pytest.mark.parametrize("name", shipped_configs())
 def test_every_reader_refuses_a_value_with_an_effect(name, tmp_path):
     file = find_config(name, shipped=True)

@@ -6,9 +6,11 @@ import time
 import pytest
 import torch
 
+from resgym import GameSpec, make_host, state_from_points
 from resgym.game.spec import action_axes
 from resgym.players.registry import resolve_player
 from resgym.polynomials.singularities import random_family, singularity
+from resgym.solver.responses import worst_cases
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from tests.reference import players, rule
@@ -126,3 +128,16 @@ def test_loading_a_player_takes_none_of_the_time(monkeypatch):
     monkeypatch.setattr("resgym.solver.responses.resolve_player", slow)
     assert solve("E8", host="zeillinger", time_limit=100).value == 13
     assert late
+
+
+@pytest.mark.parametrize("host", ["all_coord", "zeillinger", "spivakovsky"])
+def test_a_game_that_leaves_the_integers_proves_nothing(host):
+    """What comes after an overflow is not known, though no move follows."""
+    large = 2**58
+    points = [(large + 1, 0, large), (3, large, 0), (0, 1, large + 7)]
+    found = solve(points, host=host)
+    assert (found.proved, found.value, found.upper_bound) == (False, None, None)
+    assert found.stopped_by == "overflow"
+    state = state_from_points([points], GameSpec(3))
+    low, high = worst_cases(make_host(host), state, GameSpec(3), 50, 1000)
+    assert (int(low), int(high)) == (1, 51)

@@ -80,6 +80,13 @@ def test_state_comes_back_exactly(saved):
     assert math.isnan(load_checkpoint(nan)["x"])
 
 
+def test_tensors_that_share_memory_come_back(tmp_path):
+    whole = torch.arange(6.0).view(2, 3)
+    state = {"part": {"whole": whole, "same": whole, "row": whole[1], "turned": whole.t()}}
+    save_checkpoint(tmp_path / "checkpoint-1", state)
+    assert equal(load_checkpoint(tmp_path / "checkpoint-1"), state)
+
+
 def test_parts_are_read_alone(saved):
     (saved / "rows.safetensors").write_bytes(b"broken")
     assert list(load_checkpoint(saved, ["policy", "plain"])) == ["policy", "plain"]

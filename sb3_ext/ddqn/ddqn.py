@@ -24,7 +24,6 @@ from stable_baselines3.common.type_aliases import MaybeCallback, RolloutReturn, 
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
@@ -46,7 +45,7 @@ from sb3_ext.ddqn.legality import (
     masks_for,
     with_masks,
 )
-from sb3_ext.ddqn.policies import ALIASES, forget_tiny_moments
+from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Playable, Settings
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
@@ -488,7 +487,7 @@ class DDQN(DDQNState):
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due."""
         optimizer = self.policy.optimizer
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        with in_mode(self.policy, training=True):
+        with in_mode(self.policy, training=self._has_modes):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for change in self.batch_changes:
@@ -501,7 +500,7 @@ class DDQN(DDQNState):
                 for parameter in parameters:
                     parameter.grad = None
                 loss.backward()
-                norm = clip_grad_norm_(parameters, self.max_grad_norm)
+                norm = clip_gradients(parameters, self.max_grad_norm)
                 optimizer.step()
                 self._n_updates += 1
                 errors = self._measure(loss.detach(), norm, predicted.detach(), target)

@@ -23,7 +23,9 @@ from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFreque
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.dqn.policies import DQNPolicy
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import OBSERVATIONS, networks_were_replaced, to_arrays
@@ -44,6 +46,12 @@ from sb3_ext.ddqn.logs import MEASURED, Logs
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule
+
+
+def _has_modes(module: nn.Module) -> bool:
+    """Whether a module may do something else while training."""
+    known = type(module).__module__.split(".")[0] in ("sb3_ext", "stable_baselines3", "torch")
+    return not known or isinstance(module, (_NormBase, _DropoutNd))
 
 
 class Settings:
@@ -218,6 +226,8 @@ class DDQNState(Settings, Logs):
         super()._create_aliases()
         networks = (self.q_net, self.q_net_target)
         self._online, self._target = (self._as_called(network) for network in networks)
+        # Setting a mode visits every module, which takes as long as a small network.
+        self._has_modes = any(_has_modes(module) for module in self.q_net.modules())
 
     def _as_called(self, network: Any) -> Callable[[Any], Tensor]:
         if self.compile_networks:

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.policies import OPTIMIZERS, DuelingHead, forget_tiny_moments
+from sb3_ext.ddqn.policies import (
+    OPTIMIZERS,
+    DuelingHead,
+    FusedAdam,
+    clip_gradients,
+    forget_tiny_moments,
+)
 from tests.sb3_ext.callbacks.helpers import game_model
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
 
@@ -211,3 +218,46 @@ def test_moments_that_still_move_a_weight_stay():
     forget_tiny_moments(optimizer)
     for name, (_, stays) in small.items():
         assert torch.equal(optimizer.state[weights][name], torch.tensor([0.0, stays]))
+
+
+@pytest.mark.parametrize("max_norm", [0.1, torch.inf])
+def test_clip_and_step_give_the_bits_of_pytorch(max_norm):
+    networks = []
+    for kind, clip in (
+        (FusedAdam, clip_gradients),
+        (torch.optim.Adam, torch.nn.utils.clip_grad_norm_),
+    ):
+        torch.manual_seed(0)
+        network = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Linear(32, 4))
+        optimizer = kind(network.parameters(), lr=0.01, fused=True, weight_decay=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            network(torch.randn(16, 8)).square().mean().backward()
+            clip([*network.parameters()], max_norm)
+            optimizer.step()
+        networks.append(network.state_dict())
+    assert all(torch.equal(networks[0][name], networks[1][name]) for name in networks[0])
+
+
+def test_hooks_around_steps_run_and_change_no_bit():
+    """Those of one optimiser, and those of all."""
+    seen, found = [], []
+    for hooked in (False, True):
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = FusedAdam([weight], lr=0.1, fused=True)
+        handles = []
+        if hooked:
+            handles = [
+                optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
+                optimizer.register_step_post_hook(lambda *_: seen.append("after")),
+                register_optimizer_step_post_hook(lambda *_: seen.append("after any")),
+            ]
+        for _ in range(2):
+            weight.grad = torch.tensor([1.0, -2.0, 0.5])
+            optimizer.step()
+        for handle in handles:
+            handle.remove()
+        optimizer.step()
+        found.append(weight.detach().clone())
+    assert torch.equal(*found)
+    assert sorted(seen) == ["after"] * 2 + ["after any"] * 2 + ["before"] * 2

@@ -188,8 +188,8 @@ PLAYERS: dict[Role, dict[str, str | Factory]] = {
 """Players by name: those registered, and those of this project as ``module:class``, imported when
 first used.
 
-``any``, ``played`` and ``taught`` belong to the learning package. They are not among
-the names without it, or without safetensors, which reads them."""
+``any``, ``played`` and ``taught`` belong to the learning package. They are not among the names
+without it, or without safetensors, which reads them."""
 
 
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import gymnasium
 import torch
+import torch.distributed.nn.functional  # imported later, it keeps the group for ever
 from torch import Tensor, distributed, nn
 
 import resgym

@@ -331,6 +331,7 @@ def test_a_study_prunes_by_what_was_measured_on_the_way(whole_study):
 
 
 TOGETHER = """
+import pathlib
 import sys
 import torch
 from torch import distributed
@@ -349,6 +350,8 @@ source = source.replace("learn_together(model.q_net)", "check(); learn_together(
 names = {"__name__": "__main__", "check": check}
 sys.argv[1:] = ["--timesteps", "3000"]
 exec(compile(source, "torchrun_ddqn.py", "exec"), names)
+threads = [path.read_text() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+assert not [name for name in threads if "gloo" in name]  # at exit they would abort the process
 """
 
 

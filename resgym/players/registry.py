@@ -254,6 +254,9 @@ def _make(
 ) -> Player:
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {shown(name)} ({type(name).__name__})")
+    if os.path.basename(name) != name.removesuffix(".zip"):
+        check_keywords(name, arguments, ())
+        return _load_model(name, role, field)
     name, written = parse_expression(name, field)
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
@@ -274,7 +277,8 @@ def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None
 def make_host(name: str, **arguments: Any) -> Player:
     """Build a host by name, one of `host_names`; arguments go to its class.
 
-    Arguments may also follow the name: ``safe(lookahead=3)``, as on command lines and in files.
+    Arguments may also follow the name: ``safe(lookahead=3)``, as on command lines and in files. The
+    path of a saved model will do, too, see `resolve_player`.
 
     Raises:
         TypeError: the name is not a string, or the host has no such argument.
@@ -293,10 +297,10 @@ def _load_model(given: Any, role: Role, field: str) -> Player:
     if not hasattr(given, "predict"):
         # stable-baselines3 appends .zip when it saves; the name given to save() works here too.
         path = Path(given)
-        found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
+        found = next(filter(Path.exists, (path, Path(f"{path}.zip"))), None)
     if found is None:
         raise ValueError(f"{field}: there is no saved model at {os.fspath(given)!r}")
-    loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP), key=lambda e: e.name)
+    loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP))
     if not loaders:
         raise ValueError(
             f"{field}: {str(found)!r} cannot be loaded, no installed package offers a loader "
@@ -325,7 +329,7 @@ def resolve_player(
     opponent: Any,
     role: Role,
     spec: GameSpec | None = None,
-    field: str = "opponent",
+    field: str = "",
 ) -> Player:
     """Return the player that a caller means.
 
@@ -340,7 +344,7 @@ def resolve_player(
             file exists.
         role: the seat that the player must take.
         spec: the game; named players with an argument ``spec`` receive it.
-        field: name of the argument in error messages.
+        field: name of the argument in error messages, by default ``opponent`` with its role.
 
     Raises:
         TypeError: ``opponent`` is none of these.
@@ -349,15 +353,15 @@ def resolve_player(
             read.
     """
     role = check_role(role)
-    seat = f"opponent ({role})" if field == "opponent" else field
-    if isinstance(opponent, str) and os.path.basename(opponent) == opponent.removesuffix(".zip"):
-        return _make(role, opponent, {}, seat, spec)
-    if isinstance(opponent, (str, os.PathLike)):
+    field = field or f"opponent ({role})"
+    if isinstance(opponent, str):
+        return _make(role, opponent, {}, field, spec)
+    if isinstance(opponent, os.PathLike):
         return _load_model(opponent, role, field)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
             if hasattr(opponent, "rules"):
-                _check_rule(spec, opponent.rules, f"{seat}: {opponent!r}")
+                _check_rule(spec, opponent.rules, f"{field}: {opponent!r}")
             return _checked_player(opponent, role, field)
         if hasattr(opponent, "predict") and hasattr(opponent, "observation_space"):
             return _load_model(opponent, role, field)
@@ -367,7 +371,7 @@ def resolve_player(
             scoring = packaged("resgym.players.networks:ModulePlayer")
             return cast(Player, scoring(role, opponent.eval(), shape, device=device, name=name))
         if callable(opponent):
-            check_function(seat, opponent, "state", "coords", "rng")
+            check_function(field, opponent, "state", "coords", "rng")
             return CallablePlayer(opponent, role)
     hint = f" (did you mean {opponent.__name__}()?)" if isinstance(opponent, type) else ""
     raise TypeError(

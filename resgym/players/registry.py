@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import (
     ClassVar,
     Protocol,
     TypeVar,
-    cast,
     get_args,
     runtime_checkable,
 )
@@ -57,7 +57,6 @@ class Player(Protocol):
     @property
     def role(self) -> Role:
         """``host`` or ``agent``."""
-        ...
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """Choose a move in every game, without writing to an argument.
@@ -79,7 +78,7 @@ class Player(Protocol):
 
 def check_role(role: object, name: str = "role") -> Role:
     """Return ``role`` if it is valid; the ValueError calls it ``name``."""
-    return cast(Role, check_choice(name, role, get_args(Role)))
+    return check_choice(name, role, get_args(Role))  # type: ignore[return-value]
 
 
 def given_sets(coords: Tensor | None) -> Tensor:
@@ -240,21 +239,22 @@ def _factory(role: Role, name: str, field: str) -> Factory:
             raise ValueError(
                 f"{role} {name!r} needs the module {error.name}, which is not installed"
             ) from error
-    names, other = _names(role), check_role("agent" if role == "host" else "host")
+    names = _names(role)
     got = f"{name!r}{nearest(name, names)}"
-    if name in PLAYERS[other]:
-        got = f"the {other} {name!r}"
-    elif os.path.exists(name):  # a text without a separator is a name, whatever files there are
+    if name in PLAYERS["host"] | PLAYERS["agent"]:
+        got = f"the {'agent' if role == 'host' else 'host'} {name!r}"
+    elif any(map(os.path.exists, (name, f"{name}.zip"))):  # a name has no separator
         got += f"; write {os.path.join('.', name)!r} for the file"
     raise ValueError(f"{field} must be one of {names} or of a module imported before, got {got}")
 
 
 def _make(
-    role: Role, name: str, arguments: Mapping[str, Any], field: str, spec: GameSpec | None = None
+    role: Role, name: str, arguments: dict[str, Any], field: str, spec: GameSpec | None = None
 ) -> Player:
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {shown(name)} ({type(name).__name__})")
-    if os.path.basename(name) != name.removesuffix(".zip"):
+    bare = re.sub(r"(?s)\(.*\)$", "", name)
+    if os.path.basename(bare) != bare.removesuffix(".zip"):
         check_keywords(name, arguments, ())
         return _load_model(name, role, field)
     name, written = parse_expression(name, field)
@@ -369,7 +369,8 @@ def resolve_player(
             device = next((each.device for each in opponent.parameters()), "cpu")
             shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
             scoring = packaged("resgym.players.networks:ModulePlayer")
-            return cast(Player, scoring(role, opponent.eval(), shape, device=device, name=name))
+            player = scoring(role, opponent.eval(), shape, device=device, name=name)
+            return player  # type: ignore[no-any-return]
         if callable(opponent):
             check_function(field, opponent, "state", "coords", "rng")
             return CallablePlayer(opponent, role)

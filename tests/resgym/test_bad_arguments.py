@@ -152,6 +152,7 @@ CASES = [
     (lambda: make_host(3), r"host must be a name, got 3 \(int\)"),
     (lambda: make_host("./none"), "^host: there is no saved model at './none'$"),
     (lambda: make_host("./none", depth=3), "keyword argument 'depth'; allowed are none$"),
+    (lambda: make_host("safe(agents='./none')"), "^agents: there is no saved model at './none'$"),
     (lambda: make_host("random", depth=3), "keyword argument 'depth'; allowed are none$"),
     (lambda: make_host("optimal(speed=1)"), "'speed'; allowed are objective, budget, fallback$"),
     (lambda: make_host("safe(lookahed=1)"), "'lookahed' .did you mean 'lookahead'"),

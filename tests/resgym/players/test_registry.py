@@ -1,9 +1,9 @@
 """Players by name, everything that may be given as an opponent, and who of a mixture plays."""
 
 import importlib.metadata
+from collections import namedtuple
 from copy import deepcopy
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -76,7 +76,8 @@ def test_opponents_by_object_function_and_game():
 
 
 def _install_loaders(monkeypatch, *loaders):
-    found = [SimpleNamespace(name="any", load=lambda load=load: load) for load in loaders]
+    entry = namedtuple("EntryPoint", "name load")
+    found = [entry(f"{n}", lambda load=load: load) for n, load in enumerate(loaders)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: found)
 
 

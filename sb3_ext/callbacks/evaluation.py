@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import EvalCallback
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+from stable_baselines3.common.vec_env import VecEnv
 
 from resgym.measure.games import sample_games
 from resgym.measure.rho import rho
@@ -22,6 +22,7 @@ from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
 from sb3_ext.config.checks import check_arguments, check_count, shown
+from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_played
 from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
@@ -33,8 +34,8 @@ _REMEMBERED = (
 
 
 def evaluate_policy(model: Any, env: Any, *args: Any, **kwargs: Any) -> Any:
-    """As SB3's function, with the legal actions of the environment."""
-    env = env if isinstance(env, VecEnv) else DummyVecEnv([lambda: env])
+    """As SB3's function, with the environment's legal actions, in all that DDQN takes as one."""
+    env = DDQN._wrap_env(env)
     return evaluation.evaluate_policy(with_masks(model, env), env, *args, **kwargs)
 
 

@@ -231,4 +231,5 @@ def test_who_is_masked():
         assert with_masks(model, other) is model
     named = TensorVecEnv(MaskedToy(2, illegal="error"))
     for algorithm in (make_model(named), MaskablePPO("MultiInputPolicy", named, n_steps=4)):
-        evaluate_policy(algorithm, named, 4)
+        for each in (named, MaskedToy(2, illegal="error")):
+            evaluate_policy(algorithm, each, 4)

@@ -21,8 +21,8 @@ def shown(value: Any) -> str:
     """Format a value for an error on one line, shortened if it is long."""
     try:
         return short(" ".join(map(str.strip, repr(value).splitlines())), 200)
-    except ValueError:  # of a whole number
-        return "a number of over 4300 digits"
+    except (RecursionError, ValueError):  # lists in lists, a number of over 4300 digits
+        return "a value that is too long to show"
 
 
 def printable(text: str, keep: str = "") -> str:

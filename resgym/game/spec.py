@@ -145,7 +145,7 @@ def check_function(name: str, function: Any, *arguments: str, instead: str = "")
 
     The message begins with ``name`` and what else is allowed, such as ``a name or ``.
     """
-    given = getattr(function, "__name__", repr(function))
+    given = getattr(function, "__name__", shown(function))
     try:
         given += str(inspect.signature(function))
         inspect.signature(function).bind(*arguments)

@@ -296,9 +296,8 @@ def _game_lists(points: Any, dimension: int) -> list[Any]:
         raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
     games = _lists(points)
     if not isinstance(games, list):
-        text = shown(points)
-        hint = f" (did you mean resgym.parse({text})?)" if isinstance(points, str) else ""
-        raise TypeError(f"points must be lists of integers, got {text}{hint}")
+        hint = f" (did you mean resgym.parse({shown(points)})?)" if isinstance(points, str) else ""
+        raise TypeError(f"points must be lists of integers, got {shown(points)}{hint}")
     # One game is a list of points, several are lists of lists of points; [] is a game.
     if not all(isinstance(game, list) and isinstance(next(iter(game), []), list) for game in games):
         games = [games]
@@ -319,7 +318,8 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> Tensor:
         values = row if isinstance(row, list) else [row]
         if len(values) != spec.dimension:
             raise ValueError(
-                f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"
+                f"{where} must have {spec.dimension} coordinates (dimension), "
+                f"got {len(values)}: {shown(row)}"
             )
         checked.append(check_coordinates(values, where))
     return torch.tensor(checked)

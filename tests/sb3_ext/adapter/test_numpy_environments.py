@@ -79,6 +79,8 @@ def types(observation):
 @pytest.mark.parametrize("name", BATCHES)
 def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     """All that SB3 reads, over many episodes."""
+    if "statistics" in name:
+        pytest.importorskip("gymnasium", "1.3")  # older ones count otherwise in SAME_STEP mode
     make_both, *about = BATCHES[name]
     batched, make = make_both(*about)
     keywords = ("is_success",) if make_both is of_arrays else ()

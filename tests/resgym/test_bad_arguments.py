@@ -181,7 +181,7 @@ CASES = [
     (lambda: make("Host", render_mode="rgb"), "did you mean 'rgb_array'"),
     (lambda: make("Agent").reset(options={"point": []}), "'point' .did you mean 'points'"),
     (lambda: make("Host").reset(options={"points": "E8"}), r"did you mean resgym.parse\('E8'\)"),
-    (lambda: make("Host").reset(options={"points": nested(5_000)}), "got 1: .* too long to show"),
+    (lambda: make("Host").reset(options={"points": nested(5_000)}), r"got 1: (a value that |\[\[)"),
     (lambda: cross_play("zeillinger"), "^hosts must be a list or a dict of players, got 'zeill"),
     (lambda: cross_play(make_host("random")), "^hosts must be a list or a dict of players, got"),
     (lambda: move(start, torch.tensor([2]), axis), r"^coords must be torch.bool \(1, 2\), got"),

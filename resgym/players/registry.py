@@ -253,7 +253,7 @@ def _make(
 ) -> Player:
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {shown(name)} ({type(name).__name__})")
-    bare = re.sub(r"(?s)\(.*\)$", "", name)
+    bare = re.sub(r"(?s)\(.*\)$", "", name)  # arguments may hold paths
     if os.path.basename(bare) != bare.removesuffix(".zip"):
         check_keywords(name, arguments, ())
         return _load_model(name, role, field)
@@ -340,8 +340,8 @@ def resolve_player(
             with a method ``predict``, which an installed loader reads (group `LOADER_GROUP`); or,
             with ``spec``, a torch module from observations to scores, as `ModulePlayer`, which is
             put into evaluation mode. A string is a path if it contains a separator (``./best``,
-            ``runs/host``) or ends in ``.zip``. Any other string is a name, whether or not such a
-            file exists.
+            ``runs/host``) before any arguments in parentheses, or ends in ``.zip``. Any other
+            string is a name, whether or not such a file exists.
         role: the seat that the player must take.
         spec: the game; named players with an argument ``spec`` receive it.
         field: name of the argument in error messages, by default ``opponent`` with its role.

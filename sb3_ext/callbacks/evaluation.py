@@ -34,7 +34,7 @@ _REMEMBERED = (
 
 
 def evaluate_policy(model: Any, env: Any, *args: Any, **kwargs: Any) -> Any:
-    """As SB3's function, with the environment's legal actions, in all that DDQN takes as one."""
+    """As SB3's function, with legal actions, in any environment that `DDQN` takes."""
     env = DDQN._wrap_env(env)
     return evaluation.evaluate_policy(with_masks(model, env), env, *args, **kwargs)
 

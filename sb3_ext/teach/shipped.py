@@ -53,19 +53,19 @@ class _Shipped:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         file = self.files.get(state.dimension)
-        if file is None:
-            return self._fallback.act(state, coords, rng)
-        policy = _policy(state.device, file)
+        player = self._player(_policy(state.device, file), state) if file else self._fallback
+        return player.act(state, coords, rng)
+
+    def _player(self, policy: Any, state: GameState) -> Player:
+        """Who plays with a network, in games of this size."""
         seen, (given, dimension) = seat_of(policy)[1], state.points.shape[1:]
-        rows = max(len(seen.high), given)
-        player = ScoringPlayer(
+        return ScoringPlayer(
             self.role,
             partial(action_scores, policy),
-            (rows, dimension),
+            (max(len(seen.high), given), dimension),
             scale_observation=seen.high.max() <= 1,
             device=state.device,
         )
-        return player.act(state, coords, rng)
 
 
 class TaughtHost(_Shipped):
@@ -100,13 +100,10 @@ class PlayedHost(TaughtHost):
         super().__init__()
         self.lookahead = check_count("lookahead", lookahead, low=0)
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        file = self.files.get(state.dimension)
-        if file is None or not self.lookahead:
-            return super().act(state, coords, rng)
-        network = _policy(state.device, file).q_net
-        return ValueHost(network, self.lookahead).act(state, coords, rng)
+    def _player(self, policy: Any, state: GameState) -> Player:
+        if self.lookahead:
+            return ValueHost(policy.q_net, self.lookahead)
+        return super()._player(policy, state)
 
 
 class PlayedAgent(TaughtAgent):
@@ -117,12 +114,8 @@ class PlayedAgent(TaughtAgent):
 
     name, files = "played", PLAYED
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        if file := self.files.get(state.dimension):
-            policy = _policy(state.device, file)
-            return ValueAgent(partial(action_scores, policy)).act(state, coords, rng)
-        return self._fallback.act(state, coords, rng)
+    def _player(self, policy: Any, state: GameState) -> Player:
+        return ValueAgent(partial(action_scores, policy))
 
 
 class AnyHost(PlayedHost):

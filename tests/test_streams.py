@@ -1,4 +1,4 @@
-"""Commands in shells of all kinds: closed, full and left streams, other encodings, signals."""
+"""Commands as processes: what they load, shells of all kinds, other encodings, signals."""
 
 import os
 import signal
@@ -7,6 +7,9 @@ import sys
 import time
 
 import pytest
+
+import resgym
+from tests.resgym.commands import run
 
 TREE, CURVES = "resgym tree E6", "sb3_ext curves --help"
 ROUND = "sb3_ext two_player --config small --dry-run"
@@ -94,3 +97,37 @@ def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, seconds,
         out, error = running.communicate(timeout=100)
     assert (running.returncode, "Traceback" in error) == (code, False), error
     assert ("SIGHUP" in out) == (not ignored)
+
+
+LEARNING = ["optuna", "pandas", "rl_zoo3", "torch._dynamo"]
+
+
+@pytest.mark.parametrize(
+    ("command", "absent"),
+    [
+        ("tree E8", ["numba", "torch"]),
+        ("--help", ["numba", "torch"]),
+        ("solve --help", ["numba", "torch"]),
+        ("solve E8", ["numba", "torch"]),
+        ("tree E8 --host taught", LEARNING),
+        ("rho zeillinger random --games 100", [*LEARNING, "stable_baselines3"]),
+    ],
+)
+def test_what_a_command_does_not_load(command, absent):
+    pytest.importorskip("numba")
+    if "taught" in command:
+        pytest.importorskip("safetensors")
+    program = (
+        f"import atexit, sys; loaded = lambda: [n for n in {absent!r} if n in sys.modules];"
+        "atexit.register(lambda: print(loaded(), file=sys.stderr));"
+        "from resgym.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    arguments = [sys.executable, "-c", program, *command.split()]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (0, ["[]"]), done.stderr
+
+
+def test_the_version_is_printed(capsys):
+    assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
+    command = [sys.executable, "-m", "resgym", "--version"]
+    assert subprocess.check_output(command, text=True) == f"resgym {resgym.__version__}\n"

@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import each_entry, entries_of
 from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
 
 
 class Toy(ToyEnv):
@@ -169,7 +169,7 @@ def test_ddqn_learns_from_arrays_as_from_tensors():
             MAKE["sync"]([partial(ToyEnv, illegal="error")] * 3),
         )
     ]
-    assert same(*map(weights, models))
+    assert equal(*map(weights, models))
     returns = [[each["r"] for each in model.ep_info_buffer] for model in models]
     assert returns[0] == returns[1]
 

@@ -27,7 +27,7 @@ from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
-from tests.sb3_ext.checkpoints.helpers import equal
+from tests.sb3_ext.ddqn.helpers import equal
 
 
 def everything(run_dir, keep_last=2):

@@ -25,8 +25,8 @@ from sb3_ext.runs.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
-from sb3_ext.runs.files import CheckpointWarning
-from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
+from sb3_ext.runs.files import CheckpointWarning, file_digest
+from tests.sb3_ext.ddqn.helpers import equal
 from tests.sb3_ext.runs.killed import at_call, die, fork, full
 
 PLAIN = {
@@ -66,6 +66,14 @@ def make_state(fill=0.0):
         "rows": [torch.tensor([True, False]), 7, torch.tensor([2**62])],
         "plain": PLAIN,
     }
+
+
+def rewrite_manifest(path):
+    """The manifest that a hostile writer would make for the files as they are."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    for name in manifest["files"]:
+        manifest["files"][name] = file_digest(path / name)
+    (path / "manifest.json").write_text(json.dumps(manifest))
 
 
 @pytest.fixture

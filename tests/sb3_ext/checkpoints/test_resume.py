@@ -1,6 +1,10 @@
-"""Training 2N equals training N, saving, and training N in a new model, bit for bit."""
+"""Training 2N equals training N and N again in a model from a file or in a copy, bit for bit."""
 
+import copy
 import json
+import pickle
+import re
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -12,12 +16,14 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
+import resgym
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.models import model_state, save_player, training_state
 from sb3_ext.checkpoints.policy_description import build_space, describe_space
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
+from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
@@ -25,8 +31,35 @@ from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
 from tests.fakes import ToyEnv, ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import game_model
-from tests.sb3_ext.checkpoints.helpers import equal, stock_model
-from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, weights
+from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.sb3_ext.train.helpers import make_model as make_player
+
+
+def stock_model(algorithm):
+    return algorithm(
+        "MlpPolicy",
+        TensorVecEnv(ToyVectorEnv(8)),
+        buffer_size=600,
+        learning_starts=100,
+        batch_size=16,
+        train_freq=2,
+        target_update_interval=40,
+        replay_buffer_class=TensorReplayBuffer,
+        policy_kwargs={"net_arch": [16]},
+        seed=0,
+        device="cpu",
+    )
+
+
+def changing():
+    model = make_model(target_update_interval=30)
+    model.batch_changes.append(doubled_rewards)
+    return model
+
+
+def doubled_rewards(model, batch):
+    return batch._replace(rewards=2.0 * batch.rewards)
+
 
 MODELS = {
     "legal actions in the observation": lambda: make_model(TensorVecEnv(MaskedToy(8)), n_steps=3),
@@ -51,13 +84,15 @@ MODELS = {
         learning_rate=Exponential(1e-2, 1e-4, 0.9),
         policy_kwargs={"net_arch": [32], "learning_rate_factors": {"q_net.1": 0.1}},
     ),
-    "drawn by value, some rows not exploring": lambda: make_model(
+    "drawn by value, some rows not exploring, a table on the screen": lambda: make_model(
         exploration_strategy="boltzmann",
         exploration_rate=Linear(5.0, 0.05, steps=40),
         evaluation_rows=3,
         loss="mse",
         autocast=True,
+        verbose=1,
     ),
+    "changes of batches": changing,
     "stock DQN": lambda: stock_model(DQN),
     "stock QRDQN": lambda: stock_model(QRDQN),
     "stock PPO, normalised": lambda: PPO(
@@ -76,8 +111,13 @@ class NoisyActivation(torch.nn.Module):
         return torch.nn.functional.dropout(torch.relu(x), 0.1, self.training)
 
 
+# Not copied exactly: stock models, normalised environments, the global generator.
+INEXACT = ("global", "normal", "stock")
+COPIED = [name for name in MODELS if not any(word in name for word in INEXACT)]
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_twice_n_equals_n_saved_and_resumed(name, tmp_path):
+def test_twice_n_equals_n_saved_and_resumed_or_copied(name, tmp_path):
     make = MODELS[name]
     whole = make()
     whole.learn(640)
@@ -85,14 +125,17 @@ def test_twice_n_equals_n_saved_and_resumed(name, tmp_path):
     first.learn(320)
     path = save_run(first, tmp_path)
     torch.manual_seed(99)  # what happens between the two processes must not matter
-    first.learn(80, reset_num_timesteps=False)
-    second = make()
-    assert resume(second, tmp_path) == path
-    second.learn(640 - second.num_timesteps, reset_num_timesteps=False)
-    assert second.num_timesteps == whole.num_timesteps == 640
-    ours, theirs = model_state(second), model_state(whole)
-    for part in theirs:
-        assert equal(ours[part], theirs[part]), part
+    others = [copy.deepcopy(first), pickle.loads(pickle.dumps(first))] if name in COPIED else []
+    first.learn(80, reset_num_timesteps=False)  # nothing is shared
+    others.append(make())
+    assert resume(others[-1], tmp_path) == path
+    before, theirs = weights(first), model_state(whole)
+    for other in others:
+        other.learn(640 - other.num_timesteps, reset_num_timesteps=False)
+        assert other.num_timesteps == whole.num_timesteps == 640
+        ours = model_state(other)
+        assert [part for part in theirs if not equal(ours[part], theirs[part])] == []
+    assert equal(weights(first), before)
 
 
 def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path):
@@ -293,3 +336,35 @@ def test_the_legal_actions_are_described_as_plain_ones():
     space = gymnasium.make("resgym/HironakaHost-v0").action_space
     assert type(space) is not spaces.Discrete
     assert describe_space(space) == describe_space(spaces.Discrete(4))
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "checkpoints.md"
+
+
+def programs():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_writing_and_resuming(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for total in (240, 480):
+        names = {"make_model": make_model, "total": total}
+        exec(programs()[0], names)
+        assert names["model"].num_timesteps == total
+    whole = make_model()
+    whole.learn(480)
+    assert equal(weights(names["model"]), weights(whole))
+
+
+def test_opponents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seat in ("host", "agent"):
+        save_run(make_player(seat), Path("runs") / seat)
+    sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
+    program = programs()[1].replace("num_envs=64", f"num_envs=4, **{sizes}")
+    program = program.replace('"choose_first")', f'"choose_first", games=20, **{sizes})')
+    names = {"gymnasium": gymnasium, "resgym": resgym}
+    exec(program, names)
+    names["env"].reset(seed=0)
+    assert len(programs()) == 2

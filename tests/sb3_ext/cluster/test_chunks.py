@@ -11,7 +11,7 @@ from sb3_ext.cluster.collector import RayCollector, Stream
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.checkpoints.helpers import equal as exactly_equal
+from tests.sb3_ext.ddqn.helpers import equal as exactly_equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")

@@ -12,9 +12,8 @@ from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.cluster import RayCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
@@ -74,7 +73,7 @@ def test_no_actors_are_this_process():
     inside.learn(800)
     none = collector(actors=0)
     outside.learn(800, collector=none)
-    assert same(weights(inside), weights(outside))
+    assert equal(weights(inside), weights(outside))
     assert none.statistics["received"] == 0
     assert torch.equal(
         inside.random_streams["explore"].get_state(), outside.random_streams["explore"].get_state()
@@ -89,7 +88,7 @@ def test_actors_feed_the_learner():
     check_ledger(counted, model)
     assert model.num_timesteps == 1600
     assert model.num_updates == 200
-    assert not same(before, weights(model))
+    assert not equal(before, weights(model))
     assert 0 < counted["staleness_mean"] <= counted["staleness_max"] <= 60
     assert wait_until(lambda: not actor_processes())
 
@@ -122,7 +121,7 @@ def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(actors, arg
     resume(second, tmp_path)
     torch.manual_seed(99)
     after = deterministic(second, 640, actors)
-    assert same(weights(whole), weights(second))
+    assert equal(weights(whole), weights(second))
     for name in ("received", "episodes", "staleness_max", "staleness_mean"):
         assert after[name] == counted[name]
     assert equal(whole.replay_buffer.state_dict(), second.replay_buffer.state_dict())
@@ -162,7 +161,7 @@ def test_what_a_dead_process_owed_is_played_by_another(in_order, tmp_path):
         assert sequences == list(range(len(sequences)))
     if in_order:
         deterministic(whole, 480, 2)
-        assert same(weights(whole), weights(harmed))
+        assert equal(weights(whole), weights(harmed))
     assert wait_until(lambda: not actor_processes())
 
 

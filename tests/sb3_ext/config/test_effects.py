@@ -1,10 +1,11 @@
-"""Every key of every schema is declared by what its values can do, and each effect is refused."""
+"""Names for classes; every key of a schema is declared by what its values can do, or refused."""
 
 import importlib
 import inspect
 import pkgutil
 import re
 from contextlib import suppress
+from functools import partial
 
 import gymnasium
 import pytest
@@ -17,10 +18,15 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
+from resgym.lazy import Lazy
 from resgym.trust import command_line
+from sb3_ext.callbacks import CALLBACKS
+from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import ConfigError, Registry
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge
 from sb3_ext.config.sections import Section, find_config, read_mapping, shipped_configs
+from sb3_ext.ddqn.algorithms import ALGORITHMS
+from sb3_ext.networks.extractors import EXTRACTORS
 from tests.sb3_ext.config.test_damaged_files import reader_of
 
 PLAIN = set(
@@ -190,3 +196,40 @@ def test_what_the_command_line_trusts(tmp_path):
 )
 def test_plain_values_have_no_effect(data):
     assert list(effects_of(data)) == []
+
+
+def test_a_registry():
+    shapes = Registry("shape")
+    shapes.register("circle", "a circle")
+    assert shapes.register("square")("a square") == shapes.resolve("square") == "a square"
+    assert shapes.register("circle", "a circle") == "a circle"
+    assert list(shapes) == ["circle", "square"]
+    assert shapes.name_of("a circle") == "circle"
+    for call, name, said in (
+        (shapes.resolve, "Sqare", "unknown shape 'Sqare'; did you mean 'square'.*choices: circle"),
+        (shapes.resolve, "xyz", "unknown shape 'xyz'; choices: circle, square$"),
+        (shapes.resolve, 3, "shape must be one of the names circle, square, got 3"),
+        (shapes.name_of, "a line", "is not a registered shape"),
+        (partial(shapes.register, "circle"), "another", "registered already"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=said):
+            call(name)
+
+
+@pytest.mark.parametrize(
+    ("registry", "later"),
+    [
+        (ALGORITHMS, {"minimax"}),
+        (CALLBACKS, {"other_size", "worst_case_positions"}),
+        (EXTRACTORS, {"any_size"}),
+        (POLICIES, {"AgentPolicy", "CnnPolicy", "HostPolicy", "PointsPolicy", "QPolicy"}),
+    ],
+)
+def test_what_is_imported_later_has_its_name_from_the_beginning(registry, later):
+    """So no other order of imports changes a table, and nobody else takes the name."""
+    assert {name for name, entry in registry.items() if isinstance(entry, Lazy)} == later
+    for name in registry:
+        assert registry.resolve(registry.name_of(registry[name])) is registry[name]
+    for name in later:
+        with pytest.raises(ValueError, match="is registered already; take another name"):
+            registry.register(name, int)

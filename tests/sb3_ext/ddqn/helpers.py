@@ -1,5 +1,6 @@
-"""Models and environments for the tests of DDQN."""
+"""Models and environments for the tests of DDQN, and what counts as equal."""
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
@@ -53,11 +54,19 @@ def weights(model):
     return {name: value.clone() for name, value in model.policy.state_dict().items()}
 
 
-def same(first, second):
-    """Whether two results of `weights` are equal bit for bit."""
-    return first.keys() == second.keys() and all(
-        torch.equal(first[name], second[name]) for name in first
-    )
+def equal(first, second):
+    """Whether two states are equal bit for bit, types included."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, torch.Tensor):
+        return first.dtype == second.dtype and torch.equal(first, second)
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(equal, first, second))
+    return bool(first == second)
 
 
 class FixedBatches:

@@ -15,7 +15,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
 
 
 def collector_of(model, env, generator):
@@ -39,7 +39,7 @@ def test_collecting_outside_is_collecting_inside(dict_obs):
     outside.learn(800, collector=collector)
     assert outside.num_updates == inside.num_updates > 50
     assert outside.num_timesteps == inside.num_timesteps
-    assert same(weights(inside), weights(outside))
+    assert equal(weights(inside), weights(outside))
     assert collector.version == outside.num_updates - 1  # of the weights that played last
 
 

@@ -9,7 +9,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
 
 # Mean reward per step of greedy play; a perfect player has 1, random legal play 0.43. Trained as
 # below, seeds 0 and 1 gave 1.0 in every variant, and 0.45 to 0.64 untrained.
@@ -112,12 +112,12 @@ def test_fits_are_the_updates_of_learn(tmp_path):
     once, twice, plain = (fresh(tmp_path) for _ in range(3))
     once.fit(file, updates=20)
     twice.fit(file, updates=8).fit(updates=12)
-    assert same(weights(once), weights(twice))
+    assert equal(weights(once), weights(twice))
     assert once.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-2 - 9e-3 * 19 / 20)
     plain.load_replay_buffer(file)
     plain.train(20, 64)
-    assert same(weights(once), weights(plain))
-    assert not same(weights(once), weights(fresh(tmp_path)))
+    assert equal(weights(once), weights(plain))
+    assert not equal(weights(once), weights(fresh(tmp_path)))
 
 
 def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path):

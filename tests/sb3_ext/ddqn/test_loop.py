@@ -16,7 +16,7 @@ from sb3_ext.ddqn import DDQN
 from tests.fakes import ToyEnv, ToyVectorEnv
 from tests.sb3_ext.adapter.test_numpy_environments import Toy
 from tests.sb3_ext.callbacks.helpers import Diary, StepHook, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
 
 ENVIRONMENTS = {
     "tensors": lambda: TensorVecEnv(ToyVectorEnv(8, illegal="error")),
@@ -77,8 +77,8 @@ def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another
     for model in models:
         torch.rand(model.seed)  # whatever happens to the global generator in between
         assert model.learn(480).num_updates > 50
-    assert same(weights(models[0]), weights(models[1]))
-    assert not same(weights(models[0]), weights(models[2]))
+    assert equal(weights(models[0]), weights(models[1]))
+    assert not equal(weights(models[0]), weights(models[2]))
 
 
 def test_b23_collecting_and_updating_leave_the_global_generators_alone():

@@ -14,7 +14,7 @@ from sb3_ext.ddqn.policies import (
     forget_tiny_moments,
 )
 from tests.sb3_ext.callbacks.helpers import game_model
-from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
+from tests.sb3_ext.ddqn.helpers import FixedBatches, equal, make_model, random_batch, weights
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_autocast_is_the_same_update_with_fewer_digits():
     assert half.loss.dtype == half.predicted.dtype == half.target.dtype == torch.float32
     assert not torch.equal(half.predicted, full.predicted)
     torch.testing.assert_close(half.predicted, full.predicted, atol=0.02, rtol=0.02)
-    assert not same(weights(updated(first)), weights(updated(second)))
+    assert not equal(weights(updated(first)), weights(updated(second)))
     assert {value.dtype for value in weights(first).values()} == {torch.float32}
     seen = torch.rand(512, 9)
     values = first.q_net(seen)
@@ -130,7 +130,7 @@ def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
     for name, value in before.items():
         if name.startswith("q_net."):
             torch.testing.assert_close(decayed[name], plain[name] - 0.1 * 0.3 * value)
-    assert not same(plain, decayed)
+    assert not equal(plain, decayed)
 
 
 @pytest.mark.parametrize("flag", ["dueling", "sort_axes", "quotients"])

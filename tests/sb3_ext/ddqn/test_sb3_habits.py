@@ -18,7 +18,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
 from tests.fakes import ToyEnv
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
 
 
 @pytest.mark.parametrize("kind", [ReplayBuffer, NStepReplayBuffer])
@@ -95,7 +95,7 @@ def test_policies_have_the_layers_of_dqn(name, tmp_path):
     ours.learn(20)
     ours.save(tmp_path / "model")
     loaded = DDQN.load(tmp_path / "model", made, device="cpu")
-    assert same(weights(ours), weights(loaded))
+    assert equal(weights(ours), weights(loaded))
 
 
 def rate(model):
@@ -201,7 +201,7 @@ def test_a_file_of_another_algorithm_is_refused_in_words(tmp_path):
         DDQN.load(tmp_path / "ppo")
     model = DQN("MlpPolicy", "CartPole-v1", buffer_size=8, device="cpu")
     model.save(tmp_path / "dqn")
-    assert same(weights(model), weights(DDQN.load(tmp_path / "dqn", device="cpu")))
+    assert equal(weights(model), weights(DDQN.load(tmp_path / "dqn", device="cpu")))
 
 
 def test_lists_of_actions():

@@ -1,12 +1,14 @@
-"""Processes that are killed at given points, and what is in the folder that they leave."""
+"""Processes that are killed at given points or hold a folder, and what a folder holds then."""
 
 import csv
 import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -125,3 +127,26 @@ def _file(path, run):
     if path.suffix == ".jsonl":
         return [_comparable(json.loads(line)) for line in text.splitlines()]
     return text
+
+
+HOLD = """
+import sys
+from sb3_ext.runs.files import RunFolder
+with RunFolder(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another(folder):
+    """Another process is at work in the folder; it is killed at the end, if it still lives."""
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield
+        finally:
+            process.kill()

@@ -18,8 +18,7 @@ from sb3_ext.runs.files import (
 )
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
-from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.runs.killed import full
+from tests.sb3_ext.runs.killed import full, held_by_another
 
 
 def windows(monkeypatch):

@@ -15,7 +15,7 @@ from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.loading import load_player
-from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.ddqn.helpers import equal, weights
 from tests.sb3_ext.teach.labelled import config
 
 
@@ -58,7 +58,7 @@ def test_a_run_is_a_player_and_a_beginning(whole):
     assert resgym.resolution_tree("A2", player, max_depth=8).depth
     other = teach.Teach(TeachConfig.read({**config(whole), "seed": 5}), Run()).model
     init_from(other, whole / "out")
-    assert same(weights(other), networks(whole))
+    assert equal(weights(other), networks(whole))
     first, second = (
         {tuple(row) for row in Solved.load(whole / f"out/solved-{n}.npz").points.flatten(1)}
         for n in (0, 1)
@@ -72,7 +72,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(updates, whole, tmp_path):
     assert run(tmp_path, "--stop", f"max_updates={updates}") == 0
     assert list_checkpoints(tmp_path / "out/checkpoints")[0].name.endswith(f"{updates:03d}")
     assert run(tmp_path) == 0
-    assert same(networks(tmp_path), networks(whole))
+    assert equal(networks(tmp_path), networks(whole))
     assert history(tmp_path) == history(whole)
 
 
@@ -103,9 +103,9 @@ def test_the_seed_decides_and_every_part_matters(tmp_path):
         return weights(job.model)
 
     again = taught()
-    assert same(again, taught())
+    assert equal(again, taught())
     for other in ({"seed": 2}, {"value_weight": 0.0}, {"updates": 19}):
-        assert not same(again, taught(**other))
+        assert not equal(again, taught(**other))
 
 
 @pytest.mark.learning

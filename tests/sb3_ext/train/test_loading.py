@@ -23,7 +23,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player, load_policy
-from tests.sb3_ext.checkpoints.helpers import equal
+from tests.sb3_ext.ddqn.helpers import equal
 from tests.sb3_ext.train.helpers import SIZES, make_env, make_model
 
 

@@ -13,8 +13,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
-from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.runs.killed import full
+from tests.sb3_ext.runs.killed import full, held_by_another
 from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
 
 

@@ -7,20 +7,24 @@ import numpy as np
 import pytest
 import rl_zoo3.train
 import yaml
+from moviepy import VideoFileClip
 from stable_baselines3 import DQN, PPO
 
+from resgym.pictures.games import HEIGHT, WIDTH
+from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.runs.driver import parser_of
 from sb3_ext.train import environments
 from sb3_ext.train.config_files import with_classes
 from sb3_ext.train.environments import evaluation_seed
-from sb3_ext.train.play import enjoy
+from sb3_ext.train.loading import SavedRun
+from sb3_ext.train.play import enjoy, record_video
 from sb3_ext.train.train import Train
 from sb3_ext.train.train import main as train_main
-from tests.sb3_ext.ddqn.helpers import same
-from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.train.helpers import run_of
+from tests.sb3_ext.ddqn.helpers import equal
+from tests.sb3_ext.runs.killed import held_by_another
+from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
@@ -45,7 +49,7 @@ def train(tmp_path, algorithm, env_id, *more):
 
 def same_networks(*runs):
     models = (DDQN.load(run / "resgym-HironakaHost-v0.zip") for run in runs)
-    return same(*(model.policy.state_dict() for model in models))
+    return equal(*(model.policy.state_dict() for model in models))
 
 
 PAIRS = [(each, env_id) for each in SMALL for env_id in (AGENT, BOTH)]
@@ -204,3 +208,22 @@ def test_of_two_names_for_an_extractor_the_class_counts():
 def test_conf_file_takes_a_name_of_the_package(tmp_path, capsys):
     assert train(tmp_path, "ddqn", HOST, "-conf", "ddqn/axes4", "--dry-run") == 0
     assert "dimension: 4" in capsys.readouterr().out
+
+
+def test_a_trained_model_is_filmed_in_its_own_environment(tmp_path):
+    assert train_main([*SMALL_RUN, "-f", str(tmp_path), "-n", "160", "--eval-freq", "-1"]) == 0
+    arguments = ["--algo", "ddqn", "--env", GAME, "-f", str(tmp_path), "-o", str(tmp_path)]
+    assert record_video([*arguments, "-n", "4", "--n-envs", "1"]) == 0
+    (path,) = tmp_path.glob("*.mp4")
+    with VideoFileClip(str(path)) as film:
+        assert film.fps == 2
+        frames = [np.array(frame) for frame in film.iter_frames()]
+    assert len(frames) >= 4
+    assert frames[0].shape == (HEIGHT, WIDTH, 3)
+    # White paper with a drawing on it that changes from move to move.
+    assert 0.3 < (frames[0] > 240).all(2).mean() < 0.99
+    assert np.abs(frames[0].astype(int) - frames[1]).max() > 100
+    for changes, opponent in (({}, "choose_first"), ({"opponent": "random"}, "random")):
+        env = SavedRun(run_of(tmp_path), changes).make_env(3)
+        assert isinstance(env, TensorVecEnv)
+        assert env.venv.spec.kwargs["opponent"] == opponent

@@ -6,7 +6,7 @@ from torch import nn
 
 from sb3_ext.config.sections import apply_settings, find_config
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.checkpoints.helpers import equal
+from tests.sb3_ext.ddqn.helpers import equal
 
 _TINY = (
     *("game.max_num_points=5", "game.max_value=5", "game.max_episode_steps=20"),

@@ -1,6 +1,8 @@
-"""The command line, its folder, and runs that are stopped and resumed."""
+"""The command line, shipped files, a run's folder, and runs that are stopped and resumed."""
 
 import json
+import re
+import runpy
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,8 +13,10 @@ import yaml
 import resgym
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.two_player import HostAgentTrainer, read_config
-from sb3_ext.two_player.job import main
+from sb3_ext.runs.driver import parser_of
+from sb3_ext.two_player import HostAgentTrainer, read_config, shipped_configs
+from sb3_ext.two_player.config import smoke_version
+from sb3_ext.two_player.job import TwoPlayer, main
 from tests.sb3_ext.two_player.helpers import difference, written
 
 
@@ -139,3 +143,28 @@ def test_init_from_starts_a_new_run_from_the_networks(tmp_path, config):
     first, second = (last(tmp_path / name) for name in "ab")
     assert second["values"] == first["values"]
     assert second["step"] == 1
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_shipped_configurations_are_valid_and_come_back_equal(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("host.zip").touch()  # a model that somebody saved; no key or name is its path
+    config = read_config(name)
+    assert config.name == name
+    for each in (config, smoke_version(config)):
+        assert read_config(yaml.safe_load(yaml.safe_dump(each.to_dict()))) == each
+
+
+def test_the_page_shows_every_key_and_commands_that_exist():
+    text = (DOCS / "two_player.md").read_text()
+    keys = dict(runpy.run_path(str(DOCS / "keys.py"))["key_rows"](TwoPlayer.Config))
+    assert len(keys) > 10
+    assert [key for key, meaning in keys.items() if not meaning] == []
+    assert "```{keys} sb3_ext.two_player.job:TwoPlayer\n" in text
+    commands = re.findall(r"^python -m sb3_ext\.two_player (.+)$", text, re.MULTILINE)
+    assert len(commands) >= 3
+    for each in commands:
+        parser_of(TwoPlayer).parse_args(each.split())

@@ -7,7 +7,7 @@ import pytest
 from sb3_ext.runs.checkpoint import CheckpointError
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.hironaka import ROLES
-from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.ddqn.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import POOL, HostNet, difference, duel, plain, tiny, trainer
 
 RMSPROP = {"name": "rmsprop", "arguments": {}}
@@ -70,7 +70,7 @@ def test_training_goes_on_bit_for_bit(name, tmp_path):
     whole = HostAgentTrainer(data)
     before = {role: weights(learner) for role, learner in whole.roles.items()}
     whole.train(9)
-    assert not any(same(before[role], weights(whole.roles[role])) for role in before)
+    assert not any(equal(before[role], weights(whole.roles[role])) for role in before)
     first = HostAgentTrainer(data)
     first.train(5)
     first.save(tmp_path / "checkpoint-000000000005")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.ddqn.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import HostNet, tiny, trainer
 
 
@@ -85,7 +85,7 @@ def test_a_frozen_role_does_not_move_but_plays(tmp_path):
     players = HostAgentTrainer.load(players.save(tmp_path / "frozen"))
     before = weights(players.roles["agent"])
     players.train(4)
-    assert same(before, weights(players.roles["agent"]))
+    assert equal(before, weights(players.roles["agent"]))
     assert players.roles["host"].updates == 6
     players.unfreeze("agent")
     players.train(1)
@@ -132,8 +132,8 @@ def test_a_fresh_role_begins_its_windows_as_a_new_one():
     assert (agent.updates, host.updates) == (0, 3)  # the agent begins
     assert agent.transitions == 8 * 3  # its first rollouts alone, against the host of now
     assert not agent.policy.optimizer.state_dict()["state"]
-    assert not same(first, weights(agent))
-    assert same(weights(agent), weights(again.roles["agent"]))
+    assert not equal(first, weights(agent))
+    assert equal(weights(agent), weights(again.roles["agent"]))
     players.step(["agent"])
     assert agent.metrics()["learning_rate"] == pytest.approx(0.01)
     players.replace_nets(host=HostNet())

@@ -5,7 +5,7 @@ import torch
 
 from resgym.players import make_agent
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.ddqn.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import HostNet, always_choose, tiny, trainer
 
 
@@ -45,7 +45,7 @@ def test_b16_replaced_networks_get_a_target_and_an_optimiser_of_their_own():
     learner = players.roles["host"]
     model = learner.model
     assert model.q_net.q_net is network
-    assert same(dict(model.q_net.state_dict()), dict(model.q_net_target.state_dict()))
+    assert equal(dict(model.q_net.state_dict()), dict(model.q_net_target.state_dict()))
     assert model.q_net is not model.q_net_target
     owned = {
         id(each) for group in learner.policy.optimizer.param_groups for each in group["params"]
@@ -98,7 +98,7 @@ def test_b23_measurements_repeat_and_do_not_touch_training():
 
     quiet.train(4)
     busy.train(4, callback=measure)
-    assert same(weights(quiet.roles["host"]), weights(busy.roles["host"]))
+    assert equal(weights(quiet.roles["host"]), weights(busy.roles["host"]))
     state = torch.get_rng_state()
     assert busy.evaluate_rho() == busy.evaluate_rho()
     assert busy.evaluate_rho(seed=9) != busy.evaluate_rho()
@@ -143,8 +143,8 @@ def test_copies_play_the_same_for_the_same_and_learn_apart():
     assert duplicate.roles["agent"].frozen
     before = weights(players.roles["host"])
     duplicate.train(2)
-    assert same(before, weights(players.roles["host"]))
-    assert not same(before, weights(duplicate.roles["host"]))
+    assert equal(before, weights(players.roles["host"]))
+    assert not equal(before, weights(duplicate.roles["host"]))
 
 
 def test_b15_nan_stops_training_and_names_the_role_and_is_never_saved(tmp_path):

@@ -31,7 +31,8 @@ from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main as two_player_main
-from tests.sb3_ext.train.helpers import GAME, make_model, run_of
+from tests.sb3_ext.callbacks.helpers import untrained_player
+from tests.sb3_ext.train.helpers import GAME, run_of
 from tests.sb3_ext.two_player.helpers import written
 
 NAME = GAME.replace("/", "-")
@@ -92,7 +93,7 @@ class Place:
     def zip(self, name="evil.zip", seat="host"):
         """The path of a model whose other parts are sound."""
         sound, path = self.root / f"sound_{seat}.zip", self.root / name
-        make_model(seat).save(sound)
+        untrained_player(seat).save(sound)
         with zipfile.ZipFile(sound) as old, zipfile.ZipFile(path, "w") as new:
             for each in old.namelist():
                 data = old.read(each)
@@ -373,7 +374,7 @@ def test_weights_are_dense_real_numbers(kind, place, capfd):
 
 def test_in_a_program_a_path_is_trust_enough(place):
     path = place.root / "model.zip"
-    make_model("host").save(path)
+    untrained_player("host").save(path)
     assert load_player(path, "host").role == "host"
     with command_line(trust=False), pytest.raises(ValueError, match="expected --trust"):
         load_player(path, "host")

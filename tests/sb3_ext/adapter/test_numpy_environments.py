@@ -19,7 +19,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import each_entry, entries_of
 from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
-from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
 
 
 class Toy(ToyEnv):
@@ -86,7 +85,7 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     keywords = ("is_success",) if make_both is of_arrays else ()
     ours = TensorVecEnv(batched, filename=tmp_path, info_keywords=keywords)
     theirs = DummyVecEnv([lambda: Monitor(make(), info_keywords=keywords)] * 4)
-    shown, ends = [], []
+    shown, ends, episodes = [], [], []
     for env in (ours, theirs):
         env.seed(5)
         generator = np.random.default_rng(0)
@@ -107,6 +106,7 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
                     assert info["episode"].pop("t") >= 0
                     shown[-1].append(types(info["terminal_observation"]))
                     ends.append(info["TimeLimit.truncated"])
+                    episodes.append(info["episode"])
                 else:  # SB3 says False in every step
                     info.pop("TimeLimit.truncated", None)
             if make_both is of_games:
@@ -116,8 +116,12 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     for mine, other in zip(*shown, strict=True):
         np.testing.assert_equal(mine, other)
     assert 5 < sum(ends) < len(ends) - 5
+    written = load_results(str(tmp_path))
+    for key in "rl":
+        assert written[key].tolist() == [each[key] for each in episodes[: len(written)]]
+    assert len(written) == len(episodes) / 2  # the others are those of SB3
     if keywords:
-        assert 0 < load_results(str(tmp_path))["is_success"].mean() < 1
+        assert 0 < written["is_success"].mean() < 1
     ours.close()
 
 
@@ -143,7 +147,7 @@ def test_tensors_and_arrays_are_the_same(name):
             np.testing.assert_equal(last, infos[row]["terminal_observation"])
 
 
-def test_attributes_and_methods_of_some_rows():
+def test_attributes_methods_and_options_of_some_rows():
     env = TensorVecEnv(MAKE["sync"]([Toy] * 3))
     env.reset()
     env.set_attr("steps", 7, indices=[0, 2])
@@ -151,27 +155,10 @@ def test_attributes_and_methods_of_some_rows():
     assert env.get_attr("steps", indices=1) == [0]
     masks = env.env_method("action_masks", indices=[1])
     np.testing.assert_array_equal(masks, env.action_masks()[1:2])
-
-
-def test_options_of_some_rows():
-    env = TensorVecEnv(MAKE["sync"]([Toy] * 3))
     env.set_options([{"length": 2}, {}, {"length": 3}])
     env.seed(1)
     env.reset()
     assert [int(each._rows._length[0]) for each in env.venv.envs][::2] == [2, 3]
-
-
-def test_ddqn_learns_from_arrays_as_from_tensors():
-    models = [
-        make_model(TensorVecEnv(venv), learning_starts=16).learn(64, log_interval=1)
-        for venv in (
-            ToyVectorEnv(3, illegal="error"),
-            MAKE["sync"]([partial(ToyEnv, illegal="error")] * 3),
-        )
-    ]
-    assert equal(*map(weights, models))
-    returns = [[each["r"] for each in model.ep_info_buffer] for model in models]
-    assert returns[0] == returns[1]
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])

@@ -12,11 +12,22 @@ from tests.sb3_ext.ddqn.helpers import make_model
 SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
 
 
-def game_model(seat="host", num_envs=8, games=None, **arguments):
-    """A small DDQN on the game, with these keyword arguments of `make_vec` besides."""
-    seat, games = seat.capitalize(), {"opponent": "random", **SIZES, **(games or {})}
-    env = gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs, **games)
-    return make_model(TensorVecEnv(env), policy=f"{seat}Policy", **arguments)
+def game_env(seat, num_envs=4, **games):
+    """Small games, with these keyword arguments of `make_vec` besides."""
+    env_id = f"resgym/Hironaka{seat.capitalize()}-v0"
+    games = {"opponent": "random", **SIZES, **games}
+    return TensorVecEnv(gymnasium.make_vec(env_id, num_envs, **games))
+
+
+def game_model(seat="host", num_envs=8, **arguments):
+    """A small DDQN on the game."""
+    return make_model(game_env(seat, num_envs), f"{seat.capitalize()}Policy", **arguments)
+
+
+def untrained_player(seat, **arguments):
+    """With random weights, which play as well as any for tests of saved models."""
+    network = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
+    return game_model(seat, 4, **{**network, **arguments})
 
 
 class KeptLogs(KVWriter):

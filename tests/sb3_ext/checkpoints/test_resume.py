@@ -29,10 +29,9 @@ from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
-from tests.fakes import ToyEnv, ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import game_model
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import game_model, untrained_player
 from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
-from tests.sb3_ext.train.helpers import make_model as make_player
 
 
 def stock_model(algorithm):
@@ -138,51 +137,30 @@ def test_twice_n_equals_n_saved_and_resumed_or_copied(name, tmp_path):
     assert equal(weights(first), before)
 
 
-def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path):
-    def make():
-        return make_model(DummyVecEnv([ToyEnv for _ in range(4)]))
-
-    model = make()
-    model.learn(200)
-    save_run(model, tmp_path)
-    other = make()
-    with pytest.warns(CheckpointWarning, match="environment: it was not saved"):
-        resume(other, tmp_path)
-    assert equal(weights(model), weights(other))
-    other.learn(200, reset_num_timesteps=False)
-    assert other.num_timesteps == 400
-
-
 def toy(**arguments):
     return TensorVecEnv(ToyVectorEnv(8, **arguments))
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("arguments", "message"),
     [
+        ({"env": toy(num_actions=5)}, r"model/observation_space: .* has .*\[9\].* model .*\[11\]"),
+        ({"env": TensorVecEnv(ToyVectorEnv(4))}, "model/n_envs: .* 8, the model 4"),
+        ({"policy_kwargs": {"net_arch": [33]}}, r"policy: .*q_net\.0\.0\.weight: .*\[32, 9\].*33"),
         (
-            lambda: make_model(toy(num_actions=5)),
-            r"model/observation_space: the checkpoint has .*\[9\].* the model .*\[11\]",
+            {"policy_kwargs": {"net_arch": [32], "optimizer_class": "sgd"}},
+            "optimizer: param_gr.*: got",
         ),
-        (lambda: make_model(TensorVecEnv(ToyVectorEnv(4))), "model/n_envs: .* 8, the model 4"),
-        (
-            lambda: make_model(policy_kwargs={"net_arch": [33]}),
-            r"policy: .*mismatch for q_net\.q_net\.0\.0\.weight: .*\[32, 9\].*\[33\]",
-        ),
-        (
-            lambda: make_model(policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"}),
-            "optimizer: param_groups: got",
-        ),
-        (lambda: make_model(buffer_size=800), "buffer: replay buffer: got 500 slots"),
-        (lambda: stock_model(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
+        ({"buffer_size": 800}, "buffer: replay buffer: got 500 slots"),
+        ({}, "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
     ],
 )
-def test_another_model_is_refused_with_file_and_field(other, message, tmp_path):
+def test_another_model_is_refused_with_file_and_field(arguments, message, tmp_path):
     model = make_model()
     model.learn(320)
     path = save_run(model, tmp_path)
     with pytest.raises(CheckpointError, match=message) as caught:
-        resume(other(), tmp_path)
+        resume(make_model(**arguments) if arguments else stock_model(DQN), tmp_path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
@@ -291,13 +269,17 @@ def test_a_second_learn_continues_the_names(name, tmp_path):
     assert found._n_updates == other._n_updates < updates[-1]
 
 
-def test_a_model_of_a_single_environment_is_checkpointed_and_plays(tmp_path):
-    """Its action space is one of the game's own, which is a `Discrete`."""
+def test_an_environment_that_cannot_be_saved_starts_anew_and_says_so(tmp_path):
+    """The action space of a single one is one of the game's own, which is a `Discrete`."""
     env = gymnasium.make("resgym/HironakaAgent-v0", opponent="random")
-    model = make_model(DummyVecEnv([lambda: env]))
+    model, other = (make_model(DummyVecEnv([lambda: env])) for _ in "ab")
     model.learn(80)
+    save_run(model, tmp_path)
     with pytest.warns(CheckpointWarning, match="environment: it was not saved"):
-        resume(make_model(DummyVecEnv([lambda: env])), save_run(model, tmp_path).parent)
+        resume(other, tmp_path)
+    assert equal(weights(model), weights(other))
+    other.learn(80, reset_num_timesteps=False)
+    assert other.num_timesteps == 160
     save_player(tmp_path / "player", model, {}, archive=False)
     policy = load_policy(tmp_path / "player")
     own, loaded = model.policy.state_dict(), policy.state_dict()
@@ -360,7 +342,7 @@ def test_writing_and_resuming(tmp_path, monkeypatch):
 def test_opponents(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for seat in ("host", "agent"):
-        save_run(make_player(seat), Path("runs") / seat)
+        save_run(untrained_player(seat), Path("runs") / seat)
     sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
     program = programs()[1].replace("num_envs=64", f"num_envs=4, **{sizes}")
     program = program.replace('"choose_first")', f'"choose_first", games=20, **{sizes})')

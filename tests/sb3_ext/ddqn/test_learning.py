@@ -122,10 +122,14 @@ def test_fits_are_the_updates_of_learn(tmp_path):
 
 def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path):
     file, other = collected(tmp_path), TensorVecEnv(ToyVectorEnv(8, num_actions=5))
+    make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
+    masked = make_model(mask_source="environment")
     for model, given, message in (
+        (masked, tmp_path / "without.pkl", "store_next_legal: False in this buffer"),
         (fresh(tmp_path), None, "the buffer is empty"),
         (make_model(other), file, "^buffer: has another observation_space"),
         (untrained(target_update_unit="transitions"), file, "must be 'updates' for fit"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(given, updates=1)
+    masked.learn(80)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
@@ -69,16 +69,18 @@ def test_predict_explores_per_row_and_only_among_legal_actions():
 
 
 def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another():
+    arrays = SyncVectorEnv([ToyEnv] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
     rows = TensorVecEnv(ToyVectorEnv(8)), VecMonitor(TensorVecEnv(ToyVectorEnv(8)))
-    models = [
-        make_model(env, seed=seed) for env, seed in zip((*rows, None), (3, 3, 4), strict=True)
-    ]
-    assert [model.collects_tensors for model in models] == [True, False, True]
+    rows += TensorVecEnv(arrays), TensorVecEnv(ToyVectorEnv(8))
+    models = [make_model(env, seed=seed) for env, seed in zip(rows, (3, 3, 3, 4), strict=True)]
+    assert [model.collects_tensors for model in models] == [True, False, True, True]
     for model in models:
         torch.rand(model.seed)  # whatever happens to the global generator in between
         assert model.learn(480).num_updates > 50
-    assert equal(weights(models[0]), weights(models[1]))
-    assert not equal(weights(models[0]), weights(models[2]))
+    first, *others = map(weights, models)
+    assert [equal(first, other) for other in others] == [True, True, False]
+    returns = [[each["r"] for each in model.ep_info_buffer] for model in models]
+    assert returns[0] == returns[1] == returns[2]
 
 
 def test_b23_collecting_and_updating_leave_the_global_generators_alone():

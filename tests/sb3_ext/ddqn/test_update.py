@@ -6,7 +6,6 @@ import torch
 
 from sb3_ext.checkpoints.models import training_state
 from sb3_ext.networks.mlp import in_mode
-from sb3_ext.schedules.schedules import Exponential
 from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch
 
 
@@ -96,18 +95,6 @@ def test_discounts_of_the_buffer_replace_gamma():
     ratio = (by_three - batch.rewards[:, 0]) / (by_gamma - batch.rewards[:, 0])
     assert torch.allclose(ratio[going_on], torch.tensor(0.81), atol=1e-4)
     assert torch.equal(by_three[~going_on], batch.rewards[~going_on, 0])
-
-
-def test_b5_the_learning_rate_advances_at_every_update():
-    """The original froze it inside one call of train."""
-    rates = Exponential(1e-2, 1e-4, 0.95)
-    model = make_model(learning_rate=rates, policy_kwargs={"optimizer_class": "sgd"}).learn(72)
-    begin, used = model.num_updates, []
-    model.policy.optimizer.register_step_pre_hook(
-        lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
-    )
-    model.train(10, 32)
-    assert used == [pytest.approx(rates(begin + number)) for number in range(10)]
 
 
 @pytest.mark.parametrize(

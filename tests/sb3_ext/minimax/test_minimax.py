@@ -6,7 +6,7 @@ import torch
 
 import resgym
 from benchmarks.joined import join
-from resgym import GameSpec, RowRandom, functional, make_host, state_from_points
+from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
 from resgym.players import resolve_player
 from resgym.solver.responses import worst_cases
@@ -45,34 +45,27 @@ def network(observations):
     return -total[:, None] / torch.tensor([3.0, 5.0, 2.0, 4.0])
 
 
-def worth(points, axes, axis):
-    """What an answer leaves to the host by that network."""
-    left = rule.canonical(rule.shifted(points, axes, axis))
-    # A finished position is worth 0, which is more than any other.
-    return 0.0 if rule.is_finished(left) else -sum(map(sum, left)) / 5
+def worth(points, plies=0):
+    """What a position is worth to the host by that network, after a search of some plies."""
+    if rule.is_finished(points):
+        return 0.0  # which is more than any other
+    if plies == 0:
+        return -sum(map(sum, points)) / 5
+    return max(target(points, axes, plies) for axes in rule.host_actions(3))
 
 
-def test_targets_take_the_worst_answer_and_then_the_best_set():
+def target(points, axes, plies):
+    return 0.9 * min(worth(rule.move(points, axes, axis), plies - 1) for axis in axes) - 1
+
+
+@pytest.mark.parametrize("plies", [1, 2])
+def test_targets_take_the_worst_answer_and_then_the_best_set(plies):
     state = functional.starts(SPEC, 30, seed=5)
-    found = minimax_targets(network, state, 0.9)
+    found = minimax_targets(network, state, 0.9, plies=plies)
     for points, values in zip(state.point_lists(), found.tolist(), strict=True):
-        for axes, value in zip(rule.host_actions(3), values, strict=True):
-            worst = min(worth(points, axes, axis) for axis in axes)
-            assert value == pytest.approx(0.9 * worst - 1, abs=1e-4)
-
-
-def test_two_plies_are_targets_of_targets():
-    state = functional.starts(SPEC, 12, seed=7)
-    found = minimax_targets(network, state, 0.9, plies=2)
-    for points, values in zip(state.point_lists(), found.tolist(), strict=True):
-        for axes, value in zip(rule.host_actions(3), values, strict=True):
-            left = [rule.canonical(rule.shifted(points, axes, axis)) for axis in axes]
-            going, best = [each for each in left if not rule.is_finished(each)], [0.0]
-            if going:
-                after = state_from_points(going, SPEC)
-                best = minimax_targets(network, after, 0.9).amax(1).tolist()
-            assert value == pytest.approx(0.9 * min(best) - 1, abs=1e-4)
-    best = ValueHost(network, lookahead=2, gamma=0.9).act(state, None, None)
+        expected = [target(points, axes, plies) for axes in rule.host_actions(3)]
+        assert values == pytest.approx(expected, abs=1e-4)
+    best = ValueHost(network, lookahead=plies, gamma=0.9).act(state, None, None)
     assert torch.equal(best, found.argmax(1))
 
 
@@ -83,8 +76,8 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
         coords[:, list(axes)] = True
         answers = ValueAgent(network).act(state, coords, RowRandom(torch.zeros_like(state.count)))
         for points, answer in zip(state.point_lists(), answers.tolist(), strict=True):
-            assert answer in axes
-            assert worth(points, axes, answer) == min(worth(points, axes, axis) for axis in axes)
+            worths = {axis: worth(rule.move(points, axes, axis)) for axis in axes}
+            assert worths[answer] == min(worths.values())
 
 
 def test_an_environment_that_scales_is_refused():

@@ -1,13 +1,4 @@
-"""A learner and a configuration for small solved positions."""
-
-from tests.sb3_ext.callbacks.helpers import game_model
-
-
-def make(seat="host", max_num_points=5, **arguments):
-    opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
-    games = {"opponent": opponent, "reward": "step", "max_value": 4}
-    return game_model(seat, games={**games, "max_num_points": max_num_points}, **arguments)
-
+"""A configuration for small solved positions."""
 
 NETWORK = """
 default:

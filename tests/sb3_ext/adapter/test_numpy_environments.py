@@ -109,6 +109,8 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
                     episodes.append(info["episode"])
                 else:  # SB3 says False in every step
                     info.pop("TimeLimit.truncated", None)
+            if env is ours:
+                assert len(load_results(str(tmp_path))) == len(episodes)
             if make_both is of_games:
                 infos = [{key: info.get(key) for key in READ} for info in infos]
             shown[-1] += [observation, rewards, dones, infos]
@@ -119,7 +121,6 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     written = load_results(str(tmp_path))
     for key in "rl":
         assert written[key].tolist() == [each[key] for each in episodes[: len(written)]]
-    assert len(written) == len(episodes) / 2  # the others are those of SB3
     if keywords:
         assert 0 < written["is_success"].mean() < 1
     ours.close()

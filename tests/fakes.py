@@ -15,15 +15,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from resgym.game.rng import mix64
+
 TOY_ID = "tests/Toy-v0"
 _STREAM_LENGTH, _STREAM_END, _STREAM_TARGET, _STREAM_LEGAL = range(4)
-
-
-def _mix(value):
-    """Scramble int64 words (finaliser of SplitMix64, shifts made logical by masking)."""
-    value = (value ^ ((value >> 30) & (2**34 - 1))) * -4658895280553007687
-    value = (value ^ ((value >> 27) & (2**37 - 1))) * -7723592293110705685
-    return value ^ ((value >> 31) & (2**33 - 1))
 
 
 class ToyVectorEnv(VectorEnv):
@@ -130,9 +125,9 @@ class ToyVectorEnv(VectorEnv):
             setattr(self, "_" + name, value.clone().to(self.device))
 
     def _hash(self, stream, step):
-        word = _mix(self._seed * 4 + stream + 1)
-        word = _mix(word + self._episode)
-        return _mix(word + step) & (2**31 - 1)
+        word = mix64(self._seed * 4 + stream + 1)
+        word = mix64(word + self._episode)
+        return mix64(word + step) & (2**31 - 1)
 
     def _draw_length(self):
         return 1 + self._hash(_STREAM_LENGTH, step=0) % self.horizon
@@ -150,6 +145,27 @@ class ToyVectorEnv(VectorEnv):
         if self.dict_obs:
             return {"legal": legal.to(torch.int8), "progress": progress, "target": named}
         return torch.cat([named, legal.float(), progress], dim=1)
+
+
+class MaskedToy(ToyVectorEnv):
+    """The toy with its legal buttons in the observation, under the name that DDQN looks for.
+
+    The environment's own `action_masks` is taken away, so that nothing else can tell.
+    """
+
+    action_masks = property()  # reading it raises AttributeError
+
+    def __init__(self, num_envs=4, **kwargs):
+        super().__init__(num_envs, dict_obs=True, **kwargs)
+        entries = dict(self.single_observation_space.spaces)
+        entries["action_mask"] = entries.pop("legal")
+        self.single_observation_space = spaces.Dict(entries)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    def _observe(self):
+        observation = super()._observe()
+        observation["action_mask"] = observation.pop("legal")
+        return observation
 
 
 class ToyEnv(gymnasium.Env):

@@ -1,10 +1,12 @@
-"""What docs/resolution.md shows is run, in its order, and its figures are compared."""
+"""Pages run as written, in their order, with programs beside them; their figures are compared."""
 
 import io
 import json
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 from pathlib import Path
@@ -12,9 +14,11 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+import torch
 
 import resgym
 from benchmarks import ade_table
+from resgym.benchmark import load, tasks
 from resgym.cli import main
 from resgym.pictures.shapes import picture_to_svg
 from sb3_ext.checkpoints.models import save_player
@@ -236,3 +240,53 @@ def test_tables_of_hosts_show_their_data():
         moves, *rhos = row.split(" | ")
         assert moves == " to ".join(f"{m:.2f}" for m in dict.fromkeys(found["worst_moves"]))
         assert rhos[1:] == [f"{rho:.3f}" for rho in found["rho"].values()]
+
+
+FOLDERS = ("tutorials", "howto", "environments")
+PAGES = sorted(
+    (*(page for name in FOLDERS for page in (DOCS / name).glob("*.md")), DOCS / "environments.md")
+)
+# What only takes long; every line runs.
+LESS = {".learn(60_000)": ".learn(3_000)", "games=2_000": "games=100", '=20"': '=2"'}
+LESS |= {"seconds=60": "seconds=2", "time_limit=5": "time_limit=1"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # A few positions of each task of the scoreboard.
+    monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(4)))
+    names = {"__name__": "__main__"}
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|{code-cell} python3)\n(.*?)```", text, re.DOTALL)
+    assert blocks or "literalinclude" in text
+    for block in blocks:
+        for more, less in LESS.items():
+            block = block.replace(more, less)
+        exec(compile(block, str(page), "exec"), names)
+
+
+CLIENTS = DOCS / "clients"
+LIBRARIES = {name: name for name in ("pettingzoo", "tianshou", "torchrl")}
+LIBRARIES |= {"gymnasium": "moviepy"}  # for its videos, of batches since Gymnasium 1.2
+LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib"}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.filterwarnings("ignore")  # of the libraries themselves
+def test_the_program_runs_alone(name, tmp_path):
+    reason = f"needs {name}, which is no requirement"
+    pytest.importorskip(LIBRARIES[name], reason=reason, exc_type=ImportError)
+    if name == "gymnasium" and not hasattr(gymnasium.wrappers.vector, "RecordVideo"):
+        pytest.skip("this Gymnasium records no videos of batches")
+    program = [sys.executable, str(CLIENTS / f"with_{name}.py")]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_every_program_is_on_the_page_and_run():
+    files = sorted(path.stem for path in CLIENTS.glob("*.py"))
+    assert files == sorted(f"with_{name}" for name in LIBRARIES)
+    page = CLIENTS.with_suffix(".md").read_text(encoding="utf-8")
+    assert all(f"{{literalinclude}} clients/{name}.py" in page for name in files)

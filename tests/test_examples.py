@@ -27,7 +27,7 @@ from resgym.scoreboard import read_rows
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.train.train import main as train
-from tests.sb3_ext.train.helpers import recorded
+from tests.sb3_ext.helpers import recorded
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

@@ -15,7 +15,7 @@ from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS, main
 from sb3_ext.config.sections import shipped_configs
 from tests.resgym.commands import run
-from tests.sb3_ext.callbacks.helpers import untrained_player
+from tests.sb3_ext.helpers import player_model
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -73,7 +73,7 @@ CASES = [*table(Path(__file__).with_name("bad_commands.txt").read_text(encoding=
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "host.zip"
-    untrained_player("host").save(path)
+    player_model("host").save(path)
     return path
 
 

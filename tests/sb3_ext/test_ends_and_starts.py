@@ -13,9 +13,7 @@ from sb3_ext.teach.teach import main as teach
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player.job import main as two_player
 from sb3_ext.two_player.trainer import HostAgentTrainer
-from tests.sb3_ext.attack.helpers import LESS
-from tests.sb3_ext.teach.labelled import config as taught
-from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, run_of
+from tests.sb3_ext.helpers import GAME, LESS, SMALL_RUN, run_of, teach_config
 from tests.sb3_ext.two_player.helpers import written
 
 
@@ -49,7 +47,7 @@ class Command:
 
     def teach(self, more, goes_on):
         path = self.folder / "tiny.yml"
-        path.write_text(yaml.safe_dump({**taught(self.folder), "updates": 4, "every": 2}))
+        path.write_text(yaml.safe_dump({**teach_config(self.folder), "updates": 4, "every": 2}))
         return self.of_file(teach, str(path), more)
 
 

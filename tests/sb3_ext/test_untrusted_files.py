@@ -31,8 +31,7 @@ from sb3_ext.train.play import enjoy as enjoy_main
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main as two_player_main
-from tests.sb3_ext.callbacks.helpers import untrained_player
-from tests.sb3_ext.train.helpers import GAME, run_of
+from tests.sb3_ext.helpers import GAME, player_model, run_of
 from tests.sb3_ext.two_player.helpers import written
 
 NAME = GAME.replace("/", "-")
@@ -93,7 +92,7 @@ class Place:
     def zip(self, name="evil.zip", seat="host"):
         """The path of a model whose other parts are sound."""
         sound, path = self.root / f"sound_{seat}.zip", self.root / name
-        untrained_player(seat).save(sound)
+        player_model(seat).save(sound)
         with zipfile.ZipFile(sound) as old, zipfile.ZipFile(path, "w") as new:
             for each in old.namelist():
                 data = old.read(each)
@@ -117,9 +116,9 @@ class Place:
     def resume(self, *arguments):
         return train_main(["--resume", str(self.run), *arguments])
 
-    def play(self, command=enjoy_main, *arguments):
+    def play(self, *arguments):
         common = ["--algo", "ddqn", "--env", GAME, "-f", str(self.logs)]
-        return int(command([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments]))
+        return enjoy_main([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments])
 
     def two_player(self, *settings, more=()):
         path, out = written(self.root / "tiny.yml", *settings), str(self.root / "two")
@@ -302,7 +301,7 @@ def test_nothing_runs_connects_or_is_written_elsewhere_without_trust(name, place
     [
         lambda here: here.train("--trust", callback="evil.Code"),
         lambda here: here.two_player("roles.host.algorithm=evil:Code", more=["--trust"]),
-        lambda here: here.saved(env_wrapper="evil.Code").play(enjoy_main, "--trust"),
+        lambda here: here.saved(env_wrapper="evil.Code").play("--trust"),
         lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
 )
@@ -374,7 +373,7 @@ def test_weights_are_dense_real_numbers(kind, place, capfd):
 
 def test_in_a_program_a_path_is_trust_enough(place):
     path = place.root / "model.zip"
-    untrained_player("host").save(path)
+    player_model("host").save(path)
     assert load_player(path, "host").role == "host"
     with command_line(trust=False), pytest.raises(ValueError, match="expected --trust"):
         load_player(path, "host")

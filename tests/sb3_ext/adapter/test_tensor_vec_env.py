@@ -16,8 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile
-from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
-from tests.sb3_ext.ddqn.helpers import MaskedToy
+from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv, forbid_waiting
 
 
 def read_monitor(folder):

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 import resgym
@@ -12,7 +13,7 @@ import sb3_ext
 from sb3_ext.attack.attack import main
 from sb3_ext.runs.checkpoint import checkpoint_name, load_checkpoint, save_checkpoint
 from tests.resgym.players.test_exact import remembers
-from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
+from tests.sb3_ext.helpers import LESS, SMALL_ATTACK
 
 LEARNS = (
     *("seeds=[1]", "updates=200", "every=50", "learner.batch_size=64", "learner.n_envs=32"),
@@ -21,8 +22,21 @@ LEARNS = (
 )
 
 
+def trap(state, coords, rng):
+    """Zeillinger's host with one hole: it names all axes, again and again, once axis 1 is ahead.
+
+    Then an agent that keeps to axis 1 is never done, since every point moves up by the same rule.
+    Scripted agents that keep to the first or the last axis of a set do not get there often.
+    """
+    answer = resgym.make_host("zeillinger").act(state, coords, rng)
+    absent = state.points[:, :, :1] < 0
+    highest = state.points.masked_fill(absent, 0).amax(1)
+    ahead = highest[:, 1] > highest[:, 0] + highest[:, 2]
+    return torch.where(ahead, 3, answer)
+
+
 def attack(player, *settings, **more):
-    return sb3_ext.exploit(player, settings=[*SMALL, *settings], **more)
+    return sb3_ext.exploit(player, settings=[*SMALL_ATTACK, *settings], **more)
 
 
 @pytest.mark.learning

@@ -15,8 +15,7 @@ from sb3_ext.checkpoints.resume import callback_states, load_callback_states, re
 from sb3_ext.runs.checkpoint import CheckpointError, list_checkpoints, load_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import StepHook, keep_logs, make_model
 
 
 def numbers(run):

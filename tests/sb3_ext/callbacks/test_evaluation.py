@@ -24,9 +24,8 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.ddqn.legality import Masked, with_masks
 from sb3_ext.runs.checkpoint import load_checkpoint
-from tests.fakes import ToyEnv, ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv
+from tests.sb3_ext.helpers import SIZES, StepHook, equal, game_model, keep_logs, make_model, weights
 
 
 def measuring(opponents=("random",), updates=10, **arguments):

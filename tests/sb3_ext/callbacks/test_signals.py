@@ -10,8 +10,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
-from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.ddqn.helpers import equal, make_model
+from tests.sb3_ext.helpers import StepHook, equal, make_model
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 

@@ -18,8 +18,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs import stopping as module
 from sb3_ext.runs.stopping import parse_conditions
-from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import StepHook, game_model, keep_logs, make_model
 
 
 def bound(field, **arguments):

@@ -26,8 +26,7 @@ from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.runs.checkpoint import list_checkpoints
-from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
-from tests.sb3_ext.ddqn.helpers import equal
+from tests.sb3_ext.helpers import equal, game_model, keep_logs
 
 
 def everything(run_dir, keep_last=2):

@@ -14,8 +14,7 @@ from sb3_ext.callbacks import ActionCounts, LayerStatistics, SystemStatistics, T
 from sb3_ext.callbacks.base import Every
 from sb3_ext.callbacks.watching import entropy_of_counts
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import StepHook, keep_logs, make_model
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from sb3_ext.runs.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.runs.files import CheckpointWarning, file_digest
-from tests.sb3_ext.ddqn.helpers import equal
+from tests.sb3_ext.helpers import equal
 from tests.sb3_ext.runs.killed import at_call, die, fork, full
 
 PLAIN = {

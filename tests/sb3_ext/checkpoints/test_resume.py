@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import resgym
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.seam import owned
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.models import model_state, save_player, training_state
@@ -29,9 +30,8 @@ from sb3_ext.runs.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.train.loading import load_policy
-from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import game_model, untrained_player
-from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.fakes import MaskedToy, ToyVectorEnv
+from tests.sb3_ext.helpers import equal, game_model, make_model, player_model, weights
 
 
 def stock_model(algorithm):
@@ -212,20 +212,11 @@ def test_init_from_takes_weights_only(tmp_path):
     assert equal(weights(model), weights(wide))
 
 
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-
-
 def on_device(device, games):
     return make_model(TensorVecEnv(ToyVectorEnv(8, device=games)), device=device)
 
 
-def on_cpu(state):
-    if isinstance(state, dict):
-        return {key: on_cpu(value) for key, value in state.items()}
-    return state.cpu() if isinstance(state, torch.Tensor) else state
-
-
-@needs_cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize(("source", "target"), [("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda")])
 def test_everything_moves_between_devices(source, target, tmp_path):
     model = on_device(source, source if target == "cpu" else "cpu")
@@ -238,7 +229,7 @@ def test_everything_moves_between_devices(source, target, tmp_path):
         (model.replay_buffer.state_dict()["fields"], other.replay_buffer.state_dict()["fields"]),
         (model.env.state_dict(), other.env.state_dict()),
     ):
-        assert equal(on_cpu(dict(one)), on_cpu(dict(two)))
+        assert equal(owned(one, "cpu"), owned(two, "cpu"))
     assert {value.device.type for value in other.policy.state_dict().values()} == {target}
     other.learn(160, reset_num_timesteps=False)
     assert other.num_timesteps == 480
@@ -342,7 +333,7 @@ def test_writing_and_resuming(tmp_path, monkeypatch):
 def test_opponents(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for seat in ("host", "agent"):
-        save_run(untrained_player(seat), Path("runs") / seat)
+        save_run(player_model(seat), Path("runs") / seat)
     sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
     program = programs()[1].replace("num_envs=64", f"num_envs=4, **{sizes}")
     program = program.replace('"choose_first")', f'"choose_first", games=20, **{sizes})')

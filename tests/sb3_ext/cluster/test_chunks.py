@@ -11,18 +11,18 @@ from sb3_ext.cluster.collector import RayCollector, Stream
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import equal as exactly_equal
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import equal as exactly_equal
+from tests.sb3_ext.helpers import make_model
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
 KINDS = {"dict_obs": ({"dict_obs": True}, "none"), "masks": ({}, "environment")}
 
 
-def actor_of(model, env_kwargs, games=8):
+def actor_of(model, env_kwargs):
     plan = ActorPlan(
         env=ToyVectorEnv,
-        games=games,
+        games=8,
         chunk=10,
         seed=5,
         explorer=model.explorer_elsewhere(),
@@ -38,10 +38,6 @@ def model_of(kind):
     return make_model(TensorVecEnv(ToyVectorEnv(8, **env_kwargs)), mask_source=source), env_kwargs
 
 
-def weights_of(model):
-    return {name: value.numpy() for name, value in model.q_net.state_dict().items()}
-
-
 def equal(first, second):
     return exactly_equal(to_arrays(first), to_arrays(second))
 
@@ -50,7 +46,7 @@ def equal(first, second):
 @pytest.mark.parametrize("rows", [8, 4])
 def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind, rows):
     model, env_kwargs = model_of(kind)
-    actor, weights = actor_of(model, env_kwargs), weights_of(model)
+    actor, weights = actor_of(model, env_kwargs), to_arrays(model.q_net.state_dict())
     chunk, games = actor.collect(0, 3, 0, weights, 0.3, None)
     other, _ = actor.collect(1, 3, 0, weights, 0.3, None)
     assert not equal(other.steps.observations, chunk.steps.observations)
@@ -89,7 +85,8 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind, rows):
 
 def test_no_chunk_is_taken_that_is_too_old():
     model, env_kwargs = model_of("masks")
-    chunk, _ = actor_of(model, env_kwargs).collect(1, 0, 0, weights_of(model), 0.5, None)
+    weights = to_arrays(model.q_net.state_dict())
+    chunk, _ = actor_of(model, env_kwargs).collect(1, 0, 0, weights, 0.5, None)
     source = RayCollector(ToyVectorEnv, actors=2, sync_updates=10, max_staleness=10)
     assert [source.accept(chunk, updates) for updates in (0, 11, 10)] == [True, False, True]
     counted, ended = source.statistics, chunk.steps.episode["ended"]
@@ -151,15 +148,14 @@ def test_an_actor_that_is_started_again_is_alive():
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "message"),
+    ("error", "message"),
     [
-        (ray.exceptions.RayTaskError("f", "", ValueError("no\nboard")), ValueError, "no board"),
-        (ray.exceptions.LocalRayletDiedError(), ChildProcessError, "LocalRayletDied"),
-        (CRASHED, ChildProcessError, "lost: WorkerCrashedError, more often than max_restarts al"),
+        (ray.exceptions.LocalRayletDiedError(), "LocalRayletDied"),
+        (CRASHED, "lost: WorkerCrashedError, more often than max_restarts al"),
     ],
 )
-def test_what_does_not_end_by_starting_again_is_said(error, kind, message):
+def test_what_does_not_end_by_starting_again_is_said(error, message):
     source = waiting_for([error] * 3, max_restarts=2)
-    with pytest.raises(kind, match=rf"^actor 0: chunk 0.*: .*{message}"):
+    with pytest.raises(ChildProcessError, match=rf"^actor 0: chunk 0.*: .*{message}"):
         source.receive()
     assert len(source._ray.waits) == (3 if error is CRASHED else 1)

@@ -13,7 +13,7 @@ import pytest
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.train import main as train
 from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
-from tests.sb3_ext.train.helpers import GAME, run_of
+from tests.sb3_ext.helpers import GAME, run_of
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 

@@ -13,7 +13,7 @@ from sb3_ext.cluster import RayCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
-from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
+from tests.sb3_ext.helpers import equal, make_model, weights
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 

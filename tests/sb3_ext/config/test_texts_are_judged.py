@@ -37,10 +37,9 @@ from sb3_ext.train.loading import load_player
 from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.config import TrainerConfig
-from tests.sb3_ext.callbacks.helpers import untrained_player
 from tests.sb3_ext.checkpoints.test_checkpoint import rewrite_manifest
 from tests.sb3_ext.config.test_damaged_files import reader_of
-from tests.sb3_ext.train.helpers import SMALL_RUN
+from tests.sb3_ext.helpers import SMALL_RUN, player_model
 from tests.sb3_ext.two_player.helpers import tiny
 
 FORMS = (
@@ -174,7 +173,7 @@ def saved(tmp_path_factory):
     trainer = HostAgentTrainer(tiny())
     trainer.train(2)
     trainer.save(root / "two")
-    (root / "model.safetensors").write_bytes(policy_bytes(untrained_player("host").policy, {}))
+    (root / "model.safetensors").write_bytes(policy_bytes(player_model("host").policy, {}))
     return root
 
 

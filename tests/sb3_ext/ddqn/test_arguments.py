@@ -14,7 +14,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import make_model
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,9 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ({"loss": "hubert"}, "unknown loss 'hubert'; did you mean 'huber'"),
         ({"train_freq": (1, "episode")}, "train_freq"),
         ({"train_freq": 0}, "train_freq"),
+        # A word such as "no" would count as true.
+        ({"policy_kwargs": {"dueling": "no"}}, "^dueling must be true or false, got 'no'"),
+        ({"policy_kwargs": {"sort_axes": 1}}, "^sort_axes must be true or false, got 1"),
         ({"policy_kwargs": {"learning_rate_factors": {"q_nat": 2.0}}}, "unknown part 'q_nat'"),
         ({"policy_kwargs": {"optimizer_class": "adm"}}, "optimizer 'adm'; did you mean 'ada"),
         ({"replay_ratio": 1.0, "gradient_steps": 2}, r"got 1\.0 together with gradient_steps=2"),

@@ -15,7 +15,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import Explorer, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
+from tests.sb3_ext.helpers import equal, make_model, weights
 
 
 def collector_of(model, env, generator):

@@ -12,9 +12,8 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import TensorCollector
 from sb3_ext.schedules.schedules import Exponential, Linear
-from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.fakes import MaskedToy, ToyVectorEnv
+from tests.sb3_ext.helpers import StepHook, equal, make_model, weights
 
 WAYS = (copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)))
 

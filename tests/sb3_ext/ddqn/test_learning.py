@@ -7,9 +7,8 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.callbacks.helpers import Diary, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.fakes import MaskedToy, ToyVectorEnv
+from tests.sb3_ext.helpers import Diary, equal, keep_logs, make_model, weights
 
 # Mean reward per step of greedy play; a perfect player has 1, random legal play 0.43. Trained as
 # below, seeds 0 and 1 gave 1.0 in every variant, and 0.45 to 0.64 untrained.

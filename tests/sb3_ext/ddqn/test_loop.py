@@ -13,10 +13,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormali
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.models import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
-from tests.fakes import ToyEnv, ToyVectorEnv
+from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv
 from tests.sb3_ext.adapter.test_numpy_environments import Toy
-from tests.sb3_ext.callbacks.helpers import Diary, StepHook, keep_logs
-from tests.sb3_ext.ddqn.helpers import MaskedToy, equal, make_model, weights
+from tests.sb3_ext.helpers import Diary, StepHook, equal, keep_logs, make_model, weights
 
 ENVIRONMENTS = {
     "tensors": lambda: TensorVecEnv(ToyVectorEnv(8, illegal="error")),

@@ -13,8 +13,7 @@ from sb3_ext.ddqn.policies import (
     clip_gradients,
     forget_tiny_moments,
 )
-from tests.sb3_ext.callbacks.helpers import game_model
-from tests.sb3_ext.ddqn.helpers import FixedBatches, equal, make_model, random_batch, weights
+from tests.sb3_ext.helpers import FixedBatches, equal, game_model, make_model, random_batch, weights
 
 
 @pytest.mark.parametrize(
@@ -131,17 +130,6 @@ def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
         if name.startswith("q_net."):
             torch.testing.assert_close(decayed[name], plain[name] - 0.1 * 0.3 * value)
     assert not equal(plain, decayed)
-
-
-@pytest.mark.parametrize("flag", ["dueling", "sort_axes", "quotients"])
-def test_a_flag_is_true_or_false(flag):
-    """A word such as "no" would count as true."""
-    for value in ("no", 1, [0, 1, 2]):
-        settings = {flag: value}
-        if flag == "quotients":
-            settings = {"extractor": "point_pairs", "features_extractor_kwargs": settings}
-        with pytest.raises(TypeError, match=rf"^{flag} must be true or false, got "):
-            DDQN("HostPolicy", "resgym/HironakaHost-v0", policy_kwargs=settings)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
 from tests.fakes import ToyEnv
-from tests.sb3_ext.ddqn.helpers import equal, make_model, weights
+from tests.sb3_ext.helpers import equal, make_model, weights
 
 
 @pytest.mark.parametrize("kind", [ReplayBuffer, NStepReplayBuffer])

@@ -6,7 +6,7 @@ import torch
 
 from sb3_ext.checkpoints.models import training_state
 from sb3_ext.networks.mlp import in_mode
-from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch
+from tests.sb3_ext.helpers import FixedBatches, make_model, random_batch
 
 
 def layers_of(network):

@@ -226,11 +226,17 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
         (PointSetExtractor, NONE, {}, "'points'"),
         (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
         (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
+        (
+            PointPairsExtractor,
+            box(),
+            {"quotients": [0, 1]},
+            "^quotients must be true or fal",
+        ),
         *((AnySizeExtractor, box(), {"width": width}, "width must") for width in (0, 1.5)),
     ],
 )
 def test_bad_arguments(make, space, arguments, named):
-    with pytest.raises(ValueError, match=named):
+    with pytest.raises((TypeError, ValueError), match=named):
         make(space, **arguments)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import forbid_waiting
-from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.helpers import make_model
 from tests.sb3_ext.replay.helpers import NUMBER, add_numbers, assert_same, make, play
 
 

@@ -17,7 +17,7 @@ from sb3_ext.train.train import main as train_main
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.job import main
 from tests.resgym.commands import run
-from tests.sb3_ext.train.helpers import GAME, SMALL_RUN
+from tests.sb3_ext.helpers import GAME, SMALL_RUN
 from tests.sb3_ext.two_player.helpers import written
 
 TEXT = """

@@ -11,8 +11,8 @@ import pytest
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.train.train import main as train
 from sb3_ext.two_player import HostAgentTrainer, job
+from tests.sb3_ext.helpers import SMALL_RUN, run_of
 from tests.sb3_ext.runs.killed import contents, die_at, fork
-from tests.sb3_ext.train.helpers import SMALL_RUN, run_of
 from tests.sb3_ext.two_player.helpers import POOL, written
 
 SETTINGS = (

@@ -15,8 +15,7 @@ from sb3_ext.runs.driver import Run, go
 from sb3_ext.teach import positions, teach
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.loading import load_player
-from tests.sb3_ext.ddqn.helpers import equal, weights
-from tests.sb3_ext.teach.labelled import config
+from tests.sb3_ext.helpers import equal, teach_config, weights
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,7 +30,7 @@ def small_pieces():
 def run(folder, *more, **changes):
     """The command; its run is the folder ``out``."""
     file = folder / "teach.yml"
-    file.write_text(yaml.safe_dump({**config(folder), **changes}))
+    file.write_text(yaml.safe_dump({**teach_config(folder), **changes}))
     given = ["--config", str(file), "--out", str(folder / "out"), "--no-progress"]
     return teach.main([*given, *more])
 
@@ -56,7 +55,7 @@ def test_a_run_is_a_player_and_a_beginning(whole):
     assert [entry["update"] for entry in history(whole)] == [10, 20, 30, 40]
     player = load_player(whole / "out", "host")
     assert resgym.resolution_tree("A2", player, max_depth=8).depth
-    other = teach.Teach(TeachConfig.read({**config(whole), "seed": 5}), Run()).model
+    other = teach.Teach(TeachConfig.read({**teach_config(whole), "seed": 5}), Run()).model
     init_from(other, whole / "out")
     assert equal(weights(other), networks(whole))
     first, second = (
@@ -95,7 +94,8 @@ def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
 
 def test_the_seed_decides_and_every_part_matters(tmp_path):
     def taught(**changes):
-        given = {**config(tmp_path), "rounds": config(tmp_path)["rounds"][:1], **changes}
+        given = teach_config(tmp_path)
+        given = {**given, "rounds": given["rounds"][:1], **changes}
         folder = tmp_path / str(given["seed"])  # its positions are solved once
         folder.mkdir(exist_ok=True)
         job = teach.Teach(TeachConfig.read(given), Run(folder))
@@ -114,7 +114,7 @@ def test_the_seed_decides_and_every_part_matters(tmp_path):
 )
 def test_it_learns_positions_it_has_not_seen(seat, demanded, tmp_path, monkeypatch):
     """Against the control, who is taught the moves of other positions."""
-    given = config(tmp_path, seat)
+    given = teach_config(tmp_path, seat)
     start = {**given["rounds"][0][0], "positions": 400}
     given |= {"rounds": [[start]], "updates": 150, "batch_size": 128, "every": 150}
 

@@ -15,7 +15,7 @@ from sb3_ext.checkpoints.models import MODEL
 from sb3_ext.train import card
 from sb3_ext.train.card import CONFIG
 from sb3_ext.train.loading import load_player
-from tests.sb3_ext.callbacks.helpers import untrained_player
+from tests.sb3_ext.helpers import player_model
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def saved(tmp_path_factory):
     """The host and the agent as .zip."""
     folder = tmp_path_factory.mktemp("saved")
     for seat in ("host", "agent"):
-        untrained_player(seat).save(folder / f"{seat}.zip")
+        player_model(seat).save(folder / f"{seat}.zip")
     return folder
 
 
@@ -69,7 +69,7 @@ def test_a_host_for_every_size_has_figures_of_every_task_of_hosts(tmp_path, monk
     monkeypatch.setattr(card, "Scoreboard", lambda rows: SimpleNamespace(table_rows=lambda: rows))
     monkeypatch.setattr(card, "markdown_table", ", ".join)
     settings = {"extractor": "any_size", "net_arch": [8]}
-    untrained_player("host", policy_kwargs=settings).save(tmp_path / "host.zip")
+    player_model("host", policy_kwargs=settings).save(tmp_path / "host.zip")
     found = card.write_card(tmp_path / "host.zip", tmp_path / "out", "mine")
     assert {"worst-5", "worst-20", "axes4"} < {*found}
     assert "all numbers of axes and points" in (tmp_path / "out" / "README.md").read_text()

@@ -23,8 +23,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from sb3_ext.train.loading import load_player, load_policy
-from tests.sb3_ext.callbacks.helpers import SIZES, game_env, untrained_player
-from tests.sb3_ext.ddqn.helpers import equal
+from tests.sb3_ext.helpers import SIZES, equal, game_env, player_model
 
 
 def scores(seat, player):
@@ -42,7 +41,7 @@ def scores(seat, player):
     ],
 )
 def test_checkpoint_plays_the_same(seat, network, tmp_path):
-    model = untrained_player(seat, policy_kwargs=network)
+    model = player_model(seat, policy_kwargs=network)
     path = save_run(model, tmp_path / "run")
     expected = scores(seat, player_of(model))
     for where in (path, tmp_path / "run"):
@@ -53,7 +52,7 @@ def test_checkpoint_plays_the_same(seat, network, tmp_path):
 
 
 def test_two_players_in_one_checkpoint(tmp_path):
-    models = {seat: untrained_player(seat) for seat in ("host", "agent")}
+    models = {seat: player_model(seat) for seat in ("host", "agent")}
     state = {**model_state(models["host"], "host."), **model_state(models["agent"], "agent.")}
     save_checkpoint(tmp_path / "run" / "checkpoints" / "checkpoint-1", state)
     for seat, model in models.items():
@@ -81,7 +80,7 @@ def test_files_of_stable_baselines3(algorithm, arguments, seat, tmp_path):
 
 
 def test_the_other_seat_and_another_dimension(tmp_path):
-    path = save_run(untrained_player("host"), tmp_path)
+    path = save_run(player_model("host"), tmp_path)
     with pytest.raises(ValueError, match="was trained as the host, need a player for the agent"):
         load_player(path, "agent")
     with pytest.raises(ValueError, match="games of dimension 3, got dimension 4"):
@@ -108,7 +107,7 @@ def test_the_other_seat_and_another_dimension(tmp_path):
     ],
 )
 def test_hostile_descriptions(change, message, tmp_path):
-    path = save_run(untrained_player("host"), tmp_path)
+    path = save_run(player_model("host"), tmp_path)
     state = load_checkpoint(path)
     change(state["network"])
     save_checkpoint(path, state)
@@ -139,7 +138,7 @@ def test_other_files(tmp_path):
 
 
 def test_networks_without_numbers(tmp_path):
-    model = untrained_player("host")  # checkpoints refuse them when they are written
+    model = player_model("host")  # checkpoints refuse them when they are written
     with torch.no_grad():
         next(model.policy.parameters()).view(-1)[0] = torch.nan
     model.save(tmp_path / "model.zip")

@@ -7,7 +7,7 @@ from sb3_ext.train import quickstart
 from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.train import main as train
-from tests.sb3_ext.train.helpers import recorded
+from tests.sb3_ext.helpers import recorded
 
 
 def test_what_it_leaves(monkeypatch, tmp_path, capsys):

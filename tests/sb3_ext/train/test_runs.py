@@ -13,8 +13,8 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.train.play import enjoy
 from sb3_ext.train.train import main as train
+from tests.sb3_ext.helpers import GAME, SMALL_RUN, bytes_of, run_of
 from tests.sb3_ext.runs.killed import full, held_by_another
-from tests.sb3_ext.train.helpers import GAME, SMALL_RUN, bytes_of, run_of
 
 
 def test_the_road_to_learn_is_short_and_makes_everything_once(tmp_path, monkeypatch):

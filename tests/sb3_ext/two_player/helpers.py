@@ -1,12 +1,11 @@
 """Small configurations for the tests of the two-player trainer."""
 
-import torch
 import yaml
 from torch import nn
 
 from sb3_ext.config.sections import apply_settings, find_config
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.ddqn.helpers import equal
+from tests.sb3_ext.helpers import equal
 
 _TINY = (
     *("game.max_num_points=5", "game.max_value=5", "game.max_episode_steps=20"),
@@ -55,14 +54,6 @@ def _has(section, keys):
 def trainer(*settings, **arguments):
     """A trainer of `tiny`."""
     return HostAgentTrainer(tiny(*settings), **arguments)
-
-
-def always_choose(learner, action):
-    """Has a role's network score this action 1, the others 0."""
-    with torch.no_grad():
-        for value in learner.policy.q_net.parameters():
-            value.zero_()
-        learner.policy.q_net.q_net[-1].bias[action] = 1.0
 
 
 def written(path, *settings, **sections):

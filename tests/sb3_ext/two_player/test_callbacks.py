@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.callbacks.helpers import Diary
+from tests.sb3_ext.helpers import Diary
 from tests.sb3_ext.two_player.helpers import tiny
 
 ROLLOUT = ["rollout start", "step", "step", "step", "rollout end"]

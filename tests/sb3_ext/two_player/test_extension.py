@@ -15,7 +15,7 @@ from sb3_ext.train.loading import load_player
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.hironaka import ROLES
 from sb3_ext.two_player.job import TwoPlayer
-from tests.sb3_ext.ddqn.helpers import equal, weights
+from tests.sb3_ext.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import duel, tiny, trainer
 
 

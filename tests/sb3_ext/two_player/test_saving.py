@@ -7,7 +7,7 @@ import pytest
 from sb3_ext.runs.checkpoint import CheckpointError
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.hironaka import ROLES
-from tests.sb3_ext.ddqn.helpers import equal, weights
+from tests.sb3_ext.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import POOL, HostNet, difference, duel, plain, tiny, trainer
 
 RMSPROP = {"name": "rmsprop", "arguments": {}}

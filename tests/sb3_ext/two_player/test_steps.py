@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sb3_ext.two_player import HostAgentTrainer
-from tests.sb3_ext.ddqn.helpers import equal, weights
+from tests.sb3_ext.helpers import equal, weights
 from tests.sb3_ext.two_player.helpers import HostNet, tiny, trainer
 
 

@@ -50,26 +50,19 @@ class Command:
         path.write_text(yaml.safe_dump({**teach_config(self.folder), "updates": 4, "every": 2}))
         return self.of_file(teach, str(path), more)
 
+    def kept(self, name):
+        return json.loads((self.out / name).read_text())
 
-def kept(command, name):
-    return json.loads((command.out / name).read_text())
-
-
-def updates(command):
-    return kept(command, "results.json")["updates"]
-
-
-def seeds(command):
-    return len(kept(command, "result.json")["trained"])
-
-
-def transitions(command):
-    newest = list_checkpoints(command.run / "checkpoints")[0]
-    return load_checkpoint(newest)["training"]["num_timesteps"]
-
-
-def steps(command):
-    return kept(command, "summary.json")["last"]["step"]
+    def made(self):
+        """How far the run is: transitions, steps, seeds or updates."""
+        if self.name == "train":
+            newest = list_checkpoints(self.run / "checkpoints")[0]
+            return load_checkpoint(newest)["training"]["num_timesteps"]
+        if self.name == "two_player":
+            return self.kept("summary.json")["last"]["step"]
+        if self.name == "attack":
+            return len(self.kept("result.json")["trained"])
+        return self.kept("results.json")["updates"]
 
 
 def until(field, **more):
@@ -77,26 +70,24 @@ def until(field, **more):
 
 
 ENDS = [
-    ("train", "max_timesteps=100", "max_timesteps 100", transitions, 104, 320),
-    ("train", until("updates", lower=5), "goal reached: updates", transitions, 96, 320),
-    ("two_player", "max_updates=4", "max_updates 4", steps, 2, 6),
-    ("two_player", until("rho/host-random", times=3), "goal reached: rho/", steps, 3, 6),
-    ("attack", "max_updates=6", "max_updates 6", seeds, 1, 2),
-    ("teach", "max_updates=3", "max_updates 3", updates, 3, 8),
+    ("train", "max_timesteps=100", "max_timesteps 100", 104, 320),
+    ("train", until("updates", lower=5), "goal reached: updates", 96, 320),
+    ("two_player", "max_updates=4", "max_updates 4", 2, 6),
+    ("two_player", until("rho/host-random", times=3), "goal reached: rho/", 3, 6),
+    ("attack", "max_updates=6", "max_updates 6", 1, 2),
+    ("teach", "max_updates=3", "max_updates 3", 3, 8),
 ]
 
 
-@pytest.mark.parametrize(("name", "rule", "said", "made", "then", "at_the_end"), ENDS)
-def test_a_rule_ends_a_command_and_it_goes_on(
-    name, rule, said, made, then, at_the_end, tmp_path, capsys
-):
+@pytest.mark.parametrize(("name", "rule", "said", "then", "at_the_end"), ENDS)
+def test_a_rule_ends_a_command_and_it_goes_on(name, rule, said, then, at_the_end, tmp_path, capsys):
     command = Command(name, tmp_path)
     assert command("--stop", rule) == 0
     assert said in capsys.readouterr().out
-    assert made(command) == then
+    assert command.made() == then
     assert command(goes_on=True) == 0
     assert said not in capsys.readouterr().out
-    assert made(command) == at_the_end
+    assert command.made() == at_the_end
 
 
 STARTS = [[(1, 0, 0), (0, 1, 0)], [(3, 0, 0), (0, 3, 0)]]
@@ -128,7 +119,7 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     else:
         trainer = HostAgentTrainer(command.out / "config.yml")
         env = trainer.game.make_env("agent", 16, "step", "cpu")
-        pairs = json.loads((command.out / "summary.json").read_text())["last"]["values"]
+        pairs = command.kept("summary.json")["last"]["values"]
         sizes = {"max_num_points": 5, "max_value": 5, "max_moves": 20}
         models = {role: str(command.out / "models" / f"{role}.zip") for role in trainer.roles}
         found = resgym.rho(*models.values(), games=20, seed=1, starts=path, **sizes)
@@ -149,7 +140,7 @@ def test_what_is_measured_starts_from_a_file(tmp_path, capsys):
     assert command("--starts", str(tmp_path / "none.txt")) == 2
     assert "game.starts: starts: cannot be read" in capsys.readouterr().err
     assert command("--starts", path, "--set", "updates=0") == 0
-    result = json.loads((command.out / "result.json").read_text())
+    result = command.kept("result.json")
     sizes = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
     seed = result["budget"]["test"]["seed"]
     found = resgym.rho("zeillinger", "choose_first", games=100, seed=seed, starts=path, **sizes)

@@ -129,8 +129,11 @@ def hostile(data, more=()):
             yield document
 
 
-def try_all(documents, read, marker):
-    """Reads the documents, in turn as a program and as a command that was given other words."""
+def try_all(documents, read, marker, share):
+    """Reads the documents, in turn as a program and as a command that was given other words.
+
+    At least this share of them is refused; words without an effect may stand in a name.
+    """
     refused = total = 0
     for document in documents:
         words = ("--games", "5", "evil:Coder", "x/evil:Code")
@@ -142,7 +145,8 @@ def try_all(documents, read, marker):
         total += 1
         assert "evil" not in sys.modules, document
         assert not marker.exists(), document
-    return refused, total
+    assert total > 10
+    assert refused >= share * total
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -160,9 +164,7 @@ def test_configurations(name, evil, tmp_path):
         file.write_text(yaml.safe_dump(document), encoding="utf-8")
         reader_of(name)(file)
 
-    refused, total = try_all(hostile(data, more), read, evil)
-    assert total > 20
-    assert refused > 0.6 * total  # words without an effect may stand in a name
+    try_all(hostile(data, more), read, evil, 0.6)
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +191,7 @@ def test_a_run_of_train(saved, evil, tmp_path):
         path.write_text(yaml.safe_dump(document))
         load_player(next(run.glob("*.zip")), "host")
 
-    refused, total = try_all(hostile(data, more), read, evil)
-    assert refused > total / 2
+    try_all(hostile(data, more), read, evil, 0.5)
     for document in islice(hostile(data, more), 0, None, 7):
         path.write_text(yaml.safe_dump(document))
         with suppress(SystemExit):
@@ -215,7 +216,7 @@ def test_a_checkpoint_of_two_players(saved, evil, tmp_path):
             load_player(folder, "host")
         HostAgentTrainer.load(folder)
 
-    try_all((changed(data, path, next(forms)) for path in few), read, evil)
+    try_all((changed(data, path, next(forms)) for path in few), read, evil, 0)
 
 
 def test_a_model_and_its_card(saved, evil, tmp_path):
@@ -228,8 +229,7 @@ def test_a_model_and_its_card(saved, evil, tmp_path):
         save_file(tensors, target, {"policy": json.dumps(document)})
         load_player(target, "host")
 
-    refused, total = try_all(hostile(about, [("arguments", "activation_fn")]), read, evil)
-    assert refused > total / 2
+    try_all(hostile(about, [("arguments", "activation_fn")]), read, evil, 0.5)
 
 
 def test_a_scoreboard(evil, tmp_path):
@@ -242,8 +242,7 @@ def test_a_scoreboard(evil, tmp_path):
         for each in read_rows(file):
             check(each)
 
-    refused, total = try_all(({**row, "player": str(form)} for form in FORMS), read, evil)
-    assert refused == total
+    try_all(({**row, "player": str(form)} for form in FORMS), read, evil, 1)
 
 
 def test_starts_and_polynomials(evil, tmp_path):
@@ -255,8 +254,7 @@ def test_starts_and_polynomials(evil, tmp_path):
             resgym.parse(text)
         read_starts(file, GameSpec(2, 20))
 
-    refused, total = try_all(map(str, FORMS), read, evil)
-    assert refused == total
+    try_all(map(str, FORMS), read, evil, 1)
 
 
 def test_a_module_that_was_named_lends_only_its_own(evil, tmp_path, monkeypatch):

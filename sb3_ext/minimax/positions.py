@@ -11,11 +11,11 @@ from torch.nn.functional import cross_entropy, smooth_l1_loss
 
 from resgym import functional
 from resgym.game.spec import GameSpec
-from resgym.players import ScoringPlayer
+from resgym.players import ScoringPlayer, make_host
 from resgym.solver.responses import Graph
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.checks import check_count
 from sb3_ext.minimax.algorithm import (
     MinimaxDQN,
     observations_of,
@@ -25,6 +25,8 @@ from sb3_ext.minimax.algorithm import (
 )
 
 EVERY = {"updates": 200}
+SHARE = 0.5
+"""Part of each batch that comes from walks."""
 TEMPERATURE = 0.3
 """Temperature of the softmax of values in moves, where two sets a move apart are 28 to 1."""
 CHOICE_WEIGHT = 3.0
@@ -36,26 +38,31 @@ PAIRS = 0.05
 
 
 class WorstCasePositions(PeriodicCallback):
-    """Takes a part of each batch from the games in which the host's best opponent holds it up.
+    """Takes half of each batch from the games in which the host's best opponent holds it up.
 
     Every so often all answers to the present host are followed from fresh starts, as its exact
     worst case is found (`resgym.solver.responses`), and some positions of each level are kept.
 
     With `exact` it also makes policy iteration on the exact model, for a host that wins already.
     What each set of these positions costs is the longest game after it that the host of the target
-    network allows (`set_costs`), asked once and remembered. Every update gets a second loss
-    on such positions: the Huber distance of values and costs, discounted, plus three times the
+    network, or `host`, allows (`set_costs`), asked once and remembered. Every update gets a second
+    loss on such positions: the Huber distance of values and costs, discounted, plus three times the
     cross-entropy between the sets that both prefer, by the softmax of values / 0.3.
 
     Args:
         every: how often to walk, by default every 200 updates.
-        share: part of each batch, above 0, below 1.
         starts: walked from at a time, of the sizes that the environment starts with now.
         max_moves: how long games are followed; all longer ones cost this much.
         max_positions: followed from each start.
         keep: positions kept of each level.
         seed: of starts and draws.
         exact: positions of the second loss in every update; 0 for none.
+        host: whose costs `exact` learns, the name of a host or the path of a saved one; None: those
+            of the target network.
+
+    Raises:
+        ValueError: a number is out of its range, or there is no such host. The first walk refuses one
+            that draws its moves.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("positions", "learnt", "costs")
@@ -65,22 +72,22 @@ class WorstCasePositions(PeriodicCallback):
         self,
         every: Every | Mapping[str, Any] = EVERY,
         *,
-        share: float = 0.5,
         starts: int = 40,
         max_moves: int = 60,
         max_positions: int = 600,
         keep: int = 200,
         seed: int = 0,
         exact: int = 0,
+        host: str | None = None,
     ) -> None:
         super().__init__(every)
-        self.share = check_number("share", share, low=0, high=1, above=True)
         self.starts, self.keep = check_count("starts", starts), check_count("keep", keep)
         self.limits = (
             check_count("max_moves", max_moves),
             check_count("max_positions", max_positions),
         )
         self.seed, self.exact = check_count("seed", seed, low=0), check_count("exact", exact, low=0)
+        self.host = None if host is None else make_host(host)
         self.positions: Tensor | None = None
         self.learnt, self.costs = torch.empty(0), torch.empty(0)
 
@@ -121,8 +128,8 @@ class WorstCasePositions(PeriodicCallback):
             if not len(new):
                 return
             about: Any = {"scale_observation": False, "device": model.device}
-            host = ScoringPlayer("host", model.q_net_target, None, **about)
-            costs = set_costs(host, positions_of(new), self.limits[0])
+            target = ScoringPlayer("host", model.q_net_target, None, **about)
+            costs = set_costs(self.host or target, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
             new, costs = new[known], costs[known]
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
@@ -143,7 +150,7 @@ class WorstCasePositions(PeriodicCallback):
         if known is None or known.shape[1:] != batch.observations.shape[1:]:
             return batch
         generator, observations = self._generator(), batch.observations.clone()
-        number = round(self.share * len(observations))
+        number = round(SHARE * len(observations))
         index = torch.randint(len(known), (number,), generator=generator)
         observations[len(observations) - number :] = known[index.to(model.device)]
         return batch._replace(observations=observations)

@@ -21,7 +21,7 @@ class OtherSize(WorstCasePositions):
     """Makes some updates of a network for every size on games of another size.
 
     With one such callback for each further size, `MinimaxDQN` learns a mixture of sizes. It makes
-    whole batches: a share of them from its own `WorstCasePositions`, the others from games of the
+    whole batches: half of them from its own `WorstCasePositions`, the others from games of the
     host with 10 % random sets against random answers. Its starts grow in step with those of the
     environment, see `GrowingStarts`.
 

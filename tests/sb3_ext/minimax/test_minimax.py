@@ -4,6 +4,7 @@ import gymnasium
 import pytest
 import torch
 
+import benchmarks.widened
 import resgym
 from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
@@ -14,6 +15,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import GrowingStarts
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import save_player
+from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.minimax import (
     MinimaxDQN,
     OtherSize,
@@ -22,7 +24,13 @@ from sb3_ext.minimax import (
     WorstCasePositions,
     minimax_targets,
 )
-from sb3_ext.minimax.algorithm import fingerprints, position_values, set_costs, worst_answers
+from sb3_ext.minimax.algorithm import (
+    fingerprints,
+    position_values,
+    positions_of,
+    set_costs,
+    worst_answers,
+)
 from tests.reference import rule
 
 SPEC = GameSpec(max_num_points=4, max_value=3)
@@ -135,18 +143,19 @@ def test_costs_of_the_best_host_are_the_proved_ones():
     assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()
 
 
-@pytest.mark.parametrize("exact", [0, 6])
-def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch, exact):
+@pytest.mark.parametrize(("exact", "teacher"), [(0, None), (6, None), (6, "zeillinger")])
+def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch, exact, teacher):
     monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 5)
-    settings = {"starts": 5, "max_moves": 9, "keep": 7, "share": 0.25, "exact": exact}
+    settings = {"starts": 5, "max_moves": 9, "keep": 7, "exact": exact}
+    settings["host"] = teacher
     walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
     model = host().learn(32 * 30, callback=walk)
     assert model.extra_losses == model.batch_changes == []
     assert len(walk.positions) <= 7 * 10
     batch = model.replay_buffer.sample(64)
     mixed = walk.change_batch(model, batch).observations
-    assert torch.equal(mixed[:48], batch.observations[:48])
-    assert (mixed[48:, None] == walk.positions).all(2).all(2).any(1).all()
+    assert torch.equal(mixed[:32], batch.observations[:32])
+    assert (mixed[32:, None] == walk.positions).all(2).all(2).any(1).all()
     again.load_state_dict(walk.state_dict())
     again.init_callback(model)
     assert torch.equal(again.change_batch(model, batch).observations, mixed)
@@ -155,6 +164,9 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
         return
     assert len(walk.learnt) == len(walk.costs) == 5
     assert 1 <= walk.costs.min() <= walk.costs.max() <= 9
+    if teacher:
+        state = positions_of(walk.learnt)
+        assert torch.equal(walk.costs, set_costs(make_host(teacher), state, 9))
     again.learnt, again.costs = walk.learnt[:1], walk.costs[:1]
     found, target = model.q_net(again.learnt), -(1 - 0.9**again.costs) / 0.1
     choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
@@ -198,6 +210,25 @@ SMALL = {
     "net_arch": [8],
 }
 WALKS = {"every": {"updates": 10}, "starts": 4, "max_moves": 9, "keep": 9}
+
+
+def test_a_widened_network_has_the_same_values_and_learning_goes_on_from_it(tmp_path, monkeypatch):
+    seen = functional.observe(functional.starts(SPEC, 20, 1), scale=False)
+    save_player(tmp_path / "narrow", narrow := host(policy_kwargs=SMALL), {})
+    words = ["--pair-width", "9", "--width", "15", "--out", str(tmp_path / "wide")]
+    monkeypatch.setattr("sys.argv", ["widened", str(tmp_path / "narrow.zip"), *words])
+    benchmarks.widened.main()
+    widths = {"features_extractor_kwargs": {"pair_width": 9, "width": 15}}
+    wide = host(policy_kwargs=SMALL | widths)
+    init_from(wide, tmp_path / "wide")
+    assert torch.allclose(wide.q_net(seen), narrow.q_net(seen), atol=1e-5)
+    before = wide.q_net(seen).detach().clone()
+    wide.learn(32 * 10, callback=[])
+    assert not torch.equal(wide.q_net(seen), before)
+    with pytest.raises(ValueError, match=r"width: got less"):
+        benchmarks.widened.widen(narrow.policy, 7, 15)
+    with pytest.raises(ValueError, match="expected the extractor any_size"):
+        benchmarks.widened.widen(host().policy, 9, 15)
 
 
 @pytest.fixture(scope="module")

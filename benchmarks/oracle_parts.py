@@ -111,15 +111,16 @@ def chart_script(number: int, points: Any, rays: Any, generator: random.Random) 
         f"ring r{number} = {PRIME}, ({','.join(names)}), dp;",
         f"poly f = {' + '.join(terms)};",
     ]
-    lines += [f"ideal over = {over};", "crossings = 1; smooth = 1;"]
+    # Hyperplanes of the root belong to the strict transform.
+    factor = [low * (sum(ray) == 1) for ray, low in zip(rays, lowest, strict=True)]
+    lines += [f"poly g = f * {monomial_text(factor, names)};", f"ideal over = {over};"]
+    lines += ["crossings = 1; smooth = reduce(1, std(over + ideal(g) + jacob(g))) == 0;"]
     for some in chain.from_iterable(combinations(divisors, n) for n in range(len(divisors) + 1)):
         parts = ["f", *(names[j] for j in some)]
         parts += [f"diff(f, {names[i]})" for i in size if i not in some]
         lines.append(
             f"if (reduce(1, std(over + ideal({','.join(parts)}))) != 0) {{ crossings = 0; }}"
         )
-        if not some:
-            lines.append("smooth = crossings;")
     return "\n".join([*lines, '"ANSWER " + string(smooth) + " " + string(crossings);'])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from resgym.game.exact import corner, prune
@@ -21,12 +22,6 @@ class Examination(Facts, dict[str, Any]):
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain data."""
         return dict(self)
-
-
-def _repeated_factors(poly: Any) -> list[str]:
-    """Return the powers above 1 of factors that are 0 at the origin."""
-    factors = [f.as_expr() ** k for f, k in poly.sqf_list()[1] if not f.coeff_monomial(1)]
-    return [str(each).replace("**", "^") for each in factors if each.is_Pow]
 
 
 def examine(points: Any) -> Examination:
@@ -54,28 +49,27 @@ def examine(points: Any) -> Examination:
         found["a tree proves"] = _PRINCIPAL
         return found
     degenerate = degenerate_faces(compact_cells(tree), start)
-    if polys:
-        repeated = _repeated_factors(polys[0])
-    else:
-        lowest = zip(names, corner(minimal), strict=True)
-        repeated = [f"{name}^{power}" for name, power in lowest if power > 1]
+    # Of a polynomial without coefficients, only a monomial can be a repeated factor.
+    common = sympy_poly({corner(minimal): Fraction(1)}, names)
+    factors = (polys[0] if polys else common).sqf_list()[1]
     missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
     fault = isolated_fault(minimal, names)
     if degenerate and not fault and not is_isolated(polys[0]):
         fault = "other singular points come arbitrarily close"
     facts = {
-        "reduced": ", ".join(repeated),
+        "reduced": ", ".join(
+            factored(f**k) for f, k in factors if k > 1 and not f.coeff_monomial(1)
+        ),
         "convenient": missing and f"no power of {', '.join(missing)}",
         "nondegenerate": ", ".join(degenerate),
         "isolated": fault,
     }
     found |= {name: f"no: {why}" if why else "yes" for name, why in facts.items()}
-    if degenerate:
-        found["a tree proves"] = f"{_PRINCIPAL}; nothing about f = 0"
-        return found
-    invariants: Any = tree.invariants()
-    found["log canonical threshold"] = str(invariants.log_canonical_threshold)
-    if not fault:
-        found["Milnor number"] = invariants.milnor_number
-    found["a tree proves"] = _CROSSINGS
+    if not degenerate:
+        invariants: Any = tree.invariants()
+        found["log canonical threshold"] = str(invariants.log_canonical_threshold)
+        if not fault:
+            found["Milnor number"] = invariants.milnor_number
+    nothing = f"{_PRINCIPAL}; nothing about f = 0"
+    found["a tree proves"] = nothing if degenerate else _CROSSINGS
     return found

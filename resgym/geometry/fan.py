@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from itertools import chain, combinations, compress
 from typing import NamedTuple
 
-from resgym.game.exact import corner
+from resgym.game.exact import corner, shifted
 from resgym.game.spec import Axes, Point
 from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sympy_poly
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
@@ -142,6 +142,15 @@ def in_chart(point: Sequence[int], rays: Cone) -> Ray:
     return tuple(dot(ray, point) for ray in rays)
 
 
+def strict_transform(points: Sequence[Point], rays: Cone) -> list[Point]:
+    """Return the points of the root in a chart, less what its exceptional divisors take out.
+
+    A divisor that is a coordinate hyperplane of the root belongs to the strict transform.
+    """
+    taken = tuple(least(ray, points) if sum(ray) > 1 else 0 for ray in rays)
+    return shifted([in_chart(point, rays) for point in points], taken)
+
+
 def chart_rays(tree: ResolutionTree, first: Cone | None = None) -> list[Cone]:
     """Return the D rays of every chart's cone, in order; ``first`` are those of the root."""
     found = [first or path_rays(len(tree.variables), ())]
@@ -163,11 +172,9 @@ def old_coordinates(rays: Cone, names: Sequence[str]) -> list[str]:
 def tree_divisors(tree: ResolutionTree) -> Divisors:
     """Return the exceptional divisors of a tree, each once, in the order of its charts."""
     made: dict[Ray, list[int]] = {}
-    rays = chart_rays(tree)
-    for chart in tree:
-        if chart.children:
-            child = tree[chart.children[0]]
-            made.setdefault(rays[child.number - 1][child.axis or 0], []).append(chart.number)
+    for chart, rays in zip(tree, chart_rays(tree), strict=True):
+        if chart.axes:
+            made.setdefault(divided(rays, chart.axes, 0)[0], []).append(chart.number)
     divisors = []
     for ray, charts in made.items():
         order, total = least(ray, tree.root.points), sum(ray)

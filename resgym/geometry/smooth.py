@@ -19,8 +19,8 @@ from resgym.geometry.fan import (
     degenerate_faces,
     divided,
     eliminate,
-    in_chart,
     path_rays,
+    strict_transform,
     subsets,
 )
 from resgym.polynomials.monomials import Exponents
@@ -61,13 +61,13 @@ class ChartRule(OrderedRule):
     def ending(self, points: Any) -> Ending | None:
         """See `OrderedRule`."""
         ended = super().ending(points)
-        if ended or self.stop is None:
-            return ended
-        return self.stop if is_smooth(self.root, points.rays, self.stop == "crossings") else None
+        if not ended and self.stop and is_smooth(self.root, points.rays, self.stop == "crossings"):
+            return self.stop
+        return ended
 
-    def sets(self, points: Position) -> Iterator[Axes]:
+    def sets(self, points: Any) -> Iterator[Axes]:
         """See `OrderedRule`."""
-        places = shifted(points, corner(points))
+        places = strict_transform(self.root, points.rays)
         order = min(map(sum, places))
         for axes in super().sets(points):
             along = min(sum(point[k] for k in axes) for point in places)
@@ -110,13 +110,13 @@ def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> b
     Args:
         points: the minimal exponents of the root.
         rays: those of the chart.
-        crossings: it must also have normal crossings with the exceptional divisors and the
-            coordinate hyperplanes that divide the total transform.
+        crossings: instead, whether it has normal crossings with the exceptional divisors. Then
+            coordinate hyperplanes of the root that divide it count as divisors, too.
     """
-    places = [in_chart(point, rays) for point in points]
-    lowest = corner(places)
-    support = shifted(places, lowest)
-    free = [j for j, ray in enumerate(rays) if not crossings or (sum(ray) == 1 and not lowest[j])]
+    support = strict_transform(points, rays)
+    lowest = corner(support)
+    if crossings:
+        support = shifted(support, lowest)
     for axes in subsets(len(rays)):
         # Where x_j = 0 for these axes only: is it over the origin, and in the strict transform?
         over = all(map(any, zip(*(rays[j] for j in axes), strict=True)))
@@ -124,20 +124,20 @@ def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> b
             linear = (
                 [a for a in support if a[j] == sum(a[k] for k in axes) == 1]
                 for j in axes
-                if j in free
+                if not crossings or (sum(rays[j]) == 1 and not lowest[j])
             )
-            if _vanish_together([*filter(None, linear)]):
+            if _vanish_together(linear):
                 return False
     return True
 
 
-def _vanish_together(systems: Sequence[Sequence[Point]]) -> bool:
+def _vanish_together(systems: Iterable[Sequence[Point]]) -> bool:
     """Whether Laurent polynomials with these exponents have a common zero, for generic ones.
 
-    They have none if and only if the Newton polytopes of some of them have a sum whose dimension is
-    below their number (Bernstein, Minkowski).
+    Those without exponents do not count. They have none if and only if the Newton polytopes of some
+    of them have a sum whose dimension is below their number (Bernstein, Minkowski).
     """
-    steps = [shifted(others, first) for first, *others in systems]
+    steps = [shifted(others, first) for first, *others in filter(None, systems)]
     return all(
         len(eliminate(chain(*(steps[k] for k in chosen)))[0]) >= len(chosen)
         for chosen in subsets(len(steps))

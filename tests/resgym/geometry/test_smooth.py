@@ -42,21 +42,27 @@ def test_a_chart_that_is_singular_away_from_its_origin_goes_on():
 
 
 @pytest.mark.parametrize(
-    ("points", "rays", "smooth", "crossings"),
+    ("start", "rays", "smooth", "crossings"),
     [
         # At the start: only the origin lies over it.
-        ([(1, 0, 0), (0, 2, 0)], UNIT, True, True),
-        ([(2, 0, 0), (0, 3, 0)], UNIT, False, False),
-        ([(2, 1, 0), (1, 0, 2)], UNIT, False, False),  # x (x y + z^2)
-        ([(1, 0, 0), (0, 0, 0)], UNIT, True, True),  # misses the origin
+        ("x+y^2", UNIT, True, True),
+        ("x^2+y^3", UNIT, False, False),
+        ("x*(x*y+z^2)", UNIT, False, False),
+        ("x*(x+y)", UNIT, False, True),
+        ("x+1", UNIT, True, True),
         # Blow up the origin of x^2 + y^2 + z^2: in a chart 1 + y^2 + z^2, smooth over 0.
-        ([(2, 0, 0), (0, 2, 0), (0, 0, 2)], ((1, 1, 1), (0, 1, 0), (0, 0, 1)), True, True),
+        ("x^2+y^2+z^2", ((1, 1, 1), (0, 1, 0), (0, 0, 1)), True, True),
         # Of x^2 + y^3 the strict transform x^2 + y is smooth, but touches the divisor y = 0.
-        ([(2, 0), (0, 3)], ((1, 0), (1, 1)), True, False),
-        ([(2, 0), (0, 3)], ((1, 1), (0, 1)), True, True),
+        ("x^2+y^3", ((1, 0), (1, 1)), True, False),
+        ("x^2+y^3", ((1, 1), (0, 1)), True, True),
+        # The lines x = 0 and x + y = 0 are apart; the first is not in the second chart.
+        ("x*(x+y)", ((1, 0), (1, 1)), True, True),
+        ("x*(x+y)", ((1, 1), (0, 1)), True, True),
     ],
 )
-def test_charts_by_hand(points, rays, smooth, crossings):
+@pytest.mark.filterwarnings("ignore::resgym.polynomials.parse.ConstantWarning")
+def test_charts_by_hand(start, rays, smooth, crossings):
+    points = resgym.parse(start, variables=[*"xyz"][: len(rays)])
     assert is_smooth(points, rays) == smooth
     assert is_smooth(points, rays, crossings=True) == crossings
 
@@ -72,6 +78,15 @@ def test_least_depths_to_smooth(options, depths):
     solved = [resgym.solve(name, stop="smooth", **options) for name in SIMPLE]
     assert " ".join(str(each.value) for each in solved) == depths
     assert [each.tree.depth for each in solved] == [each.value for each in solved]
+
+
+@pytest.mark.parametrize("reposition", [False, True])
+def test_a_factor_of_the_polynomial_belongs_to_the_strict_transform(reposition):
+    """Along y = z = 0 the polynomial x (y^2 + z^3) has order 2, at the origin 3."""
+    tree = resgym.resolution_tree(
+        "x*y^2+x*z^3", centres="equimultiple", reposition=reposition, max_depth=2
+    )
+    assert [chart.axes for chart in tree][:4] == [(0, 1, 2), (1, 2), None, (0, 1, 2)]
 
 
 def test_equimultiple_centres_are_those_of_the_definition():
@@ -109,6 +124,7 @@ def test_the_command_stops_early(capsys):
         ("x^2,y^3,z^5", "threshold of the monomials: 31/30, in every final chart"),
         ("x^2*y^3*z", "reduced: no: x^2, y^3, isolated: no: along x, threshold: 1/3"),
         ("(x^2+y^3)^2", "reduced: no: (x^2 + y^3)^2, isolated: no, nothing about f = 0"),
+        ("x^3*y^3*(1+x)^2*z", "reduced: no: x^3*y^3, isolated: no: along x"),
         ("[[2,1],[3,0]]", "reduced: no: x^2, convenient: no: no power of y"),
         ("1+x+y", "nothing: f(0) is not 0"),
     ],

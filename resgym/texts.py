@@ -64,8 +64,14 @@ _RAISED = str.maketrans("0123456789", _SUPERSCRIPTS)
 _LOWERED = str.maketrans("0123456789", _SUBSCRIPTS)
 PLAIN_DIGITS = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
 
+_NAMES = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau"
+_NAMES += " upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
+GREEK = dict(zip("αβγδεζηθικλμνξρστυφχψωΓΔΘΛΞΣΦΨΩ", _NAMES.split(), strict=True))
+_LETTERS = {name: letter for letter, name in GREEK.items()}
+
 _SPECIAL = {each: rf"\{each}" for each in "&%$#_{}"} | {each: rf"\{each}{{}}" for each in "^~"}
 _SPECIAL |= {"\\": r"\textbackslash{}", "…": r"\dots{}"}
+_SPECIAL |= {letter: rf"$\{name} $" for letter, name in GREEK.items()}
 _SPECIAL |= {"<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$"}
 
 
@@ -75,14 +81,14 @@ class Formula(str):
 
 def latex(text: str) -> str:
     """Return text for LaTeX: special characters are escaped, a `Formula` is set between dollars."""
-    dollar, inner = ("$", "") if isinstance(text, Formula) else ("", "$")
 
     def script(found: re.Match[str]) -> str:
         mark = "^" if found[0][0] in _SUPERSCRIPTS else "_"
-        return f"{inner}{mark}{{{found[0].translate(PLAIN_DIGITS)}}}{inner}"
+        return f"${mark}{{{found[0].translate(PLAIN_DIGITS)}}}$"
 
     escaped = "".join(_SPECIAL.get(each, each) for each in printable(text))
-    return dollar + re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped) + dollar
+    found = re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped)
+    return f"${found.replace('$', '')}$" if isinstance(text, Formula) else found
 
 
 def monomial_text(point: Sequence[int], variables: Sequence[str]) -> str:
@@ -107,9 +113,10 @@ def position_pretty(points: Iterable[Sequence[int]], variables: Sequence[str]) -
 
 
 def variable_pretty(name: str) -> str:
-    """Lower the index of a variable's name: ``x_1`` becomes ``x₁``."""
+    """Lower the index of a variable's name, and write Greek letters: ``xi_1`` becomes ``ξ₁``."""
     letter, mark, index = name.partition("_")
-    return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
+    index = index.translate(_LOWERED) if index.isdigit() else mark + index
+    return _LETTERS.get(letter, letter) + index
 
 
 def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> Formula:

@@ -25,7 +25,14 @@ from resgym.app.questions import (
 )
 from resgym.game.exact import corner, shifted
 from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
-from resgym.geometry.fan import Cone, chart_rays, in_chart, old_coordinates, path_rays
+from resgym.geometry.fan import (
+    Cone,
+    chart_rays,
+    in_chart,
+    old_coordinates,
+    path_rays,
+    strict_transform,
+)
 from resgym.pictures.diagram import space_scene
 from resgym.pictures.games import picture_of
 from resgym.pictures.shapes import picture_to_svg
@@ -211,7 +218,8 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
     """
     places = [in_chart(point, rays) for point in points]
     least = corner(places)
-    taken = tuple(0 if sum(ray) == 1 else low for ray, low in zip(rays, least, strict=True))
+    rest = strict_transform(points, rays)
+    taken = shifted(places, rest[0])[0]
     divisors = [
         {
             "name": name,
@@ -226,7 +234,7 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
     return {
         "coordinates": old_coordinates(rays, names),
         "factor": monomial_pretty(taken, names) if any(taken) else "",
-        "rest": position_pretty(shifted(places, taken), names),
+        "rest": position_pretty(rest, names),
         "divisors": divisors,
     }
 

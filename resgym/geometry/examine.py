@@ -50,11 +50,11 @@ def examine(points: Any) -> Examination:
         return found
     degenerate = degenerate_faces(compact_cells(tree), start)
     # Of a polynomial without coefficients, only a monomial can be a repeated factor.
-    common = sympy_poly({corner(minimal): Fraction(1)}, names)
-    factors = (polys[0] if polys else common).sqf_list()[1]
+    poly = polys[0] if polys else sympy_poly({corner(minimal): Fraction(1)}, names)
+    factors = poly.sqf_list()[1]
     missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
     fault = isolated_fault(minimal, names)
-    if degenerate and not fault and not is_isolated(polys[0]):
+    if degenerate and not fault and not is_isolated(poly):
         fault = "other singular points come arbitrarily close"
     facts = {
         "reduced": ", ".join(
@@ -70,6 +70,5 @@ def examine(points: Any) -> Examination:
         found["log canonical threshold"] = str(invariants.log_canonical_threshold)
         if not fault:
             found["Milnor number"] = invariants.milnor_number
-    nothing = f"{_PRINCIPAL}; nothing about f = 0"
-    found["a tree proves"] = nothing if degenerate else _CROSSINGS
+    found["a tree proves"] = f"{_PRINCIPAL}; nothing about f = 0" if degenerate else _CROSSINGS
     return found

@@ -16,10 +16,10 @@ from typing import Any
 from resgym.files import opened, read_text
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, Terms, check_points
-from resgym.polynomials.reader import GREEK, Reader, variable_order
 from resgym.polynomials.reader import ParseError as ParseError
+from resgym.polynomials.reader import Reader, variable_order
 from resgym.polynomials.singularities import named_position
-from resgym.texts import shown
+from resgym.texts import GREEK, shown
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2", ".sage", ".jl")
 MAX_LENGTH = 50_000
@@ -28,11 +28,14 @@ MAX_FILE = 2**31
 """Bytes of a file with one position a line."""
 
 _SPELLINGS = (
+    ("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]", "\n"),
+    (r"\\\\|\\q?quad(?![a-z])", "\n"),
     (r"\\\n\s*", ""),  # Singular breaks long lines so
     (r"\\[dt]?frac\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))"),
-    (r"\A\s*\$\$?|\$\$?\s*\Z|\\(?:left|right|quad|[^A-Za-z{}])|\"", " "),
+    (r"\A\s*\$\$?|\$\$?\s*\Z|\\(?:left|right|[^A-Za-z{}])|\"", " "),
     (r"[·⋅∙×]|\\cdot(?![a-z])|\\times(?![a-z])", "*"),
     ("[−–—]", "-"),
+    ("(?<=[A-Za-z]) +(?=_)", ""),
     (r"⟨|\\langle", "("),
     (r"⟩|\\rangle", ")"),
     (r"\\", " "),
@@ -41,25 +44,28 @@ _SPELLINGS = (
 )
 _COMMENT = re.compile(
     r"(?<![0-9])//[^\n]*|//(?![0-9])[^\n]*|#(?!=[^=])[^\n]*|(?m:(?<!\S)--(?:\s[^\n]*|$))"
-    r"|/\*(?s:.*?)(?:\*/|\Z)"
+    r"|/\*(?s:.*?)(?:\*/|\Z)|(?m:^o[0-9]+ : [^\n]*)|(?m:^\(?%[io]?[0-9]+(?:\)|\s*=))"
 )
-_EXPORT = re.compile(r'"points":\s*([\[\]\s0-9,]*)|(?m:^ *(?:poly )?germ = [^\n;]*)')
 _RING = re.compile(
     r"""\bring\s+\w+\s*=\s*(?:0|QQ)\s*,
         \s*(\((?:[^();]|\([^();]{1,40}\)){1,400}\)|[^,;]{1,40})\s*,[^;]*
-    |\bQQ\s*\[([^][]{1,400})\]
-    |\.?<([^<>;]{1,400})>\s*:?=(?=[^;\n]{0,400}(?:QQ|ZZ|Rational|IntegerRing))[^;\n]*
+    |\bQQ\s*\[([^][]{1,400})\](?!\s*[./])
+    |\.?<([^<>;]{1,400})>\s*:?=\s*(?:\w{0,40}(?:Polynomial|Series)\w{0,40}\(\s*)?
+        (?:QQ|ZZ|Rational\w{0,10}\(\)|Integer\w{0,10}\(\))\s*[\[,)][^;\n./]*(?=[;\n]|\Z)
     |\b\w{0,40}ring\(QQ,([^;\n)]{1,400})\)
     |\ of\ [^;\n]{0,40}Ring\ in\ ([^;\n]{1,400}?)\ over\ Rational\ Field""",
     re.VERBOSE | re.IGNORECASE,
 )
 _NAMES = re.compile(r"([A-Za-z]+|[Α-Ωα-ω])(?:[_([{]{0,2}([0-9]+)(?:\.\.\w*?([0-9]+))?)?[])}]*")
 _STATEMENT = re.compile(r"(?:[^;\n]|(?<=[-+*/^,(=[{])\n|\n(?=\s*[-+*/^,)=\]}]))+")
+_EXPORT = re.compile(
+    r'"points":\s*([\[\]\s0-9,]*)|\bspace\b.*\n *(?:poly )?germ = ' + _STATEMENT.pattern
+)
 # "poly f =", "f :=", or "f =" if f is not a usual variable and not on the right side.
 _DEFINITION = re.compile(
     r"""\s*(?:(?:poly|ideal|ring)\s+(?=\w)|(?=\w{1,20}(?:\([^()]*\))?\s*:=)
      |(?![a-dq-zX-Z]+\s*=|[a-dq-z]_?\{?[0-9]+\}?\s*=)(?!([A-Za-z]{1,20}+)[^=]*=[^;]*(?<![A-Za-z])\1(?![A-Za-z])))
-    (?P<name>[A-Za-z]+)(?:_?\{?[0-9]+\}?)?(?:\((?P<of>[\w\s,]+)\)|\[[0-9]+\])?\s*:?=(?!=)""",
+    (?P<name>[A-Za-z]+|_(?=\[))(?:_?\{?[0-9]+\}?)?(?:\((?P<of>[\w\s,]+)\)|\[[0-9]+\])?\s*:?=(?!=)""",
     re.VERBOSE,
 )
 # What gives a name another value, or changes the ring.
@@ -152,11 +158,9 @@ def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
     if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
     names: list[str] = []
-    for word, first, last in _NAMES.findall(text):
-        marks: Sequence[object] = [first]
-        if last:
-            marks = range(int(first), min(int(last), int(first) + MAX_DIMENSION) + 1)
-        names += [GREEK.get(word, word) + (f"_{mark}" if first else "") for mark in marks]
+    for word, low, high in _NAMES.findall(text):
+        marks = range(int(low), min(int(high), int(low) + MAX_DIMENSION) + 1) if high else [low]
+        names += [GREEK.get(word, word) + (f"_{mark}" if low else "") for mark in marks]
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {shown(', '.join(names))}")
     return tuple(names)
@@ -183,11 +187,6 @@ def parse_lines(path: str | Path) -> Iterator[tuple[int, Exponents]]:
                 yield number, position
 
 
-def _blank(pattern: re.Pattern[str], text: str) -> str:
-    """Overwrite the matches with blanks, so that carets still mark the right place."""
-    return pattern.sub(lambda found: " " * len(found[0]), text)
-
-
 def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
     """Parse a text that is never the name of a file."""
     if export := _EXPORT.search(text[:MAX_LENGTH]):
@@ -207,10 +206,10 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
 
 
 def _plain(text: str) -> str:
-    """Return a text in the spelling of `Reader`, with comments blanked, without empty lines."""
+    """Return a text in the spelling of `Reader`, without comments and empty lines."""
     for pattern, plain in _SPELLINGS:
         text = re.sub(pattern, plain, text)
-    text = _blank(_COMMENT, unicodedata.normalize("NFKC", text))
+    text = _COMMENT.sub(" ", unicodedata.normalize("NFKC", text))
     return "\n".join(filter(None, map(str.rstrip, text.split("\n"))))
 
 
@@ -218,17 +217,20 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
     if not text:
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
     if long := re.search("[0-9]{101}|[0-9][eE][-+]?[0-9]{3}", text):
-        message = "points must have numbers of at most 100 digits, got more"
-        raise ParseError(message, text, long.start())
+        raise ParseError(
+            "points must have numbers of at most 100 digits, got more", text, long.start()
+        )
     if named := named_position(text):
         return named
     if _ROWS.fullmatch(text) and text.count("[") == text.count("]"):
         rows = [[*map(int, re.findall("-?[0-9]+", row))] for row in _ROW_END.split(text)]
         if max(map(len, rows)) > 1:
             return _from_rows(filter(None, rows), names)
+    declared = ""
     if ring := _RING.search(text):
-        names = names or _variable_names(next(filter(None, ring.groups())))
-    plain = _blank(_RING, text)
+        declared = next(filter(None, ring.groups()))
+        names = names or _variable_names(declared)
+    plain = _RING.sub(lambda found: " " * len(found[0]), text)  # places stay
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for part in _STATEMENT.finditer(plain):
         start, end = part.span()
@@ -238,7 +240,7 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
             if of := head["of"]:
                 names = names or _variable_names(of)
         change = _CHANGE.match(plain, *part.span())
-        if change and change[1] in (None, *found):
+        if change and (change[1] in (None, *found) or change[1] in declared):
             name = change[0]
         if inside := _LIST.fullmatch(plain, start, end):
             start, end = inside.span("all")
@@ -247,10 +249,9 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
     if len(found) > 1 and (ring or _SCRIPT.search(plain)):
         found.pop("", None)  # commands
     if len(found) != 1:
-        what = shown(", ".join(filter(None, found)))
         raise ValueError(
-            f"points must be one polynomial or ideal, got {len(found)} ({what}); "
-            "a ring must have the field 0 or QQ"
+            f"points must be one polynomial or ideal, got {len(found)} with names {shown([*found])}"
+            "; a ring must have the field 0 or QQ"
         )
     reader = Reader(text, [*found.popitem()[1].values()], names)
     return _from_terms(reader.polynomials, reader.names, names is not None, text)

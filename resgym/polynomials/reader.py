@@ -28,7 +28,7 @@ from typing import NoReturn
 
 from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import Terms
-from resgym.texts import short
+from resgym.texts import GREEK, short
 
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 50_000
@@ -37,32 +37,30 @@ MAX_VARIABLES = 52
 MAX_NUMBER = 10**300
 """Largest numerator and denominator of a coefficient."""
 
-_TOKEN = re.compile(
-    r"""(?P<word>[A-Za-z]+|[Α-Ωα-ορ-ω])
+_TOKEN = r"""(?P<word>[A-Za-z]+|[Α-Ωα-ορ-ω])
      (?:(?P<digits>[0-9]+)|(?P<index>_?\([0-9]+\)|\[[0-9]+\]|_\{[0-9]+\}|_[0-9]+))?
     |(?:\^|\*\*)\s*(?P<power>[0-9]+|\(\s*[0-9]+\s*\)|\{\s*[0-9]+\s*\})(?![0-9]|\s*(?:[.^]|\*\*))
-    |[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|//|==|--|\*\*|\S""",
-    re.VERBOSE,
-)
+    |//|==|--|\*\*|[^\s0-9]|[0-9]+(?:\.[0-9]+)?"""
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
-_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau"
-_GREEK += " upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega"
-GREEK = dict(zip("αβγδεζηθικλμνξρστυφχψωΓΔΘΛΞΣΦΨΩ", _GREEK.split(), strict=True))
-
-_ALONE = re.compile("(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
+_ALONE = re.compile("(?<![A-Za-z])(?!(?<=[0-9])[eE][-+]?[0-9])[A-Za-z](?![A-Za-z])")
 _PRODUCT = re.compile(r"(?!sqrt|.*(.).*\1)(?:[a-d]+|[q-z]+|[X-Z]+)")
 _INDEXED = re.compile(
-    r"[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
+    r"(?!(?<=[0-9])[eE])[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))"
+    r"|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
 # A function, the number of an equation, a line with a sign that starts or continues; digits that
-# touch a letter in a text with other powers, indices or products.
+# touch a letter in a text with other powers, indices or products, or e in 2e3+x4 and 2e+3x.
 _FUNCTION = re.compile(
     r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-.)"
 )
 _UNCLEAR = re.compile(
-    r"(?s)(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
-    r".*?((?<![0-9.])[A-Za-z][0-9]+|(?<=[0-9.])[A-DF-Za-df-z][0-9]+)"
+    r"(?s)(?:(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
+    r".*?(?=(?<![0-9.])[A-Za-z][0-9]|[A-DF-Za-df-z][0-9])"
+    r"|(?!.*(?<![A-Za-z0-9])[eE](?![A-Za-z]))"
+    r"(?:(?=.*[A-DF-Za-df-z][0-9]).*?(?<![\w.^])[0-9]+(?=[eE][0-9])"
+    r"|.*?(?<![\w.^])[0-9]+(?=[eE]\+[0-9](?![0-9]))))"
+    r"([A-Za-z]\+?[0-9]+)"
 )
 
 
@@ -135,7 +133,8 @@ class Reader:
 
     def _tokens(self, start: int, end: int, names: dict[str, int]) -> Iterator[tuple[str, int]]:
         """Split into tokens with their places, one variable each; add the variables to names."""
-        for token in _TOKEN.finditer(self._text, start, end):
+        exponent = "" if {"e", "E"} & self._letters else "(?:[eE][+-]?[0-9]+)?"
+        for token in re.compile(_TOKEN + exponent, re.VERBOSE).finditer(self._text, start, end):
             word, digits, index, power = token.group("word", "digits", "index", "power")
             at = token.start()
             if word:
@@ -174,8 +173,9 @@ class Reader:
         return found
 
     def _unexpected(self) -> NoReturn:
-        token, hint = self._rest[-1][0], "write terms like 2*x^3*y, with whole exponents"
-        self._fail(f"unexpected {token!r}; {hint}" if token else "the polynomial ends too early")
+        token = self._rest[-1][0]
+        found = f"unexpected {token!r}; write terms like 2*x^3*y, with whole exponents"
+        self._fail(found if token else "the polynomial ends too early")
 
     def _take(self, *allowed: str) -> str:
         """Read the next token if it is one of these; otherwise read nothing."""

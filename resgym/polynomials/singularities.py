@@ -163,11 +163,9 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         allowed = "random(points=<number>, max=<number>, dim=<number>) or bp(2,3,5)"
         raise ValueError(f"family must be {allowed}, got {shown(text)}")
     if found[1]:
-        powers = [*map(int, found[1].split(","))]
-        points = check_points(
-            [power * (axis == row) for axis in range(len(powers))]
-            for row, power in enumerate(powers)
-        )
+        import numpy as np
+
+        points = check_points(np.diag(np.array([*map(int, found[1].split(","))], object)))
         return Exponents(points, generators=[dict.fromkeys(points, Fraction(1))])
     given = {"points": 5, "max": 5, "dim": 3}
     given |= {key: int(text) for key, text in re.findall("([a-z]+)=([0-9]+)", found[0])}

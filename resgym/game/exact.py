@@ -22,7 +22,7 @@ Ending = Literal[
     "resolved", "below_one", "no_contribution", "smooth", "crossings", "depth", "size", "overflow"
 ]
 """Why a branch ends: one monomial is left; the exponents of one add up to less than 1 (rule
-``polyhedra``); the distinguished one is no longer a vertex (rule ``thom``); the strict transform is
+``polyhedra``); the distinguished one is dropped (rule ``thom``); the strict transform is
 smooth over the origin, or has normal crossings with the divisors, too (``stop``); cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would exceed 2^59."""
 

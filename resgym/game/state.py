@@ -101,7 +101,7 @@ class Thom(Rule):
     """The game on Thom polynomials: axes have weights, and one point is distinguished.
 
     Behind the points come a row of weights, 0 or more, and the distinguished point, which is -1
-    throughout once it is no longer a vertex. The agent takes an axis of least weight in the set,
+    throughout once it is dropped. The agent takes an axis of least weight in the set,
     and the weights of the other axes of the set fall by it. The game is over when one point is left
     or the distinguished one is lost.
     """

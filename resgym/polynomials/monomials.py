@@ -45,7 +45,7 @@ class Exponents(list[Point]):
         if variables is None:
             indexed = [f"x_{axis}" for axis in range(1, dimension + 1)]
             variables = "xyzw"[:dimension] if dimension <= 4 else indexed
-        self.variables: tuple[str, ...] = tuple(variables)
+        self.variables = tuple(variables)
 
     @property
     def ideal(self) -> bool:

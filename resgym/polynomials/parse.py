@@ -293,9 +293,9 @@ def _from_terms(
 
 def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
     points = [*dict.fromkeys(check_points(rows))]
-    if names is not None and len(names) != len(points[0]):
+    if names and len(names) != len(points[0]):
         raise ValueError(f"variables must be {len(points[0])} names, got {len(names)}")
-    return Exponents(points, names)
+    return Exponents(points, names, getattr(rows, "generators", ()))
 
 
 def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:

@@ -66,6 +66,7 @@ def test_variables():
     ordered = parse("x^2+z^3", variables="z, x, t")
     assert (ordered, ordered.variables) == ([(0, 2, 0), (3, 0, 0)], ("z", "x", "t"))
     assert parse("[[1,2,0],[0,0,1]]", variables=["a", "b", "c"]).variables == ("a", "b", "c")
+    assert parse(parse("x^2+y"), "s,t").generators == ({(2, 0): 1, (0, 1): 1},)
     assert parse([(1, 2, 3, 4)]).variables == ("x", "y", "z", "w")
     assert parse([(1, 2, 3, 4, 5)]).variables == ("x_1", "x_2", "x_3", "x_4", "x_5")
 

@@ -86,8 +86,8 @@ def latex(text: str) -> str:
         mark = "^" if found[0][0] in _SUPERSCRIPTS else "_"
         return f"${mark}{{{found[0].translate(PLAIN_DIGITS)}}}$"
 
-    escaped = "".join(_SPECIAL.get(each, each) for each in printable(text))
-    found = re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, escaped)
+    found = "".join(_SPECIAL.get(each, each) for each in printable(text))
+    found = re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, found)
     return f"${found.replace('$', '')}$" if isinstance(text, Formula) else found
 
 
@@ -107,9 +107,11 @@ def monomial_pretty(point: Sequence[int], variables: Sequence[str]) -> str:
     return "".join(factors) or "1"
 
 
-def position_pretty(points: Iterable[Sequence[int]], variables: Sequence[str]) -> Formula:
-    """Join the monomials of a position with `` + ``."""
-    return Formula(" + ".join(monomial_pretty(point, variables) for point in points))
+def position_pretty(
+    points: Iterable[Sequence[int]], variables: Sequence[str], between: str = " + "
+) -> Formula:
+    """Join the monomials of a position."""
+    return Formula(between.join(monomial_pretty(point, variables) for point in points))
 
 
 def variable_pretty(name: str) -> str:

@@ -49,8 +49,7 @@ class MonomialIdeal(Facts):
     @property
     def about(self) -> tuple[str, str]:
         """What the invariants are of, as a key and a value of `to_dict`."""
-        monomials = position_pretty(self.points, self.variables).replace(" +", ",")
-        return "ideal", f"({monomials})"
+        return "ideal of all monomials", f"({position_pretty(self.points, self.variables, ', ')})"
 
     @property
     def log_canonical_threshold(self) -> Fraction:
@@ -100,8 +99,7 @@ class MonomialIdeal(Facts):
                 a million points.
         """
         if not 0 <= c < (self.most or math.inf):
-            below = " and below 1" if self.most else ""
-            raise ValueError(f"c must be at least 0{below}, got {c}")
+            raise ValueError(f"c must be at least 0 and below {self.most or math.inf}, got {c}")
         orders = [(ray, Fraction(c) * n // 1 - sum(ray)) for ray, n in self.facets.items()]
 
         def inside(point: Point) -> bool:

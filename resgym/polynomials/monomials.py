@@ -26,6 +26,7 @@ class Exponents(list[Point]):
             None where the coefficients are not known.
 
     Attributes:
+        between: what stands between the monomials: a comma for an ideal.
         exponents_only: a polynomial has coefficients other than 1.
         notices: kinds of warnings about what the game ignores.
     """
@@ -41,6 +42,7 @@ class Exponents(list[Point]):
     ) -> None:
         super().__init__(points)
         self.generators = tuple(generators)
+        self.between = ", " if self.ideal else " + "
         dimension = len(self[0]) if self else 0
         if variables is None:
             indexed = [f"x_{axis}" for axis in range(1, dimension + 1)]
@@ -58,16 +60,16 @@ class Exponents(list[Point]):
         return len(self.variables)
 
     def __str__(self) -> str:
-        return " + ".join(monomial_text(point, self.variables) for point in self)
+        return self.between.join(monomial_text(point, self.variables) for point in self)
 
     def pretty(self) -> str:
         """Format for reading: ``x² + y³ + z⁵``; ``x^2-y^3`` gives ``x² + y³ (exponents only)``."""
         mark = " (exponents only)" if self.exponents_only else ""
-        return position_pretty(self, self.variables) + mark
+        return position_pretty(self, self.variables, self.between) + mark
 
     def to_latex(self) -> str:
         """Return the sum of the monomials for LaTeX: ``$x^{2} + y^{3}$``."""
-        return latex(position_pretty(self, self.variables))
+        return latex(position_pretty(self, self.variables, self.between))
 
     _repr_svg_ = Lazy("resgym.pictures.games:position_svg")
 

@@ -202,8 +202,8 @@ def test_latex_of_text_and_of_formulas():
     assert latex(Formula("x₁²y⁵ + 1")) == "$x_{1}^{2}y^{5} + 1$"
     assert latex(Formula("{x, z}")) == r"$\{x, z\}$"
     assert resgym.parse("x^2+y^13*z").to_latex() == "$x^{2} + y^{13}z$"
-    greek = resgym.parse("beta_1^2*x + alpha")
-    assert (greek.pretty(), greek.to_latex()) == ("β₁²x + α", r"$\beta _{1}^{2}x + \alpha $")
+    ideal = resgym.parse("beta_1^2*x, alpha")
+    assert (ideal.pretty(), ideal.to_latex()) == ("β₁²x, α", r"$\beta _{1}^{2}x, \alpha $")
 
 
 def test_positions_are_pictures_with_their_polynomial():

@@ -100,6 +100,7 @@ class TensorVecEnv(VecEnv):
         self._device: torch.device | None = None
         self._gives_arrays = self._owner("device") is None  # until the first reset
         self._actions: Any = None
+        self._said: Any = None  # by the environment in the last step
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
@@ -163,18 +164,14 @@ class TensorVecEnv(VecEnv):
         Raises:
             ValueError: Rows ended without `final_obs` in the info.
         """
-        *results, _, told = self._step(actions)
-        return (*results, told)
+        return self._step(actions)
 
-    def _step(self, actions: Any, *, waiting: bool = False) -> tuple[Any, ...]:
-        """As `step_tensors`, with info of rows that continue, and info of rows that ended.
-
-        Gymnasium's own environments say these in `final_info`, if they are to restart at once.
-        """
+    def _step(self, actions: Any, *, waiting: bool = False) -> Any:
         values: Any = torch.as_tensor(actions, device=self.device)
         *results, info = self.venv.step(values.cpu().numpy() if self._gives_arrays else values)
         told = dict(info)
-        if "final_info" in info:  # the rest is about the next episodes
+        # Gymnasium's own environments have it; the rest is then about the next episodes.
+        if "final_info" in info:
             own = ("final_obs", "_final_obs", "episode", "_episode")
             told = {**{key: info[key] for key in own if key in info}, **info["final_info"]}
         if self._gives_arrays and "final_obs" in told:
@@ -187,7 +184,19 @@ class TensorVecEnv(VecEnv):
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
             self._monitor_file.add(told, now=waiting or self.device.type == "cpu")
-        return observation, rewards.float(), terminated, truncated, info, told
+        self._said = (ended, truncated & ~terminated, info, told)
+        return observation, rewards.float(), terminated, truncated, told
+
+    def infos(self) -> list[dict[str, Any]]:
+        """The infos that `step` returns, of the last step; waits for the device."""
+        ended, timeout, info, told = self._said
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if self._gives_arrays:
+            infos = infos_of(info, np.arange(self.num_envs))
+        rows = np.flatnonzero(ended.cpu())
+        if len(rows):
+            self._fill_infos(infos, rows, told, timeout)
+        return infos
 
     def _dense(self, final: Any, shown: Any) -> Any:
         """Gymnasium's own environments have one observation a row, None in rows that continue."""
@@ -234,15 +243,9 @@ class TensorVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""
-        results = self._step(self._actions, waiting=True)
-        observation, rewards, terminated, truncated, info, told = results
+        observation, rewards, terminated, truncated, _ = self._step(self._actions, waiting=True)
         dones = (terminated | truncated).cpu().numpy()
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if self._gives_arrays:
-            infos = infos_of(info, np.arange(self.num_envs))
-        if dones.any():
-            self._fill_infos(infos, np.flatnonzero(dones), told, (truncated & ~terminated))
-        shown = self._show(observation)
+        infos, shown = self.infos(), self._show(observation)
         return shown, rewards.cpu().numpy().astype(np.float32), dones, infos
 
     def action_masks(self) -> np.ndarray:
@@ -292,7 +295,7 @@ class TensorVecEnv(VecEnv):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy writes no monitor file: it is the original's."""
-        return {**vars(self), "_monitor_file": None}
+        return {**vars(self), "_monitor_file": None, "_said": None}
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""

@@ -88,7 +88,7 @@ class StopConditions(ByConditions):
     def _on_step(self) -> bool:
         super()._on_step()
         if "max_episodes" in self.rules.budgets:
-            self._episodes += int(as_tensor(self.locals["dones"]).sum())
+            self._episodes += int(as_tensor(self.locals, "dones").sum())
         return self._check()
 
     def after_train(self) -> None:

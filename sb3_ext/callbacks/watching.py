@@ -49,7 +49,7 @@ class ActionCounts(PeriodicCallback):
         self.counts: Tensor | None = None
 
     def _on_step(self) -> bool:
-        index = as_tensor(self.locals["actions"]).reshape(-1).long()
+        index = as_tensor(self.locals, "actions").reshape(-1).long()
         zeros = index.new_zeros(int(self.model.action_space.n))  # type: ignore[attr-defined]
         # Unlike bincount this does not wait for the device.
         counts = zeros.index_add(0, index, torch.ones_like(index))

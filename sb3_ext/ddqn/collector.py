@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -152,7 +152,7 @@ class TensorCollector:
         observation: What the environment shows now, on its device; None before the first reset.
         original: The same below a `VecNormalize`, to be stored; None without one.
         legal: Legal actions there, if the environment is asked for them and was.
-        infos: Infos of the last step, from an environment of arrays.
+        infos: Infos of the last step, or a function that makes them once.
         version: Number of the weights that play.
         seconds: Spent in the environment.
     """
@@ -164,7 +164,7 @@ class TensorCollector:
     observation: Any = None
     original: Any = None
     legal: Tensor | None = None
-    infos: list[dict[str, Any]] | None = None
+    infos: Any = None
     version: int = 0
     seconds: float = 0.0
 
@@ -190,7 +190,7 @@ class TensorCollector:
         legal = self.legal_actions.now(self.observation, env, device, self.legal)
         actions = self.explorer(self.observation, legal, self.generator)
         started = time.perf_counter()
-        play = _play_tensors if isinstance(env, TensorVecEnv) else self._play_arrays
+        play = self._play_tensors if isinstance(env, TensorVecEnv) else self._play_arrays
         shown, rewards, terminated, truncated, reached, episode = play(env, actions)
         self.seconds += time.perf_counter() - started
         self.legal, next_legal = self.legal_actions.after(env, device, terminated | truncated)
@@ -224,69 +224,57 @@ class TensorCollector:
         device = self.generator.device
         return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
 
+    def _play_tensors(self, env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
+        shown, rewards, terminated, truncated, info = env.step_tensors(actions)
+        self.infos = cache(env.infos)
+        episode = None
+        if "episode" in info:
+            episode = {"ended": info["_episode"], **info["episode"]}
+            if "is_success" in info:
+                episode["is_success"] = info["is_success"]
+        # A promise of the environment itself: a wrapper may change some rows alone.
+        whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
+        reached = info["final_obs"] if whole else reached_observation(shown, info)
+        return shown, rewards, terminated, truncated, reached, episode
 
-def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
-    shown, rewards, terminated, truncated, info = env.step_tensors(actions)
-    episode = None
-    if "episode" in info:
-        episode = {"ended": info["_episode"], **info["episode"]}
-        if "is_success" in info:
-            episode["is_success"] = info["is_success"]
-    # A promise of the environment itself: a wrapper may change some rows alone.
-    whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
-    reached = info["final_obs"] if whole else reached_observation(shown, info)
-    return shown, rewards, terminated, truncated, reached, episode
 
+class Locals(dict[str, Any]):
+    """The `locals` of callbacks: tensors are seen as arrays, as those of SB3's are.
 
-class Lazy(Sequence[Any]):
-    """A value in the `locals` of callbacks that is made at the first look.
-
-    Those of SB3 look up arrays and infos. Making these in every step would cost more than the step.
-
-    Attributes:
-        tensor: What the value shows, if that is one tensor.
+    They and the infos are made when looked up: in every step this would cost more than the step.
+    The arrays cannot be written to, as the step has been stored before.
     """
 
-    def __init__(self, length: int, make: Callable[[], Any], tensor: Tensor | None = None) -> None:
-        self._length, self._make, self.tensor = length, make, tensor
-        self._value: Any = None
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Locals:
+        """These, or new ones of what SB3 has begun with."""
+        return given if isinstance(given, cls) else cls(given)
 
-    def _made(self) -> Any:
-        if self._value is None:
-            self._value = self._make()
-        return self._value
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        if name == "infos" and callable(value):
+            return value()
+        return each_entry(_seen, value) if name in _TENSORS else value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = np.asarray(self._made(), dtype)
-        return array.copy() if copy else array
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # copy and pickle ask before the object is complete
-            raise AttributeError(name)
-        return getattr(self._made(), name)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._made()[index]
+    get = Mapping.get  # type: ignore[assignment]  # a dictionary's own does not ask for the above
 
 
-def lazy_array(tensor: Tensor) -> Lazy:
-    """A tensor that is seen as a numpy array."""
-    return Lazy(len(tensor), partial(to_arrays, tensor), tensor)
+_TENSORS = ("actions", "buffer_actions", "dones", "new_obs", "rewards")
 
 
-def lazy_infos(step: ParallelStep) -> Lazy:
+def _seen(value: Any) -> Any:
+    array = to_arrays(value)
+    if array is not value:
+        array.flags.writeable = False
+    return array
+
+
+def infos_from(given: ParallelStep) -> list[dict[str, Any]]:
     """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
 
     A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
     `TimeLimit.truncated`; the dictionaries of the others are empty.
     """
-    return Lazy(len(step.rewards), partial(_infos_of, step))
-
-
-def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
     step = given.as_arrays()
     rows: list[dict[str, Any]] = [{} for _ in step.rewards]
     for row in np.flatnonzero(step.terminated | step.truncated).tolist():
@@ -312,5 +300,6 @@ def store(played: ParallelStep, buffer: Any, infos: Any = None) -> None:
         return
     for step in played.each():
         obs, actions, rewards, terminated, truncated, reached = step.as_arrays()[:6]
-        told = infos or lazy_infos(step)
+        told = infos or partial(infos_from, step)
+        told = told() if callable(told) else told
         buffer.add(obs, reached, actions, rewards, terminated | truncated, told)

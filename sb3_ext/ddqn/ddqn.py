@@ -12,6 +12,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -31,10 +32,10 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,
+    Locals,
     ParallelStep,
     TensorCollector,
-    lazy_array,
-    lazy_infos,
+    infos_from,
     store,
 )
 from sb3_ext.ddqn.legality import (
@@ -124,7 +125,7 @@ class DDQN(DDQNState):
     """
 
     stop_requested = False  # whether the running `learn` or `fit` is to end
-    _infos: Any = None  # of the last step, where an environment of arrays gave them
+    _infos: Any = None  # of the last step, or what makes them; None from other collectors
 
     policy_aliases = ALIASES
 
@@ -196,12 +197,12 @@ class DDQN(DDQNState):
             FloatingPointError: A loss or gradient is NaN or infinite. Checked when logs are due, at
                 `save` and at the end.
         """
-        name = tb_log_name or type(self).__name__
+        tb_log_name = tb_log_name or type(self).__name__
         total_timesteps, callback = self._setup_learn(
-            total_timesteps, callback, reset_num_timesteps, name, progress_bar
+            total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar
         )
         self.start_clock(episodes=log_interval)
-        with self._session(callback, total_timesteps, collector) as update:
+        with self._session(callback, locals(), collector) as update:
             while self.num_timesteps < total_timesteps and not self.stop_requested:
                 rollout = self.collect_rollouts(
                     self.env, callback, self.train_freq, self.replay_buffer
@@ -254,7 +255,7 @@ class DDQN(DDQNState):
         self._fitting = True
         try:
             self.start_clock(updates=log_interval)
-            with self._session(callbacks, updates) as update:
+            with self._session(callbacks, {"self": self, "total_timesteps": updates}) as update:
                 for done in range(updates):
                     self._update_current_progress_remaining(done, updates)
                     update(1)
@@ -299,10 +300,7 @@ class DDQN(DDQNState):
 
     @contextmanager
     def _session(
-        self,
-        callback: BaseCallback,
-        total_timesteps: int,
-        collector: Any = None,
+        self, callback: BaseCallback, shown: dict[str, Any], collector: Any = None
     ) -> Iterator[Any]:
         """Prepare and end a loop; yield a function that makes this many updates."""
 
@@ -316,7 +314,6 @@ class DDQN(DDQNState):
         session = getattr(collector, "session", None)
         try:
             # Before the session, which may take its time, so that callbacks hear of signals.
-            shown = {"callback": callback, "self": self, "total_timesteps": total_timesteps}
             callback.on_training_start(shown, {})
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):
@@ -364,13 +361,15 @@ class DDQN(DDQNState):
         """
         with in_mode(self.policy, training=False):
             callback.on_rollout_start()
-            before, number = self.num_timesteps, 0
+            for each in walk_callbacks(callback):
+                each.locals = Locals.of(each.locals)
+            before, num_collected_steps = self.num_timesteps, 0
             for played in self.play(env, train_freq.frequency):
                 store(played, replay_buffer, self._infos)
                 stored = self.num_timesteps + played.rewards.numel()
                 for step in played.each():
-                    number += 1
-                    callback.update_locals({"env": env, "num_collected_steps": number})
+                    num_collected_steps += 1
+                    callback.update_locals(locals())
                     if not self._count(step, callback):
                         self.num_timesteps = stored
                         return RolloutReturn(stored - before, 0, continue_training=False)
@@ -386,12 +385,11 @@ class DDQN(DDQNState):
         callback.update_locals(
             {
                 "actions": step.actions,
-                "dones": lazy_array(step.terminated | step.truncated),
-                "infos": self._infos or lazy_infos(step),
+                "buffer_actions": step.actions,
+                "dones": step.terminated | step.truncated,
+                "infos": self._infos or cache(partial(infos_from, step)),
                 "new_obs": self._last_obs if self._collector is None else step.next_observations,
-                "replay_buffer": self.replay_buffer,
-                "rewards": lazy_array(step.rewards),
-                "self": self,
+                "rewards": step.rewards,
             }
         )
         goes_on = callback.on_step()

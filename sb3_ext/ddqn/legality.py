@@ -94,9 +94,11 @@ class Masked:
         return getattr(self._model, name)
 
     def predict(self, observation: Any, *args: Any, **kwargs: Any) -> Any:
-        """As the model, among legal actions."""
-        masks = environment_masks(self._env) if self._key is None else observation[self._key]
-        return self._model.predict(observation, *args, action_masks=to_arrays(masks), **kwargs)
+        """As the model, among legal actions; sb3-contrib's own evaluation has asked for them."""
+        if kwargs.get("action_masks") is None:
+            masks = environment_masks(self._env) if self._key is None else observation[self._key]
+            kwargs["action_masks"] = to_arrays(masks)
+        return self._model.predict(observation, *args, **kwargs)
 
 
 def with_masks(model: Any, env: VecEnv) -> Any:

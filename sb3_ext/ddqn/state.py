@@ -160,7 +160,7 @@ class DDQNState(Settings, Logs):
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which has its own log and plays its environment itself."""
-        left_out = ("_collector", "_logger", "_online", "_target")
+        left_out = ("_collector", "_infos", "_logger", "_online", "_target")
         state = {name: value for name, value in vars(self).items() if name not in left_out}
         return {**state, "_collector_state": self.collector_state, "_custom_logger": False}
 

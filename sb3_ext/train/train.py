@@ -350,7 +350,7 @@ class _PulseCallback(ByConditions):
 
     def _on_step(self) -> bool:
         if self._counts_episodes:
-            self._job.episodes += int(as_tensor(self.locals["dones"]).sum())
+            self._job.episodes += int(as_tensor(self.locals, "dones").sum())
         super()._on_step()
         return self._goes_on
 

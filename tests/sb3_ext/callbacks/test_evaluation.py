@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from stable_baselines3 import PPO
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import EvalCallback
@@ -196,10 +197,9 @@ def test_ours_and_stock_callbacks(name, tmp_path):
     model = make_model(learning_starts=10_000) if name != "normalized" else make_model(make())
     for each in (make(), make()):
         evaluate_policy(model, each, 6, deterministic=False)
-    if name == "single":
-        callbacks = [EvalCallback(make(), eval_freq=5)]
-    else:
-        callbacks = [EvalCallback(make(), eval_freq=5), Evaluation(make(), tmp_path, eval_freq=5)]
+    callbacks = [kind(make(), eval_freq=5) for kind in (EvalCallback, MaskableEvalCallback)]
+    if name != "single":
+        callbacks.append(Evaluation(make(), tmp_path, eval_freq=5))
     model.learn(100, callbacks)
     assert all(np.isfinite(each.best_mean_reward) for each in callbacks)
 

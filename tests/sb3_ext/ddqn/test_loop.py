@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
@@ -14,7 +15,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.models import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv
-from tests.sb3_ext.adapter.test_numpy_environments import Toy
+from tests.sb3_ext.adapter.test_numpy_environments import MAKE, Toy
 from tests.sb3_ext.helpers import Diary, StepHook, equal, keep_logs, make_model, weights
 
 ENVIRONMENTS = {
@@ -160,6 +161,7 @@ class Telling(VectorWrapper):
 TELLING = {
     "tensors": lambda: TensorVecEnv(Telling(ToyVectorEnv(4))),
     "arrays": lambda: DummyVecEnv([lambda: Monitor(Toy())] * 4),
+    "a batch of arrays": lambda: TensorVecEnv(MAKE["sync"]([Toy] * 4)),
 }
 
 
@@ -170,6 +172,8 @@ def test_windows_tables_and_successes(kind):
 
     def look(callback):
         infos = callback.locals["infos"]
+        if kind != "tensors":
+            assert [each["pressed"] for each in infos] == callback.locals["actions"].tolist()
         seen.extend((each["episode"], each["is_success"]) for each in infos if "episode" in each)
 
     model.learn(400, StepHook(look), log_interval=10)
@@ -187,6 +191,27 @@ def test_windows_tables_and_successes(kind):
     for reset in (False, True):
         model.learn(4, log_interval=1, reset_num_timesteps=reset)
         assert (len(model.ep_info_buffer) == 7) is not reset
+
+
+def test_callbacks_see_what_those_of_sb3_see():
+    """But the arrays cannot be written to, as the step has been stored before."""
+    seen = []
+
+    def look(callback):
+        given = callback.locals
+        names = ("actions", "buffer_actions", "dones", "new_obs", "rewards")
+        arrays = [given[name] for name in names]
+        told = [given.get(name) for name in ("log_interval", "train_freq")]
+        keys = [sorted(each) for each in given["infos"]]
+        seen.append(([(type(each), each.shape, each.dtype) for each in arrays], told, keys))
+        return False
+
+    for algorithm in (DQN, DDQN):
+        env = DummyVecEnv([lambda: Monitor(ToyEnv())] * 2)
+        algorithm("MlpPolicy", env, train_freq=1).learn(9, StepHook(look), log_interval=3)
+    assert seen[0] == seen[1]
+    with pytest.raises(ValueError, match="read-only"):
+        make_model().learn(8, StepHook(lambda each: each.locals["rewards"].fill(0)))
 
 
 def test_windows_go_on_after_a_checkpoint():

@@ -164,9 +164,6 @@ class TensorVecEnv(VecEnv):
         Raises:
             ValueError: Rows ended without `final_obs` in the info.
         """
-        return self._step(actions)
-
-    def _step(self, actions: Any, *, waiting: bool = False) -> Any:
         values: Any = torch.as_tensor(actions, device=self.device)
         *results, info = self.venv.step(values.cpu().numpy() if self._gives_arrays else values)
         told = dict(info)
@@ -183,7 +180,7 @@ class TensorVecEnv(VecEnv):
         if self._counts_episodes:
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
-            self._monitor_file.add(told, now=waiting or self.device.type == "cpu")
+            self._monitor_file.add(told, now=self.device.type == "cpu")
         self._said = (ended, truncated & ~terminated, info, told)
         return observation, rewards.float(), terminated, truncated, told
 
@@ -243,7 +240,8 @@ class TensorVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""
-        observation, rewards, terminated, truncated, _ = self._step(self._actions, waiting=True)
+        observation, rewards, terminated, truncated, _ = self.step_tensors(self._actions)
+        self.flush()
         dones = (terminated | truncated).cpu().numpy()
         infos, shown = self.infos(), self._show(observation)
         return shown, rewards.cpu().numpy().astype(np.float32), dones, infos

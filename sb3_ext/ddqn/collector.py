@@ -245,11 +245,6 @@ class Locals(dict[str, Any]):
     The arrays cannot be written to, as the step has been stored before.
     """
 
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Locals:
-        """These, or new ones of what SB3 has begun with."""
-        return given if isinstance(given, cls) else cls(given)
-
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
         if name == "infos" and callable(value):
@@ -263,9 +258,8 @@ _TENSORS = ("actions", "buffer_actions", "dones", "new_obs", "rewards")
 
 
 def _seen(value: Any) -> Any:
-    array = to_arrays(value)
-    if array is not value:
-        array.flags.writeable = False
+    array = np.array(to_arrays(value))
+    array.flags.writeable = False
     return array
 
 

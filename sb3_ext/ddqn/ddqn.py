@@ -324,8 +324,8 @@ class DDQN(DDQNState):
                     self.dump_logs()
                 callback.on_training_end()
         finally:
-            if isinstance(self.env, TensorVecEnv):
-                self.env.flush()
+            if self.collects_tensors:
+                self.env.flush()  # type: ignore[union-attr]
             call_each(callback, "after_learn")
             self._collector = None
 
@@ -362,7 +362,7 @@ class DDQN(DDQNState):
         with in_mode(self.policy, training=False):
             callback.on_rollout_start()
             for each in walk_callbacks(callback):
-                each.locals = Locals.of(each.locals)
+                each.locals = Locals(each.locals)
             before, num_collected_steps = self.num_timesteps, 0
             for played in self.play(env, train_freq.frequency):
                 store(played, replay_buffer, self._infos)

@@ -137,6 +137,13 @@ class DDQNState(Settings, Logs):
     def collector_state(self, state: dict[str, Any] | None) -> None:
         self._collector_state = state
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Refuse methods that SB3's loop calls and ours does not."""
+        super().__init_subclass__(**arguments)
+        for name in ("_on_step", "_sample_action", "_store_transition"):
+            if name in vars(cls):
+                raise TypeError(f"{name}: {cls.__name__} has one, but DDQN never calls it")
+
     def _check_arguments(self) -> None:
         """ConfigError for the first argument that is wrong, in one line."""
         values = {name: getattr(self, name) for name in _CHECKED.model_fields}
@@ -148,7 +155,7 @@ class DDQNState(Settings, Logs):
     @classmethod
     def games_of(cls, env: Playable) -> Any:
         """What it plays: `NUM_GAMES` for an id of resgym, a batch of Gymnasium in an adapter."""
-        if isinstance(env, str) and env.startswith("resgym/"):
+        if isinstance(env, str) and env.removeprefix("resgym:").startswith("resgym/"):
             env = gymnasium.make_vec(env, num_envs=NUM_GAMES, **cls.game)
         return TensorVecEnv(env) if isinstance(env, VectorEnv) else env
 

@@ -200,9 +200,17 @@ def plays_every_size(network: Any) -> bool:
     return bool(getattr(extractor, "per_action", False))
 
 
+def _network_of_values(policy: Any) -> Any:
+    """The network of action values of a policy, or a network itself; None if there is none."""
+    for name in ("q_net", "quantile_net"):
+        if hasattr(policy, name):  # in a network this is all but its features extractor
+            return getattr(policy, name) if hasattr(policy, f"{name}_target") else policy
+    return None
+
+
 def size_played(policy: Any) -> tuple[int, int] | None:
     """The (P, D) that a policy's network is made for; None: it plays every size."""
-    every = plays_every_size(getattr(policy, "q_net", None))
+    every = plays_every_size(_network_of_values(policy))
     return None if every else seat_of(policy)[1].shape
 
 
@@ -210,18 +218,17 @@ def action_scores(policy: Any, observation: Any) -> Tensor:
     """Scores of the actions of a discrete policy, float [N, A], higher is better.
 
     Args:
-        policy: a policy of DQN, DDQN, QRDQN (values), A2C, PPO or MaskablePPO (logits); left in the
-            mode (training or not) it was in.
+        policy: a policy of DQN, DDQN, QRDQN (values), A2C, PPO or MaskablePPO (logits), or a
+            network of values; left in the mode (training or not) it was in.
         observation: tensors as the policy's features extractor takes them, [N, ...] each.
 
     Raises:
         TypeError: the policy is of no such kind.
     """
     with in_mode(policy, training=False), torch.no_grad():
-        if hasattr(policy, "q_net"):
-            return policy.q_net(observation)
-        if hasattr(policy, "quantile_net"):
-            return policy.quantile_net(observation).mean(1)
+        if (network := _network_of_values(policy)) is not None:
+            values = network(observation)
+            return values if values.dim() == 2 else values.mean(1)  # over quantiles
         if hasattr(policy, "get_distribution") and not hasattr(policy, "lstm_actor"):
             return policy.get_distribution(observation).distribution.logits
     raise TypeError(f"policy must choose among discrete actions, got {type(policy).__name__}")

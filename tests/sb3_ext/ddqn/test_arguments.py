@@ -71,7 +71,7 @@ def test_another_default_type_is_refused_before_training():
 
 
 def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():
-    model = DDQN("HostPolicy", "resgym/HironakaHost-v0", seed=0)
+    model = DDQN("HostPolicy", "resgym:resgym/HironakaHost-v0", seed=0)
     assert (model.n_envs, type(model.env)) == (256, TensorVecEnv)
     assert DDQN("MlpPolicy", "CartPole-v1").n_envs == 1  # as in SB3
     games = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=3)

@@ -127,6 +127,12 @@ def test_predict_of_a_tuple_is_refused_in_sb3s_words():
         model.predict(gymnasium.make("CartPole-v1").reset())
 
 
+def test_methods_that_are_never_called_are_refused():
+    for name in ("_on_step", "_sample_action", "_store_transition"):
+        with pytest.raises(TypeError, match=f"{name}: Mine has one, but DDQN never calls it"):
+            type("Mine", (DDQN,), {name: None})
+
+
 def test_a_tau_of_0_leaves_the_target_network():
     model = make_model(tau=0.0, target_update_interval=1)
     before = [each.clone() for each in model.q_net_target.parameters()]

@@ -76,7 +76,8 @@ def test_files_of_stable_baselines3(algorithm, arguments, seat, tmp_path):
     model = algorithm(policy, game_env(seat), device="cpu", seed=1, **arguments)
     model.save(tmp_path / "model")
     player = resolve_player(str(tmp_path / "model"), seat)  # SB3 adds .zip, and so do we
-    assert scores(seat, player) == scores(seat, player_of(model))
+    networks = {getattr(model, name, model) for name in ("policy", "q_net", "quantile_net")}
+    assert all(scores(seat, player) == scores(seat, player_of(each)) for each in networks)
 
 
 def test_the_other_seat_and_another_dimension(tmp_path):

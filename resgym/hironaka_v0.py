@@ -58,8 +58,9 @@ class raw_env(AECEnv):
             ValueError, TypeError: an argument is out of range; the message names it.
         """
         super().__init__()
-        if "observation" in kwargs:
-            raise TypeError("observation is for Gymnasium's environments: both seats see points")
+        for name in {"max_episode_steps", "observation", "seat"} & kwargs.keys():
+            told = "here max_cycles ends games, and both seats see points"
+            raise TypeError(f"{name} is for Gymnasium's environments: {told}")
         half_moves = None if max_cycles is None else 2 * check_integer("max_cycles", max_cycles, 1)
         self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
         self._simultaneous = simultaneous
@@ -105,15 +106,15 @@ class raw_env(AECEnv):
 
         With rule ``thom``, ``weights`` may be given too.
         """
-        known = ("points", "weights")
-        given = {key: value for key, value in (options or {}).items() if key in known}
+        given = options or {}
+        given = {key: given[key] for key in ("points", "weights") if key in given}
         self._seen, info = self._game.reset(seed=seed, options=given)
         self.agents = self.possible_agents[:]
         self.agent_selection = HOST
         self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = self.rewards.copy()
         self.terminations = dict.fromkeys(self.agents, False)
-        self.truncations = dict.fromkeys(self.agents, False)
+        self.truncations = self.terminations.copy()
         self._inform(info)
 
     def observe(self, agent: str) -> Any:
@@ -161,9 +162,9 @@ class raw_env(AECEnv):
         self._accumulate_rewards()
 
     def _next_axis(self, action: Any) -> int:
-        dimension = int(self.action_spaces[AGENT].n)
-        axis = check_integer("action", action, 0, dimension - 1)
         named = self._seen["coords"]
+        dimension = len(named)
+        axis = check_integer("action", action, 0, dimension - 1)
         return next(k % dimension for k in range(axis, axis + dimension) if named[k % dimension])
 
     def render(self) -> Any:

@@ -90,7 +90,8 @@ def test_at_once_an_axis_outside_of_the_set_stands_for_the_next_one_in_it():
         ({"max_cycles": 0}, "max_cycles"),
         ({"num_envs": 3}, "num_envs"),
         ({"dimension": 1}, "dimen"),
-        ({"observation": "flat"}, "^observation is for Gymnasium's environments"),
+        ({"seat": "host"}, "^seat is for Gymnasium's environments"),
+        ({"max_episode_steps": 9}, "^max_episode_steps is for Gymnasium's environments"),
     ],
 )
 def test_bad_arguments_are_named(arguments, words):

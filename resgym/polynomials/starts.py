@@ -34,10 +34,12 @@ def resolve_starts(
     Raises:
         ValueError, TypeError: the positions are not unfinished positions of this game.
     """
+    if starts is None:
+        return None
     if isinstance(starts, (str, Path)):
         return read_starts(starts, spec, device)
-    if starts is None or isinstance(starts, GameState):
-        return starts and starts.to(device)
+    if isinstance(starts, GameState):
+        return starts.to(device)
     try:
         return unfinished_positions(starts, spec, device)
     except (TypeError, ValueError) as error:

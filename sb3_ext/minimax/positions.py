@@ -61,8 +61,8 @@ class WorstCasePositions(PeriodicCallback):
             of the target network.
 
     Raises:
-        ValueError: a number is out of its range, or there is no such host. The first walk refuses one
-            that draws its moves.
+        ValueError: a number is out of its range, or there is no such host. The first walk refuses
+            one that draws its moves.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("positions", "learnt", "costs")

@@ -39,7 +39,8 @@ def examine(points: Any) -> Examination:
     start = read(points)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
-    found = Examination({"given": ", ".join(map(factored, polys)) or start.pretty()})
+    generic = f"{start.pretty()}, with generic coefficients"
+    found = Examination({"given": ", ".join(map(factored, polys)) or generic})
     if not any(minimal[0]):
         found["a tree proves"] = "nothing: f(0) is not 0"
         return found

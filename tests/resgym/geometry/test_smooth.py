@@ -125,7 +125,7 @@ def test_the_command_stops_early(capsys):
         ("x^2*y^3*z", "reduced: no: x^2, y^3, isolated: no: along x, threshold: 1/3"),
         ("(x^2+y^3)^2", "reduced: no: (x^2 + y^3)^2, isolated: no, nothing about f = 0"),
         ("x^3*y^3*(1+x)^2*z", "reduced: no: x^3*y^3, isolated: no: along x"),
-        ("[[2,1],[3,0]]", "reduced: no: x^2, convenient: no: no power of y"),
+        ("[[2,1],[3,0]]", "given: x²y + x³, with generic, reduced: no: x^2, no power of y"),
         ("1+x+y", "nothing: f(0) is not 0"),
     ],
 )

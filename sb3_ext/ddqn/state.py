@@ -137,9 +137,9 @@ class DDQNState(Settings, Logs):
     def collector_state(self, state: dict[str, Any] | None) -> None:
         self._collector_state = state
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
+    def __init_subclass__(cls) -> None:
         """Refuse methods that SB3's loop calls and ours does not."""
-        super().__init_subclass__(**arguments)
+        super().__init_subclass__()
         for name in ("_on_step", "_sample_action", "_store_transition"):
             if name in vars(cls):
                 raise TypeError(f"{name}: {cls.__name__} has one, but DDQN never calls it")
@@ -174,9 +174,10 @@ class DDQNState(Settings, Logs):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         networks_were_replaced(self)
-        self.replay_buffer.device = self.device  # a buffer is pickled on the CPU
-        if isinstance(self.replay_buffer, HerReplayBuffer):  # it is pickled without
-            self.replay_buffer.env = self.env
+        if (buffer := self.replay_buffer) is not None:  # some drop it, to save without it
+            buffer.device = self.device  # a buffer is pickled on the CPU
+        if isinstance(buffer, HerReplayBuffer):  # it is pickled without
+            buffer.env = self.env
 
     def _setup_model(self) -> None:
         if not issubclass(self.policy_class, DQNPolicy):

@@ -28,8 +28,9 @@ Observations = Tensor | Mapping[str, Tensor]
 
 
 def shapes_are_fixed(points: Tensor) -> bool:
-    """Whether shapes must not depend on data, as for CUDA graphs and compilers."""
-    return points.device.type != "cpu" or torch.compiler.is_compiling()
+    """Whether shapes must not depend on data, as for CUDA graphs, compilers and TorchScript."""
+    recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return recorded or not points.is_cpu
 
 
 class Rows:
@@ -50,9 +51,8 @@ class Rows:
     def __init__(self, points: Tensor) -> None:
         self._fixed = shapes_are_fixed(points) or len(points) == 0
         if not self._fixed and _suits_loops(points) and not points.requires_grad:
-            rows, size = points.shape[0] * points.shape[1], points.shape[2]
-            self.points = points.new_empty(rows, size)
-            self._game = torch.empty(rows, dtype=torch.int64)
+            self.points = torch.empty_like(points).flatten(0, 1)
+            self._game = torch.empty(len(self.points), dtype=torch.int64)
             self.groups = self.count = torch.empty(len(points), dtype=torch.int64)
             packed = (points, self.points, self._game, self.count)
             total = _loops().pack_canonical(*(each.numpy() for each in packed))
@@ -80,7 +80,7 @@ class Rows:
         Each point has a group with its pairs. With all rows a point and itself is among them, and
         absent ones are, which the groups leave out.
         """
-        rows = torch.arange(len(self.points), device=self.count.device)
+        rows = torch.arange(self.points.shape[0], device=self.count.device)
         if self._fixed:
             here, size = self.groups, self.groups.shape[1]
             apart = ~torch.eye(size, dtype=torch.bool, device=here.device)
@@ -215,7 +215,7 @@ def axis_sums(x: Tensor) -> Tensor:
 
     Set s holds axis j where bit j of s + 1 is set.
     """
-    return x @ _sets(x.shape[-1], x.device, x.dtype)
+    return x @ _sets(int(x.shape[-1]), x.device, x.dtype)
 
 
 def pair_features(sums: Tensor) -> Tensor:
@@ -244,7 +244,7 @@ def quotient_features(sums: Tensor, columns: Columns | None = None) -> Tensor:
     they are exact for whole coordinates up to about 100, divided by the largest one, and beyond
     that as good as float32.
     """
-    left, right = columns or sums_and_axes(sums.shape[-1])
+    left, right = columns or sums_and_axes(int(sums.shape[-1]))
     a, b = sums[:, left], sums[:, right]
     larger, smaller = a.abs(), b.abs()
     larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)

@@ -68,6 +68,7 @@ class TensorReplayBuffer(ReplayBuffer):
     """
 
     handle_timeout_termination = True  # also in files of older versions
+    optimize_memory_usage = False
 
     observations, next_observations = _as_array("observations"), _as_array("next_observations")
     actions, rewards = _as_array("actions"), _as_array("rewards")
@@ -283,7 +284,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self, batch_size: int, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
         """Draw transitions with replacement, on `device`; `env` normalises them."""
-        if self.num_transitions == 0:
+        if not self.num_transitions:
             raise ValueError("sample: the buffer is empty, add transitions first")
         self.num_batches_drawn += 1
         return self._get_samples(self._draw(batch_size), env)
@@ -363,10 +364,10 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def state_dict(self) -> dict[str, Any]:
         """The transitions `[slots in use, N, ...]`, views of the buffer, counters and generator."""
+        counters = ("n_envs", "pos", "full", "num_batches_drawn")
         return {
             "num_slots": self.buffer_size,
-            **{name: getattr(self, name) for name in ("n_envs", "pos", "full")},
-            "num_batches_drawn": self.num_batches_drawn,
+            **{name: getattr(self, name) for name in counters},
             "random": self._random.get_state(),
             "fields": self._used(),
         }

@@ -161,6 +161,9 @@ def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
     assert torch.allclose(compiled(points), extractor(points), atol=1e-5)
     none = extractor(points[:0])
     assert (len(none), none.shape[-1]) == (0, 5)
+    if make is not POOLING["any size"]:
+        traced, others = torch.jit.trace(extractor, points), random_points([2, 6])
+        assert torch.allclose(traced(others), extractor(others), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["set", "pairs", "any size"])

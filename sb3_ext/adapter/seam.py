@@ -110,7 +110,7 @@ def call_each(callback: Any, method: str) -> None:
 def check_spaces(*given: spaces.Space) -> None:
     """ValueError if numbers of a space do not begin at 0, as SB3 and our networks take it."""
     for space in given:
-        for each in getattr(space, "spaces", {"": space}).values():
+        for each in entries_of(getattr(space, "spaces", space)).values():
             if np.any(getattr(each, "start", 0)):
                 raise ValueError(f"space: got {each}; expected one that starts at 0")
 

@@ -384,8 +384,9 @@ def _checked(venv: Any) -> VectorEnv:
     if mode != AutoresetMode.SAME_STEP:
         raise ValueError(
             f"autoreset_mode: got {mode}, TensorVecEnv needs AutoresetMode.SAME_STEP (SB3 expects"
-            " rows to restart within the step that ends them). Make the environment with"
-            " autoreset_mode=AutoresetMode.SAME_STEP"
+            " rows to restart within the step that ends them). Make it with"
+            " autoreset_mode='SameStep'; if it is not of resgym, by make_vec with"
+            " vectorization_mode='sync', vector_kwargs={'autoreset_mode': 'SameStep'}"
         )
     check_spaces(venv.single_observation_space, venv.single_action_space)
     return venv

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete, MultiDiscrete, Tuple
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import DictInfoToList
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
@@ -16,6 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile
+from sb3_ext.ddqn import DDQN
 from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv, forbid_waiting
 
 
@@ -179,6 +180,10 @@ def test_what_is_no_tensor_environment_is_refused():
             setattr(toy, name, space)
             with pytest.raises(ValueError, match="expected one that starts at 0"):
                 TensorVecEnv(toy)
+    toy = ToyVectorEnv(2)
+    toy.single_observation_space = Tuple([Discrete(2)])
+    with pytest.raises(NotImplementedError, match="observation space is not supported"):
+        DDQN("MlpPolicy", toy)
     with pytest.raises(TypeError, match=r"\['num_rows'\]: only with a list"):
         TensorVecEnv(ToyVectorEnv(2), num_rows=3)
 

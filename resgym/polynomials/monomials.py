@@ -121,8 +121,13 @@ def sympy_poly(terms: Terms, variables: Sequence[str]) -> Any:
 
 
 def factored(poly: Any) -> str:
-    """Return the text of a ``Poly`` in factors, such as ``(x^2 + y^3)^2``."""
-    return str(poly.as_expr().factor()).replace("**", "^")
+    """Return the text of a ``Poly`` as a product of powers, such as ``(x^2 + y^3)^2``.
+
+    To find all factors takes minutes if there are exponents of some hundreds.
+    """
+    import sympy
+
+    return str(sympy.sqf(poly.as_expr())).replace("**", "^")
 
 
 def is_degenerate(terms: Terms) -> bool:

@@ -127,6 +127,7 @@ def test_the_command_stops_early(capsys):
         ("x^3*y^3*(1+x)^2*z", "reduced: no: x^3*y^3, isolated: no: along x"),
         ("[[2,1],[3,0]]", "given: x²y + x³, with generic, reduced: no: x^2, no power of y"),
         ("1+x+y", "nothing: f(0) is not 0"),
+        ("x^1000+y^1001", "given: x^1000 + y^1001, Milnor number: 999000"),  # in a second
     ],
 )
 def test_what_is_true_of_a_polynomial(start, facts, capsys):

@@ -21,12 +21,7 @@ from torch import Tensor
 from resgym.game.devices import check_memory
 from sb3_ext.adapter.seam import Observation, each_entry, entries_of, owned, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.replay.samples import (
-    TensorReplayBufferSamples,
-    example_of,
-    layout_of,
-    shaped,
-)
+from sb3_ext.replay.samples import TensorReplayBufferSamples, example_of, layout_of, shaped
 
 
 def _as_array(name: str) -> Any:

@@ -236,7 +236,7 @@ TYPED = [  # by Singular: Milnor numbers, -1 where it is not isolated
     ("x7+y7+(x-y)^2*x2y2", "(x^2*y - x*y^2)^2", "at most 1/3, its Milnor number at least 27"),
     ("(x^2+y^3)^2", "(x^2 + y^3)^2", "at most 5/12, its Milnor number at least 15"),
     ("(y^2-x^3)^2-x^7+z^2", "(x^3 - y^2)^2", "at most 11/12, its Milnor number at least 15"),
-    ("x*y*z+x*y*w+z^5*x+w^5*x", "w^5*x + w*x*y + x*y*z + x*z^5", "at most 1, and it is not isolated"),
+    ("xyz+xyw+z^5*x+w^5*x", "w^5*x + w*x*y + x*y*z + x*z^5", "at most 1, and it is not isolated"),
 ]
 
 

@@ -11,6 +11,7 @@ Its constructor must accept what its ``_get_constructor_parameters`` returns, as
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from gymnasium.spaces.utils import flatdim
 from sb3_contrib.common.maskable import policies as maskable
 from sb3_contrib.qrdqn import policies as qrdqn
 from stable_baselines3.common.policies import (
@@ -63,9 +65,8 @@ POLICIES.later(
 )
 
 # The spaces are described apart; the others matter only for training, which makes its own.
-_LEFT_OUT = {
-    *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
-}
+_SPACES = ("observation_space", "action_space")
+_LEFT_OUT = {*_SPACES, "lr_schedule", "optimizer_class", "optimizer_kwargs"}
 
 # The arguments that are classes, and the tables of their names.
 _NAMED_BY: dict[str, Registry[Any]] = {
@@ -99,8 +100,7 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
         arguments = json.loads(json.dumps(arguments))
     return {
         "class": POLICIES.name_of(type(policy)),
-        "observation_space": describe_space(policy.observation_space),
-        "action_space": describe_space(policy.action_space),
+        **{name: describe_space(getattr(policy, name)) for name in _SPACES},
         "arguments": arguments,
     }
 
@@ -118,7 +118,7 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     Raises:
         ValueError: a name is not registered, or the description is malformed.
     """
-    expected = {"class", "observation_space", "action_space", "arguments"}
+    expected = {"class", *_SPACES, "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {shown(description)}")
     check_data(description, "policy")  # a file may not add a module:Class to the registries
@@ -128,10 +128,10 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
         if name in arguments:
             arguments[name] = registry.resolve(arguments[name])
     with errors_of("policy arguments", ValueError):
-        check_net_arch(arguments.get("net_arch") or [])
+        ends = {name: build_space(description[name]) for name in _SPACES}
+        check_net_arch(arguments.get("net_arch") or [], *map(flatdim, ends.values()))
         policy: BasePolicy = make(
-            observation_space=build_space(description["observation_space"]),
-            action_space=build_space(description["action_space"]),
+            **ends,
             lr_schedule=ConstantSchedule(0.0),
             optimizer_class=_NoOptimizer,
             **arguments,
@@ -158,8 +158,8 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     return {"type": kind, **plain}
 
 
-def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:
-    """The space that `describe_space` described.
+def build_space(description: Mapping[str, Any], most: int = 2**20) -> spaces.Space[Any]:
+    """The space that `describe_space` described, of ``most`` numbers at most.
 
     Raises:
         ValueError: the description is malformed.
@@ -167,13 +167,16 @@ def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:
     with errors_named("space", ValueError):
         if (kind := description["type"]) == "Dict":
             entries = description["spaces"].items()
-            return spaces.Dict({key: build_space(entry) for key, entry in entries})
+            most //= len(entries)
+            return spaces.Dict({key: build_space(entry, most) for key, entry in entries})
         fields = {name: description[name] for name in _FIELDS[kind]}
         if "dtype" in fields:
             if not _DTYPE.fullmatch(fields["dtype"]):
                 raise ValueError(f"dtype: got {fields['dtype']!r}; expected int64, float32, ...")
             fields["dtype"] = np.dtype(fields["dtype"]).type
         shape = fields.pop("shape", ())
+        if math.prod(shape) > most:
+            raise ValueError(f"shape: got {shape}; expected at most {most} numbers")
         if kind == "Box":
             for name in ("low", "high"):
                 fields[name] = np.broadcast_to(np.array(fields[name], fields["dtype"]), shape)

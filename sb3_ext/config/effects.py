@@ -36,34 +36,24 @@ class Effect(Enum):
     PREFIX = "writes outside the run's folder; expected a name without a folder"
 
 
+_DECLARED = {
+    Effect.CONNECT: "address storage",
+    Effect.IMPORT: """
+activation_fn callback callback_after_eval callback_on_new_best env env_wrapper extractor
+features_extractor_class gym_packages optimizer_class policy replay_buffer_class
+rollout_buffer_class vec_env_wrapper
+""",
+    Effect.LOAD: """
+agent agents host hosts init_from opponent opponents player student targets trained_agent
+""",
+    Effect.WRITE: """
+best_model_save_path csv_file dir directory filename folder log_dir log_folder log_path monitor_dir
+out output_folder path reward_log run_dir save_path tensorboard_log video_folder
+""",
+    Effect.PREFIX: "name_prefix",  # joined to a path, whose place it takes if it is absolute
+}
 KEYS: Mapping[str, Effect] = {
-    **dict.fromkeys(("address", "storage"), Effect.CONNECT),
-    **dict.fromkeys(
-        (
-            *("activation_fn", "callback", "callback_after_eval", "callback_on_new_best", "env"),
-            *("env_wrapper", "extractor", "features_extractor_class", "gym_packages"),
-            *("optimizer_class", "policy", "replay_buffer_class", "rollout_buffer_class"),
-            "vec_env_wrapper",
-        ),
-        Effect.IMPORT,
-    ),
-    **dict.fromkeys(
-        (
-            *("agent", "agents", "host", "hosts", "init_from", "opponent", "opponents", "player"),
-            *("student", "targets", "trained_agent"),
-        ),
-        Effect.LOAD,
-    ),
-    **dict.fromkeys(
-        (
-            *("best_model_save_path", "csv_file", "dir", "directory", "filename"),
-            *("folder", "log_dir", "log_folder", "log_path", "monitor_dir", "out"),
-            *("output_folder", "path", "reward_log", "run_dir", "save_path", "tensorboard_log"),
-            "video_folder",
-        ),
-        Effect.WRITE,
-    ),
-    "name_prefix": Effect.PREFIX,  # joined to a path, whose place it takes if it is absolute
+    key: effect for effect, keys in _DECLARED.items() for key in keys.split()
 }
 """Keys whose values can have an effect, in every schema."""
 
@@ -92,8 +82,7 @@ def judge(data: Any, file: str | os.PathLike[str]) -> None:
         trust_words(code_in(data))
     for field, value, effect in effects_of(data):
         if not trusted or effect not in (Effect.CONNECT, Effect.IMPORT):
-            what, expected = effect.value.split("; ", 1)
-            raise ValueError(f"{field or 'value'}: got {shown(value)}, which {what}; {expected}")
+            raise ValueError(f"{field or 'value'}: got {shown(value)}, which {effect.value}")
 
 
 def effects_of(
@@ -218,8 +207,7 @@ def _inside(folder: Path, value: str, field: str) -> str:
     root = folder.resolve()
     path = (root / value).resolve()
     if not path.is_relative_to(root):
-        what, expected = Effect.WRITE.value.split("; ", 1)
-        raise ValueError(f"{field}: got {shown(value)}, which {what}; {expected}")
+        raise ValueError(f"{field}: got {shown(value)}, which {Effect.WRITE.value}")
     return str(path)
 
 

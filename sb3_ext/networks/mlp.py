@@ -90,7 +90,7 @@ def build_mlp(
     act = partial(nn.ReLU, inplace=True) if act is nn.ReLU else act
     layers: list[nn.Module] = []
     can_norm = False
-    for position, item in expand_net_arch(net_arch):
+    for position, item in expand_net_arch(net_arch, first=input_dim):
         if isinstance(item, int):
             layers += [nn.Linear(width, item), act()]
             width, can_norm = item, True
@@ -108,8 +108,12 @@ def build_mlp(
     return network
 
 
-def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tuple[str, int | str]]:
+def expand_net_arch(
+    net_arch: Sequence[Any], name: str = "net_arch", first: int = 64, last: int = 0
+) -> list[tuple[str, int | str]]:
     """Pairs (position, item) of a ``net_arch`` with its repetitions written out.
+
+    ``first`` and ``last`` are the widths of what comes before and after it; 64 is a usual input.
 
     Raises:
         TypeError: it is not a list, or a number of repetitions is not a number.
@@ -119,22 +123,22 @@ def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tup
     items = list(islice(_expand(net_arch, name), MAX_LAYERS + 1))
     if len(items) > MAX_LAYERS:
         raise ValueError(f"{name} must make at most {MAX_LAYERS} layers, got more")
-    widths = [64]  # of a usual input
+    widths = [first]
     for _, item in items:
         if isinstance(item, int):
             widths.append(item)
         elif item not in _NORMS:
             widths += [int(item[1:])] * 2
-    weights = sum(before * after for before, after in pairwise(widths))
+    weights = sum(before * after for before, after in pairwise([*widths, last]))
     if weights > MAX_WEIGHTS:
         raise ValueError(f"{name} must have at most {MAX_WEIGHTS} weights, got {weights}")
     return items
 
 
-def check_net_arch(net_arch: Any) -> None:
+def check_net_arch(net_arch: Any, *ends: int) -> None:
     """Raises as `expand_net_arch`; a mapping has a list for each part, as SB3's own policies."""
     for part in net_arch.values() if isinstance(net_arch, Mapping) else [net_arch]:
-        expand_net_arch(part)
+        expand_net_arch(part, "net_arch", *ends)
 
 
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import gymnasium
@@ -47,14 +51,16 @@ def make_envs(
         rows: how many.
         seed: seed of the first row; the others follow.
         env_kwargs: arguments of the environment; None: those of the run.
-        folder: folder of the run, for its monitor files; None writes none.
+        folder: folder of the run, for its monitor files and what wrappers write; None: no monitor
+            files, and what wrappers write is deleted with the environments.
         training: statistics follow what is played, and rewards are normalised.
         statistics: a file of them, if they are not to begin anew.
         resumed: the monitor files there continue.
     """
     values = config.hyperparameters
     keys = ("env_wrapper", "vec_env_wrapper")
-    wrappers = placed({key: values.get(key) for key in keys}, folder or Path())
+    place = folder or Path(gettempdir(), uuid.uuid4().hex)
+    wrappers = placed({key: values.get(key) for key in keys}, place)
     monitor = {"override_existing": False} if resumed else {}
     env: VecEnv = make_vec_env(
         gymnasium.spec(config.env).make,  # type: ignore[arg-type]
@@ -66,6 +72,8 @@ def make_envs(
         vec_env_cls=partial(_batched, config),  # type: ignore[arg-type]
         monitor_kwargs={**values.get("monitor_kwargs", {}), **monitor},
     )
+    if folder is None:
+        weakref.finalize(env, shutil.rmtree, place, ignore_errors=True)
     if (wrap := get_wrapper_class(wrappers, "vec_env_wrapper")) is not None:
         env = wrap(env)  # type: ignore[assignment, arg-type]
     if normalize := values.get("normalize"):

@@ -148,7 +148,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     check_pickle(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_stored(archive.getinfo("data"))
+            _check_stored(archive)
             fields = parse_json(archive.read("data").decode())
         module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
@@ -233,12 +233,11 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
     what = "is damaged, or not a .zip of stable-baselines3"
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_stored(archive.getinfo("policy.pth"))
+            _check_stored(archive)
             content = archive.read("policy.pth")
         what = "policy.pth: contains something other than weights"
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
-            for each in inner.infolist():
-                _check_stored(each)
+            _check_stored(inner)
         with warnings.catch_warnings(action="ignore"):  # of torch, about unusual pickles
             weights = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         for name, each in weights.items():
@@ -249,7 +248,9 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
         raise ValueError(f"{what} ({type(error).__name__}: {one_line(error)[:100]})") from error
 
 
-def _check_stored(entry: zipfile.ZipInfo) -> None:
-    """SB3 and torch store without compression; what is compressed may unpack to any size."""
-    if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-        raise ValueError(f"{entry.filename}: is compressed")
+def _check_stored(archive: zipfile.ZipFile) -> None:
+    """SB3 and torch store each entry by itself; what is compressed or shared may be of any size."""
+    entries = archive.infolist()
+    size = sum(each.file_size for each in entries)
+    if any(each.compress_type for each in entries) or size > archive.start_dir:
+        raise ValueError("has entries that are compressed, or that overlap")

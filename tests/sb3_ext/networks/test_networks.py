@@ -85,6 +85,24 @@ def test_a_description_keeps_them():
     assert again.sort_axes is True
 
 
+def test_a_short_description_makes_no_large_network():
+    for field, kind in (
+        ("observation", "MultiBinary"),
+        ("observation", "Box"),
+        ("action", "Discrete"),
+    ):
+        description = describe_policy(policy(sort_axes=False, extractor="flatten"))
+        description[f"{field}_space"] |= {
+            "type": kind,
+            "low": 0,
+            "high": 1,
+            "n": 2**40,
+            "shape": [2**40],
+        }
+        with pytest.raises(ValueError, match=r"at most (268435456 weights|1048576 numbers)"):
+            build_policy(description)
+
+
 def test_what_cannot_be_sorted_is_refused():
     with pytest.raises(ValueError, match="sort_axes needs the host's 4 actions, got 3"):
         policy(actions=3)

@@ -32,7 +32,6 @@ from resgym.texts import GREEK, short
 
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 50_000
-MAX_NESTING = 50
 MAX_VARIABLES = 52
 MAX_NUMBER = 10**300
 """Largest numerator and denominator of a coefficient."""
@@ -125,7 +124,7 @@ class Reader:
                 known = ", ".join(self.names)[:60]
                 self._fail(f"{name} is not one of at most {MAX_VARIABLES} variables {known}", at)
         self._one = (0,) * len(self.names)
-        self._depth = self._products = 0
+        self._products = 0
         self.polynomials = [terms for part in parts for terms in self._read(part)]
 
     def _fail(self, message: str, place: int | None = None) -> NoReturn:
@@ -218,15 +217,11 @@ class Reader:
                 return left
 
     def _inside(self, closing: str, opening: int) -> Terms:
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            self._fail(f"more than {MAX_NESTING} parentheses inside each other", opening)
         inside = self._sum()
         if not self._rest[1:]:
             self._fail("this parenthesis is not closed", opening)
         if not self._take(closing):
             self._unexpected()
-        self._depth -= 1
         return inside
 
     def _power(self, base: Terms, exponent: int) -> Terms:

@@ -21,6 +21,7 @@ import numpy as np
 from resgym.cli import OneLineParser
 from resgym.files import parse_json, read_text
 from resgym.pictures.plots import Curve, plot_curves, plot_file
+from resgym.texts import short
 from sb3_ext.runs.command import command
 
 FILES = ("rho.json", "evaluations.jsonl")
@@ -43,7 +44,7 @@ def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
     curves = []
     for name, points in found.items():
         x, y, spans = map(list, zip(*points, strict=True))
-        curves.append(Curve(name, x, y, spans if np.isfinite(spans).any() else []))
+        curves.append(Curve(short(name), x, y, spans if np.isfinite(spans).any() else []))
     return curves
 
 

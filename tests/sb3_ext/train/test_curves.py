@@ -40,6 +40,9 @@ def test_both_kinds_of_runs_are_read(runs):
     first, second = read_curves(runs / "two")
     assert (first.label, first.x, first.y) == ("host-agent", [0, 10], [0.1, 0.3])
     assert second.label == "host-random"
+    long = {"step": 0, "values": {"x" * 10**5: 0.1}}
+    (runs / "two" / "evaluations.jsonl").write_text(json.dumps(long))
+    assert len(read_curves(runs / "two")[0].label) <= 500
 
 
 def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):

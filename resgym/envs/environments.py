@@ -33,7 +33,6 @@ from resgym.game.stepping import (
     INVALID_ACTIONS,
     NO_LIMIT,
     SEATS,
-    EpisodeState,
     RewardFunction,
     Seat,
     StepPlan,
@@ -242,10 +241,11 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         ends = bool(terminated[0]), bool(truncated[0])
         return _row(observation), float(reward[0]), *ends, row_info
 
-    @property
-    def games(self) -> EpisodeState:
-        """The current game, in row 0; see `HironakaVectorEnv.games`."""
-        return self.vector_env.games
+    def __getattr__(self, name: str) -> Any:
+        """Get what is as in `HironakaVectorEnv`: the game, its sizes, and what changes them."""
+        if name in ("games", "plan", "set_opponent", "set_stage"):
+            return getattr(self.vector_env, name)
+        return self.__getattribute__(name)  # the usual error
 
     def _mask(self) -> np.ndarray:
         """Return int8 [A], as `Discrete.sample` takes it."""

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from stable_baselines3 import DQN
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.callbacks import (
@@ -144,11 +145,15 @@ def test_stages_follow_each_other_and_rows_change_over():
     assert logs.values("curriculum/stage")[-1] == 2
 
 
-@pytest.mark.parametrize("algorithm", ["ddqn", "dqn"])
+@pytest.mark.parametrize("algorithm", ["ddqn", "dqn", "single environments"])
 def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
     model, seen = game_model(), []
-    if algorithm == "dqn":
-        model = DQN("MlpPolicy", model.env, buffer_size=400, device="cpu")
+    if algorithm != "ddqn":
+        env = model.env
+        if algorithm != "dqn":
+            sizes = {"max_num_points": 5, "max_value": 6, "opponent": "random"}
+            env = make_vec_env("resgym/HironakaHost-v0", 8, env_kwargs=sizes)
+        model = DQN("MlpPolicy", env, buffer_size=400, device="cpu")
     look = StepHook(lambda each: seen.extend(each.training_env.get_attr("plan", [0])))
     model.learn(8 * 100, [GrowingStarts(0.8), look])
     # Of 5 points and values to 6; the progress is that before the step.

@@ -52,14 +52,13 @@ def examine(points: Any) -> Examination:
     degenerate = degenerate_faces(compact_cells(tree), start)
     # Of a polynomial without coefficients, only a monomial can be a repeated factor.
     poly = polys[0] if polys else sympy_poly({corner(minimal): Fraction(1)}, names)
-    factors = poly.sqf_list()[1]
     missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
     fault = isolated_fault(minimal, names)
     if degenerate and not fault and not is_isolated(poly):
         fault = "other singular points come arbitrarily close"
     facts = {
         "reduced": ", ".join(
-            factored(f**k) for f, k in factors if k > 1 and not f.coeff_monomial(1)
+            factored(f**k) for f, k in poly.sqf_list()[1] if k > 1 and not f.coeff_monomial(1)
         ),
         "convenient": missing and f"no power of {', '.join(missing)}",
         "nondegenerate": ", ".join(degenerate),

@@ -196,10 +196,6 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     try:
         return _parse_plain(plain, names)
-    except RecursionError:
-        raise ValueError(
-            f"points must have fewer signs and parentheses inside each other, got {shown(text)}"
-        ) from None
     except ParseError as error:
         if plain == text:
             raise

@@ -32,6 +32,7 @@ from resgym.texts import GREEK, short
 
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 50_000
+MAX_NESTING = 150
 MAX_VARIABLES = 52
 MAX_NUMBER = 10**300
 """Largest numerator and denominator of a coefficient."""
@@ -124,7 +125,7 @@ class Reader:
                 known = ", ".join(self.names)[:60]
                 self._fail(f"{name} is not one of at most {MAX_VARIABLES} variables {known}", at)
         self._one = (0,) * len(self.names)
-        self._products = 0
+        self._depth = self._products = 0
         self.polynomials = [terms for part in parts for terms in self._read(part)]
 
     def _fail(self, message: str, place: int | None = None) -> NoReturn:
@@ -183,6 +184,9 @@ class Reader:
     def _sum(self, level: int = 0) -> Terms:
         """Read on while signs bind more strongly than a level: 1 for sums, 2 for products."""
         token, place = self._rest[-1]
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            self._fail(f"more than {MAX_NESTING} signs and parentheses inside each other", place)
         if self._take("+", "-"):
             left = self._add({}, self._sum(1), 1 if token == "+" else -1)
         elif token[:1].isdigit():
@@ -191,7 +195,11 @@ class Reader:
         elif self._take(*self.names):
             left = {tuple(int(name == token) for name in self.names): Fraction(1)}
         elif self._take(*_BRACKETS):
-            left = self._inside(_BRACKETS[token], place)
+            left = self._sum()
+            if not self._rest[1:]:
+                self._fail("this parenthesis is not closed", place)
+            if not self._take(_BRACKETS[token]):
+                self._unexpected()
         else:
             self._unexpected()
         while True:
@@ -214,15 +222,8 @@ class Reader:
                     right = {self._one: 1 / right[self._one]}
                 left = self._times(left, right)
             else:
+                self._depth -= 1
                 return left
-
-    def _inside(self, closing: str, opening: int) -> Terms:
-        inside = self._sum()
-        if not self._rest[1:]:
-            self._fail("this parenthesis is not closed", opening)
-        if not self._take(closing):
-            self._unexpected()
-        return inside
 
     def _power(self, base: Terms, exponent: int) -> Terms:
         power = {self._one: Fraction(1)}

@@ -156,8 +156,9 @@ def test_sympy():
         (f"[[{'1' * 5000}, 0]]", "points must have numbers of at most 100 digits, got more"),
         (f"{'1' * 5000} 0; 0 1", "points must have numbers of at most 100 digits, got more"),
         # Whatever is typed is read or refused at once.
-        ("+" * 5000, "parentheses inside each other"),
-        ("[" * 5000, "parentheses inside each other"),
+        ("+" * 5000, "more than 150 signs and parentheses inside each other"),
+        ("[" * 5000, "more than 150 signs and parentheses inside each other"),
+        ("e/+" * 3000 + "e", "more than 150 signs and parentheses inside each other"),
         ("1 " * 24_000, "must have 2 to 10 variables, got 24000"),
         ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
         ("+".join(f"x_{index}" for index in range(60)), "one of at most 52 variables"),

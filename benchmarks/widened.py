@@ -1,4 +1,4 @@
-"""A host of the extractor ``any_size`` with more units and the same values, to go on learning from.
+"""A host of the extractor ``any_size`` with more units and the same values, from which to continue.
 
   python -m benchmarks.widened PLAYER --pair-width 80 --width 112 --out RUN
   python -m sb3_ext.train --algo minimax ... --init-from RUN

@@ -9,7 +9,6 @@ What was there hears nothing of the new units at first; they have random weights
 from __future__ import annotations
 
 import argparse
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def widen(policy: Any, pair_width: int, width: int, seed: int = 0) -> Any:
     Raises:
         ValueError: it has another extractor, or a width is below its own.
     """
-    description = copy.deepcopy(describe_policy(policy))
+    description = describe_policy(policy)
     arguments = description["arguments"]
     if arguments["features_extractor_class"] != "any_size":
         raise ValueError(f"PLAYER: got networks of {arguments}; expected the extractor any_size")

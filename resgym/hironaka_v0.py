@@ -59,8 +59,10 @@ class raw_env(AECEnv):
         """
         super().__init__()
         for name in {"max_episode_steps", "observation", "seat"} & kwargs.keys():
-            told = "here max_cycles ends games, and both seats see points"
-            raise TypeError(f"{name} is for Gymnasium's environments: {told}")
+            raise TypeError(
+                f"{name} is for Gymnasium's environments: here max_cycles ends games, "
+                "and both seats see points"
+            )
         half_moves = None if max_cycles is None else 2 * check_integer("max_cycles", max_cycles, 1)
         self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
         self._simultaneous = simultaneous

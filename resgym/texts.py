@@ -73,6 +73,7 @@ _SPECIAL = {each: rf"\{each}" for each in "&%$#_{}"} | {each: rf"\{each}{{}}" fo
 _SPECIAL |= {"\\": r"\textbackslash{}", "…": r"\dots{}"}
 _SPECIAL |= {letter: rf"$\{name} $" for letter, name in GREEK.items()}
 _SPECIAL |= {"<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$"}
+_DOLLAR = re.compile(r"(?<!\\)\$")  # those of a text itself are escaped
 
 
 class Formula(str):
@@ -86,9 +87,9 @@ def latex(text: str) -> str:
         mark = "^" if found[0][0] in _SUPERSCRIPTS else "_"
         return f"${mark}{{{found[0].translate(PLAIN_DIGITS)}}}$"
 
-    found = "".join(_SPECIAL.get(each, each) for each in printable(text))
+    found = printable(text).translate(str.maketrans(_SPECIAL))  # type: ignore[arg-type]
     found = re.sub(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+", script, found)
-    return f"${found.replace('$', '')}$" if isinstance(text, Formula) else found
+    return f"${_DOLLAR.sub('', found)}$" if isinstance(text, Formula) else found
 
 
 def monomial_text(point: Sequence[int], variables: Sequence[str]) -> str:

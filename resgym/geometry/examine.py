@@ -39,8 +39,8 @@ def examine(points: Any) -> Examination:
     start = read(points)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
-    generic = f"{start.pretty()}, with generic coefficients"
-    found = Examination({"given": ", ".join(map(factored, polys)) or generic})
+    given = ", ".join(map(factored, polys)) or f"{start.pretty()}, with generic coefficients"
+    found = Examination({"given": given})
     if not any(minimal[0]):
         found["a tree proves"] = "nothing: f(0) is not 0"
         return found

@@ -201,6 +201,7 @@ def test_latex_of_text_and_of_formulas():
     assert latex("x₁² of 50 % in a_b") == r"x$_{1}$$^{2}$ of 50 \% in a\_b"
     assert latex(Formula("x₁²y⁵ + 1")) == "$x_{1}^{2}y^{5} + 1$"
     assert latex(Formula("{x, z}")) == r"$\{x, z\}$"
+    assert latex(Formula("$input α <")) == r"$\$input \alpha  <$"
     assert resgym.parse("x^2+y^13*z").to_latex() == "$x^{2} + y^{13}z$"
     ideal = resgym.parse("beta_1^2*x, alpha")
     assert (ideal.pretty(), ideal.to_latex()) == ("β₁²x, α", r"$\beta _{1}^{2}x, \alpha $")

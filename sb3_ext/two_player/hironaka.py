@@ -97,9 +97,17 @@ class Game:
 
     def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """Games finished per move."""
-        about: dict[str, Any] = {"games": games, "seed": seed, "max_moves": max_moves}
-        about |= {**vars(self.spec), "backend": self.section.backend, "starts": self.starts}
-        return rho(players["host"], players["agent"], **about).rho
+        found = rho(
+            players["host"],
+            players["agent"],
+            games=games,
+            seed=seed,
+            max_moves=max_moves,
+            backend=self.section.backend,
+            starts=self.starts,
+            **vars(self.spec),
+        )
+        return found.rho
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The host's score in 0..1: the mean of E / (E + L) over the games.

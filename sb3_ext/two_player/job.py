@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
+from stable_baselines3.common.logger import TensorBoardOutputFormat
 
 from sb3_ext.adapter.seam import tell_buffer
 from sb3_ext.callbacks.watching import entropy_of_counts
@@ -52,7 +52,7 @@ class TwoPlayer(Job[TrainerConfig]):
                 if not self.given.get("dry_run"):
                     tell_buffer(learner.model, "allocate")
         self._files: Any = None
-        self._tensorboard: KVWriter | None = None
+        self._tensorboard: Any = None
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
@@ -156,8 +156,8 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def _show(self, values: Mapping[str, float]) -> None:
         if self._tensorboard is not None:
-            keys: dict[str, tuple[str, ...]] = dict.fromkeys(values, ())
-            self._tensorboard.write(dict(values), keys, self.trainer.total_steps)
+            shown_everywhere = dict.fromkeys(values, ())
+            self._tensorboard.write(values, shown_everywhere, self.trainer.total_steps)
 
     def report(self) -> str:
         """Writes the last models and a summary, which is what is said."""

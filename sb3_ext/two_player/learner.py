@@ -242,17 +242,6 @@ class Learner(ABC):
         """Whether a callback has ended training since `begin`."""
         return bool(self.model.stop_requested)
 
-    @property
-    def has_experience(self) -> bool:
-        """Whether there is anything to make an update from."""
-        return bool(self.buffer.size() > 0)
-
-    @property
-    def initial_games(self) -> int:
-        """Games to collect before the first update."""
-        rollout = self.section.rollout
-        return int(getattr(rollout, "initial_rollout_size", rollout.rollout_size))
-
     def target_is_due(self) -> bool:
         """Whether `update_target` comes before the next update; never without such a network."""
         return False
@@ -310,19 +299,17 @@ class Learner(ABC):
 
         The first one answers in this share of the rows, the others in the rest, by turns.
         """
-        game: Any = self.env.venv.unwrapped
-        if not others:
-            game.set_opponent(latest)
-            return
-        rows = self.env.num_envs
-        first = round(latest_share * rows)
-        rest = [1 + row % len(others) for row in range(rows - first)]
-        game.set_opponent([latest, *others], [0] * first + rest)
+        seated = [latest]
+        if others:
+            rows = self.env.num_envs
+            first = round(latest_share * rows)
+            rest = [1 + row % len(others) for row in range(rows - first)]
+            seated = [[latest, *others], [0] * first + rest]
+        self.env.env_method("set_opponent", *seated)
 
     def set_reward(self, reward: Any) -> None:
         """Play for another reward from now on; what was collected for the old one is dropped."""
-        game: Any = self.env.venv.unwrapped
-        game.reward = reward
+        self.env.set_attr("reward", reward)
         self.buffer.reset()
 
     def set_network(self, network: nn.Module) -> None:

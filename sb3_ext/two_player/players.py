@@ -189,23 +189,17 @@ class TwoPlayers:
         """Let a role play and remember, see `Learner.collect`."""
         return self.learner(role).collect(games)
 
-    def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
+    def evaluate_rho(self) -> dict[str, float]:
         """Rho of the two players against each other, and of each against its opponents.
 
         The starts are the same each time and owe nothing to the random numbers of training.
-
-        Args:
-            games: games of each pair; None: as configured.
-            seed: seed of the starts; None: as configured.
 
         Returns:
             Values by pair, such as ``host-agent`` and ``host-choose_first``.
         """
         section = self.config.evaluation
-        games = section.games if games is None else games
-        seed = section.seed if seed is None else seed
         return {
-            name: self.game.evaluate(pair, games, seed, section.max_moves)
+            name: self.game.evaluate(pair, section.games, section.seed, section.max_moves)
             for name, pair in self.pairs().items()
         }
 
@@ -217,11 +211,11 @@ class TwoPlayers:
                 found[pair_name(role, name)] = {**self.players, other_role(role): player}
         return found
 
-    def count_actions(self, role: str, games: int | None = None) -> list[int]:
+    def count_actions(self, role: str) -> list[int]:
         """How often a role takes each of its actions against the other role's player."""
         section = self.config.evaluation
-        games = section.action_games if games is None else games
-        return self.game.count_actions(self.players, role, games, section.seed, section.max_moves)
+        about = section.action_games, section.seed, section.max_moves
+        return self.game.count_actions(self.players, role, *about)
 
     def copy(self) -> Self:
         """New players with copies of the networks, but without experience and counters.

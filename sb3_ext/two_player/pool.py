@@ -100,9 +100,9 @@ class OpponentPool:
             if saved and self.opponents[role] == "pool":
                 self.num_draws += 1
                 generator = np.random.default_rng([self.seed, self.num_draws])
-                self.in_play[other] = saved[int(generator.integers(len(saved)))]
+                drawn = self.in_play[other] = saved[int(generator.integers(len(saved)))]
                 self._seat(role)
-                self._rate(other)
+                self._rate({other: drawn})
 
     def forget(self, role: str) -> None:
         """Drop a role's snapshots, because its network is another one now."""
@@ -129,13 +129,12 @@ class OpponentPool:
             share = self.section.play_against_latest_model_ratio
             self.learners[role].seat(self.learners[other].player, others, share)
 
-    def _rate(self, role: str | None = None) -> None:
-        """Play a rating match of the newest policies; with a role, of its snapshot in play."""
+    def _rate(self, drawn: Mapping[str, Snapshot] = {}) -> None:
+        """Play a rating match of the newest policies; snapshots, by role, take their places."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
-        drawn = None if role is None else self.in_play[role]
-        if role is not None and drawn is not None:
-            players[role], ratings[role] = self._player_of(role, drawn), drawn.rating
+        for role, snapshot in drawn.items():
+            players[role], ratings[role] = self._player_of(role, snapshot), snapshot.rating
         first, second = ROLES
         about = self.section.rating_games, self.evaluation.seed, self.evaluation.max_moves
         ahead = ratings[first] - ratings[second]
@@ -143,15 +142,14 @@ class OpponentPool:
         change = ELO_K * (self.game.match(players, *about) - expected)
         ratings[first] += change
         ratings[second] -= change
-        if role is not None and drawn is not None:
-            drawn.rating = ratings.pop(role)
-        self.ratings.update(ratings)
+        for role, snapshot in drawn.items():
+            snapshot.rating = ratings.pop(role)
+        self.ratings |= ratings
 
     def state_dict(self) -> dict[str, Any]:
         """Everything above as tensors and plain data."""
-        drawn = {role: each and dict(vars(each)) for role, each in self.in_play.items()}
         return {
-            "in_play": drawn,
+            "in_play": {role: each and dict(vars(each)) for role, each in self.in_play.items()},
             "num_draws": self.num_draws,
             "ratings": dict(self.ratings),
             "snapshots": {
@@ -167,7 +165,7 @@ class OpponentPool:
             saved = (Snapshot(**entry) for entry in state["snapshots"][role])
             self.snapshots[role] = deque(saved, self.section.window)
             drawn = state["in_play"][role]
-            self.in_play[role] = None if drawn is None else Snapshot(**drawn)
+            self.in_play[role] = drawn and Snapshot(**drawn)
             for each in self.snapshots[role]:
                 self._player_of(role, each)  # weights of another network are refused now
         for role in ROLES:

@@ -142,9 +142,10 @@ class HostAgentTrainer(TwoPlayers):
         """Give those of these roles whose turn it is their first experience."""
         for role in filter(self._is_due, players):
             learner = self.roles[role]
-            if not learner.has_experience:
+            if not learner.buffer.size():
+                games = getattr(learner.section.rollout, "initial_rollout_size", None)
                 with self.seconds.timed("rollout"):
-                    learner.collect(learner.initial_games)
+                    learner.collect(games)
 
     def step(self, players: Sequence[str]) -> None:
         """Target, update and rollout of each of these roles that is due, in this order.

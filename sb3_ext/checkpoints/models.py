@@ -333,7 +333,6 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
     with checkpoint_errors(str(path)):
         policy = build_policy(description)
         _network(policy).load_state_dict(weights)
-    policy.set_training_mode(False)
     return policy.to(device)
 
 

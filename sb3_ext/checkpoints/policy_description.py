@@ -112,7 +112,7 @@ class _NoOptimizer(torch.optim.Optimizer):
         self.defaults, self.state, self.param_groups = {}, {}, []  # type: ignore[assignment]
 
 
-def build_policy(description: Mapping[str, Any], device: torch.device | str = "cpu") -> BasePolicy:
+def build_policy(description: Mapping[str, Any]) -> BasePolicy:
     """Build a policy with fresh weights from a `describe_policy`; it can only play.
 
     Raises:
@@ -137,7 +137,7 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
             **arguments,
         )
     policy.set_training_mode(False)
-    return policy.to(device)
+    return policy
 
 
 def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:

@@ -40,7 +40,13 @@ from sb3_ext.runs.command import (
     reporter,
     torch_threads,
 )
-from sb3_ext.runs.files import FolderInUseError, RunFolder, going_on_without, provenance
+from sb3_ext.runs.files import (
+    FolderInUseError,
+    RunFolder,
+    going_on_without,
+    provenance,
+    write_text_durably,
+)
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
@@ -363,9 +369,9 @@ class _Driver:
 
     def _enter(self) -> None:
         """Refuses the folder of another run; continues from the newest checkpoint."""
-        job, folder = self.job, RunFolder(self.place)
-        about = yaml.safe_load(yaml.safe_dump(job.identity(), sort_keys=False))
-        path = self.place / "config.yml"
+        job, path = self.job, self.place / "config.yml"
+        text = yaml.safe_dump(job.identity(), sort_keys=False)
+        about = yaml.safe_load(text)
         if path.exists():
             refuse_another(
                 read_mapping(path), about, job.may_change, f"out: {self.place} holds a run with"
@@ -378,9 +384,9 @@ class _Driver:
             job.run_of.say(f"resuming from {newest}")
             self.saved = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
-        folder.write_yaml("config.yml", about)
-        origin = provenance(about.get("seed"))
-        folder.append("runs.jsonl", {"from": max(self.saved, 0), **origin})
+        write_text_durably(path, text)
+        launch = {"from": max(self.saved, 0), **provenance(about.get("seed"))}
+        RunFolder(self.place).append("runs.jsonl", launch)
 
     def _stop(self, received: signal.Signals) -> None:
         self.reason, self.code = received.name, 128 + received

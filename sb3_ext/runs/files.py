@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import yaml
 from filelock import FileLock, Timeout
 
 from resgym.files import parse_json, read_text, write_file
@@ -74,8 +73,8 @@ def write_json(path: Path, data: Any) -> None:
 
 
 _PACKAGES = (
-    *("gymnasium", "jax", "numba", "numpy", "resgym", "rl_zoo3", "safetensors", "sb3-contrib"),
-    *("sbx-rl", "stable-baselines3", "torch", "triton"),
+    "gymnasium jax numba numpy resgym rl_zoo3 safetensors sb3-contrib sbx-rl stable-baselines3 "
+    "torch triton"
 )
 
 
@@ -92,7 +91,7 @@ def provenance(seed: int | None) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of what a result depends on; packages that are not installed are left out."""
     found = {"python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in _PACKAGES.split():
         with suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
     return found
@@ -199,10 +198,6 @@ class RunFolder:
             for path in self.path.iterdir():
                 if path.name != LOCK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    def write_yaml(self, name: str, data: Any) -> None:
-        """Replaces a file as a whole."""
-        write_text_durably(self.path / name, yaml.safe_dump(data, sort_keys=False))
 
     def append(self, name: str, entry: Mapping[str, Any]) -> None:
         """Appends a line of JSON."""

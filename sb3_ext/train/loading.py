@@ -68,10 +68,8 @@ def load_player(path: Any, role: str) -> ScoringPlayer:
     return player
 
 
-def load_policy(
-    path: str | Path, role: str | None = None, device: torch.device | str = "cpu"
-) -> BasePolicy:
-    """The policy of a saved model, ready to play; paths and errors as in `load_player`.
+def load_policy(path: str | Path, role: str | None = None) -> BasePolicy:
+    """The policy of a saved model, on the CPU, ready to play; paths and errors as in `load_player`.
 
     ``role`` says which one, for a checkpoint of two players.
     """
@@ -84,15 +82,15 @@ def load_policy(
     elif (path / MODEL).exists():  # of a card
         path = path / MODEL
     if path.suffix == ".safetensors":
-        policy = read_policy(path, device)
+        policy = read_policy(path)
     elif path.is_dir():
-        policy = _policy_of_checkpoint(path, role, device)
+        policy = _policy_of_checkpoint(path, role)
     elif zipfile.is_zipfile(path):
         if is_run(path.parent):
             run = SavedRun(path.parent)
-            policy = run.model(path, run.make_env(1), device).policy
+            policy = run.model(path, run.make_env(1)).policy
         else:
-            policy = _policy_of_zip(path, device)
+            policy = _policy_of_zip(path)
     else:
         raise ValueError(
             f"{path}: is not a checkpoint directory, a card's folder, a .safetensors or a "
@@ -105,7 +103,7 @@ def load_policy(
     return policy
 
 
-def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | str) -> BasePolicy:
+def _policy_of_checkpoint(path: Path, role: str | None) -> BasePolicy:
     def choose(names: list[str]) -> list[str]:
         prefix = f"{role}." if f"{role}.policy" in names else ""
         return [f"{prefix}network", f"{prefix}policy"]
@@ -118,7 +116,7 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
         reason = network.get("not_described", "nothing there")
         raise CheckpointError(f"{field}: the policy is not described: {reason}")
     with checkpoint_errors(field):
-        policy = build_policy(network["policy"], device)
+        policy = build_policy(network["policy"])
         policy.load_state_dict(weights)
     return policy
 
@@ -144,7 +142,7 @@ _ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
 """The algorithm of a file by the module of its policy; nothing is unpickled to find it."""
 
 
-def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
+def _policy_of_zip(path: Path) -> BasePolicy:
     check_pickle(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -162,7 +160,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
             " and RecurrentPPO can be loaded"
         )
     try:
-        model = algorithm.load(path, device=device, custom_objects=_NOT_READ)
+        model = algorithm.load(path, device="cpu", custom_objects=_NOT_READ)
     except Exception as error:  # whatever a file may hold
         raise ValueError(f"{path}: cannot be loaded: {one_line(error)}") from error
     model.policy.set_training_mode(False)
@@ -219,12 +217,12 @@ class SavedRun:
             values["buffer_size"] = 1
         with errors_named(f"{path}: cannot be loaded", ValueError):
             model: BaseAlgorithm = make(env=env, device=device, **values)
-            model.policy.load_state_dict(read_weights(path, model.device))
+            model.policy.load_state_dict(read_weights(path))
         model.policy.set_training_mode(False)
         return model
 
 
-def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+def read_weights(path: Path) -> dict[str, Any]:
     """The weights of a policy in a ``.zip`` of SB3, of no more bytes than the file has.
 
     Raises:
@@ -239,7 +237,7 @@ def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, An
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             _check_stored(inner)
         with warnings.catch_warnings(action="ignore"):  # of torch, about unusual pickles
-            weights = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+            weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         for name, each in weights.items():
             if each.layout != torch.strided or each.is_complex():
                 raise ValueError(f"{name}: expected dense real numbers")

@@ -280,13 +280,12 @@ class _BestVersion(RhoEvaluation):
         self._tell(num_updates(self.model), self.num_timesteps)
         return super()._on_step()
 
-    def evaluate(self) -> dict[str, float]:
+    def act(self) -> None:
         before = self.best_score
-        results = super().evaluate()
+        super().act()
         if self.best_score != before:
             self.weights = copy.deepcopy(self.model.policy.state_dict())
         self._tell(num_updates(self.model), self.num_timesteps, self.best_score)
-        return results
 
 
 def _trained(

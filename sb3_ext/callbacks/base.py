@@ -66,15 +66,14 @@ class PeriodicCallback(BaseCallback):
 
     Args:
         every: how often, an `Every` or ``{"updates": 1000}``.
-        verbose: as in SB3.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ()
     between_rollouts = False
     """Act when a rollout begins, after the updates of the one before, rather than in a step."""
 
-    def __init__(self, every: Every | Mapping[str, Any], verbose: int = 0) -> None:
-        super().__init__(verbose)
+    def __init__(self, every: Every | Mapping[str, Any]) -> None:
+        super().__init__()
         if not isinstance(every, (Every, Mapping)):
             raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {shown(every)}")
         self.every = every if isinstance(every, Every) else Every(**every)

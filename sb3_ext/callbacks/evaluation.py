@@ -210,14 +210,10 @@ class RhoEvaluation(GamesAgainst):
         earlier = self.history[-1]["training_seconds"] if self.history else 0.0
         self._begin = time.monotonic() - earlier
         if self.at_start and not self.history:
-            self.evaluate()
+            self.act()
 
     def act(self) -> None:
-        """Evaluates."""
-        self.evaluate()
-
-    def evaluate(self) -> dict[str, float]:
-        """Evaluates now; returns rho by opponent."""
+        """Evaluates now."""
         begin = time.monotonic()
         measured = {name: rho(*pair, **self._game) for name, pair in self._pairs()}
         results = {name: each.rho for name, each in measured.items()}
@@ -249,7 +245,6 @@ class RhoEvaluation(GamesAgainst):
         for key, value in values.items():
             self.logger.record(key, value)
         self._begin += time.monotonic() - begin  # only training counts
-        return results
 
     def _save(self, folder: Path, better: bool) -> None:
         if better:

@@ -141,14 +141,13 @@ class Curriculum(ByConditions):
     Args:
         stages: for each, the keyword arguments of `set_stage`, and ``until``, the condition or
             conditions to start the next stage. The last stage has no ``until``.
-        verbose: 1 prints a line for each change.
 
     Attributes:
         stage: number of the current stage.
     """
 
-    def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
-        super().__init__(verbose)
+    def __init__(self, stages: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__()
         before, last = stages[:-1], stages[-1:]
         if not last or "until" in last[0] or not all("until" in stage for stage in before):
             raise ValueError(f"stages: each but the last needs 'until', got {shown(stages)}")
@@ -175,10 +174,7 @@ class Curriculum(ByConditions):
         super()._on_step()
         if self.conditions and all(condition.met for condition in self.conditions):
             self.stage += 1
-            settings = self.settings[self.stage]
-            self.training_env.env_method("set_stage", **settings)
-            if self.verbose:
-                print(f"curriculum: stage {self.stage} {settings} begins")
+            self.training_env.env_method("set_stage", **self.settings[self.stage])
         self.logger.record("curriculum/stage", self.stage)
         return True
 

@@ -18,7 +18,7 @@ from huggingface_sb3 import EnvironmentName
 from pydantic import AfterValidator
 from rl_zoo3.utils import get_class_by_name
 from stable_baselines3 import HerReplayBuffer
-from stable_baselines3.common import buffers
+from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.game.devices import resolve_device
@@ -56,8 +56,16 @@ from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 
 ZOO_KEYS = (
-    *("callback", "collector", "env_kwargs", "env_wrapper", "frame_stack", "monitor_kwargs"),
-    *("n_envs", "n_timesteps", "normalize", "vec_env_wrapper"),
+    "callback",
+    "collector",
+    "env_kwargs",
+    "env_wrapper",
+    "frame_stack",
+    "monitor_kwargs",
+    "n_envs",
+    "n_timesteps",
+    "normalize",
+    "vec_env_wrapper",
 )
 """Keys that are not arguments of the algorithm."""
 
@@ -69,11 +77,13 @@ OPTIONS = "device seed tensorboard_log verbose"
 
 BUFFERS: Registry[type] = Registry("replay buffer")
 """Replay buffers that a file may name."""
-for _buffer in (
-    *(buffers.DictReplayBuffer, HerReplayBuffer, buffers.ReplayBuffer),
-    *(PrioritizedReplayBuffer, TensorReplayBuffer),
-):
-    BUFFERS.register(_buffer.__name__, _buffer)
+BUFFERS.update(
+    DictReplayBuffer=DictReplayBuffer,
+    HerReplayBuffer=HerReplayBuffer,
+    PrioritizedReplayBuffer=PrioritizedReplayBuffer,
+    ReplayBuffer=ReplayBuffer,
+    TensorReplayBuffer=TensorReplayBuffer,
+)
 
 
 def _with_net_arch(given: dict[str, Any]) -> dict[str, Any]:

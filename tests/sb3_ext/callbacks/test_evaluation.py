@@ -89,10 +89,9 @@ def test_best_version_is_kept(seat, scores, kept, tmp_path, monkeypatch):
     snapshots = {}
 
     class Watched(RhoEvaluation):
-        def evaluate(self):
-            result = super().evaluate()
+        def act(self):
+            super().act()
             snapshots[self.history[-1]["score"]] = weights(self.model)
-            return result
 
     model = game_model(seat)
     logs = keep_logs(model)
@@ -144,7 +143,7 @@ def test_what_is_measured_is_the_model_without_exploring(seat):
     other = "choose_last" if seat == "host" else "zeillinger"
     model, callback = game_model(seat), RhoEvaluation([other], Every(updates=5), games=40, seed=3)
     model.learn(80, callback)
-    callback.evaluate()
+    callback.act()
     logged, mine = model.logger.name_to_value, player_of(model)
     pair = (mine, other) if seat == "host" else (other, mine)
     last = rho(*pair, games=40, seed=3, **{**SIZES, "max_value": 20})

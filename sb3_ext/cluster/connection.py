@@ -160,21 +160,19 @@ def spreading(actors: int, check: Callable[[], None] = lambda: None) -> Iterator
         ValueError, TypeError: `actors` is not a number of processes, Ray is not installed, or the
             cluster is not there or too small.
     """
+
+    def in_turn(function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
+        for piece in pieces:
+            check()
+            yield function(piece)
+        check()
+
     if not check_count("actors", actors, low=0):
-        yield partial(_in_turn, check)
+        yield in_turn
         return
     with connected() as ray:
         check_cpus(ray, actors)
         yield partial(_spread, ray, actors, check)
-
-
-def _in_turn(
-    check: Callable[[], None], function: Callable[[Any], Any], pieces: Iterable[Any]
-) -> Iterator[Any]:
-    for piece in pieces:
-        check()
-        yield function(piece)
-    check()
 
 
 @lru_cache(maxsize=1)

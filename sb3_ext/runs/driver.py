@@ -118,7 +118,7 @@ class Job(ABC, Generic[C]):
     metrics: Collection[str] | None = ()
     """What conditions of `--stop` may be about, known once the job is made; None: anything."""
     may_change: ClassVar[frozenset[str]] = frozenset()
-    """Dotted keys of `identity` that may be others when a run continues."""
+    """Dotted keys of the configuration that may be others when a run continues."""
     resumes: ClassVar[bool] = False
     """``--resume FOLDER`` continues it, with the configuration there, or else the same command."""
     every: int = 500
@@ -134,11 +134,6 @@ class Job(ABC, Generic[C]):
         """Adds options of its own."""
 
     @classmethod
-    def changes(cls, given: argparse.Namespace) -> list[str]:
-        """Settings that a command line means by options of its own."""
-        return []
-
-    @classmethod
     def read(cls, given: argparse.Namespace) -> Any:
         """The configuration of a command line, or of the folder that it continues with."""
         resume = getattr(given, "resume", None)
@@ -146,7 +141,7 @@ class Job(ABC, Generic[C]):
         if file is None:
             known = ", ".join(cls.Config.shipped())
             raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
-        settings = [*given.settings, *cls.changes(given)]
+        settings = [*given.settings]
         if vars(given).get("starts") is not None:
             settings.append(f"game.starts={json.dumps(given.starts)}")
         return cls.Config.read(file, settings)
@@ -160,10 +155,6 @@ class Job(ABC, Generic[C]):
     def shows_progress(cls, given: argparse.Namespace, config: Any) -> bool:
         """Whether lines of progress are printed."""
         return not given.no_progress
-
-    def identity(self) -> dict[str, Any]:
-        """What a folder holds a run of, as plain data; another one is refused."""
-        return self.config.to_dict()
 
     @property
     def state(self) -> dict[str, Any] | None:
@@ -297,7 +288,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
                 folder.discard()
             raise
         if given.dry_run:
-            print(yaml.safe_dump(made.identity(), sort_keys=False).rstrip())
+            print(yaml.safe_dump(made.config.to_dict(), sort_keys=False).rstrip())
             return 0
         return _Driver(made, place, rules).go()
 
@@ -370,7 +361,7 @@ class _Driver:
     def _enter(self) -> None:
         """Refuses the folder of another run; continues from the newest checkpoint."""
         job, path = self.job, self.place / "config.yml"
-        text = yaml.safe_dump(job.identity(), sort_keys=False)
+        text = yaml.safe_dump(job.config.to_dict(), sort_keys=False)
         about = yaml.safe_load(text)
         if path.exists():
             refuse_another(

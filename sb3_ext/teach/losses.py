@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,20 +14,7 @@ from sb3_ext.minimax.algorithm import observations_of, value_of_moves
 from sb3_ext.networks.mlp import seat_of
 
 
-class Losses(NamedTuple):
-    """Means over a batch.
-
-    Attributes:
-        choice: minus log of the probability that a softmax of the values puts on the best moves.
-        value: Huber distance of the best moves to their return, and of others above the most that
-            they can return to that.
-    """
-
-    choice: Tensor
-    value: Tensor
-
-
-def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Losses:
+def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> tuple[Tensor, Tensor]:
     """Both losses of action values [B, A] for solved positions, on the device of the values.
 
     A host's move that is not best takes one move more at least, an agent's gets one less. Every
@@ -38,6 +25,11 @@ def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Lo
         batch: B positions.
         gamma: the environment's discount.
         temperature: divisor of the values before the softmax.
+
+    Returns:
+        Means over the batch. Choice loss: minus log of the probability that a softmax of the values
+        puts on the best moves. Value loss: Huber distance of the best moves to their return, and of
+        others above the most that they can return to that.
     """
 
     def returned(moves: Tensor) -> Tensor:
@@ -57,14 +49,14 @@ def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> Lo
     near = huber_loss(values - exact, zero, reduction="none")
     above = huber_loss((values - most).clamp(min=0.0), zero, reduction="none")
     value = _row_mean(near, optimal) + _row_mean(above, legal & ~optimal)
-    return Losses(choice.mean(), value.mean())
+    return choice.mean(), value.mean()
 
 
 def _row_mean(x: Tensor, chosen: Tensor) -> Tensor:
     return (x * chosen).sum(1) / chosen.sum(1).clamp(min=1)
 
 
-def model_losses(model: Any, batch: Asked, temperature: float) -> Losses:
+def model_losses(model: Any, batch: Asked, temperature: float) -> tuple[Tensor, Tensor]:
     """The losses of a DDQN's online network on positions of its seat."""
     points = seat_of(model)[1]
     observed = observation(batch, points.shape[0], scale=float(points.high.max()) <= 1.0)

@@ -184,10 +184,15 @@ def _learner(config: TeachConfig) -> DDQN:
     with errors_named("algorithm"):
         section = sections.get(env_id) or sections["default"]
         game = {**section["env_kwargs"], "dimension": config.dimension}
-        given = {key: section[key] for key in ("gamma", "policy_kwargs")}
-        env = gymnasium.make_vec(env_id, vectorization_mode="vector_entry_point", **game)
-        given |= {"buffer_size": 1, "seed": config.seed, "device": section.get("device", "cpu")}
-        model = DDQN(section["policy"], env, **given)
+        model = DDQN(
+            section["policy"],
+            gymnasium.make_vec(env_id, vectorization_mode="vector_entry_point", **game),
+            gamma=section["gamma"],
+            policy_kwargs=section["policy_kwargs"],
+            buffer_size=1,
+            seed=config.seed,
+            device=section.get("device", "cpu"),
+        )
     if config.value_weight and (config.objective != "depth" or game["reward"] != "step"):
         raise ConfigError(
             f"value_weight: got {config.value_weight}; expected 0, or the objective depth and in "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,18 +108,6 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
     return model
 
 
-@command("quickstart")
-def main(arguments: Sequence[str]) -> int:
-    """Trains against `choose_first` and compares; see `sb3_ext.runs.command.command`."""
-    return _main("quickstart", QUICKSTART, arguments)
-
-
-@command("win")
-def win(arguments: Sequence[str]) -> int:
-    """Trains a host that wins against every agent; see `sb3_ext.runs.command.command`."""
-    return _main("win", WIN, arguments)
-
-
 def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=f"{preset.show.__doc__}")
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
@@ -133,6 +122,11 @@ def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
     with torch_threads(args.threads), RunFolder(args.out):
         _run(args, args.out, preset)
     return 0
+
+
+# Trains against `choose_first` and compares; trains a host that wins against every agent.
+main = command("quickstart")(partial(_main, "quickstart", QUICKSTART))
+win = command("win")(partial(_main, "win", WIN))
 
 
 def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:

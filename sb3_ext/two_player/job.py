@@ -64,13 +64,10 @@ class TwoPlayer(Job[TrainerConfig]):
         add("--smoke", action="store_true", help="run a few steps of every part, in seconds")
 
     @classmethod
-    def changes(cls, given: argparse.Namespace) -> list[str]:
-        """The setting for ``--steps``."""
-        return [] if given.steps is None else [f"training.steps={given.steps}"]
-
-    @classmethod
     def read(cls, given: argparse.Namespace) -> TrainerConfig:
-        """As it is, or made short."""
+        """With the setting for ``--steps``; made short by ``--smoke``."""
+        if given.steps is not None:
+            given.settings = [*given.settings, f"training.steps={given.steps}"]
         config: TrainerConfig = super().read(given)
         return smoke_version(config) if given.smoke else config
 

@@ -135,8 +135,8 @@ def one(optimal, coords=None):
 
 
 def found(values, batch, gamma=1.0, temperature=1.0):
-    terms = losses(torch.tensor([values]), batch, gamma, temperature)
-    return terms.choice.item(), terms.value.item()
+    choice, value = losses(torch.tensor([values]), batch, gamma, temperature)
+    return choice.item(), value.item()
 
 
 def test_the_choice_is_minus_log_of_the_share_of_the_best_moves():
@@ -148,7 +148,7 @@ def test_the_choice_is_minus_log_of_the_share_of_the_best_moves():
     # What is not legal has no part, not in the gradient either.
     agent = one([True, False, False], (True, True, False))
     given = torch.zeros(1, 3, requires_grad=True)
-    losses(given, agent, 1.0, 0.1).choice.backward()
+    losses(given, agent, 1.0, 0.1)[0].backward()
     torch.testing.assert_close(given.grad, torch.tensor([[-5.0, 5.0, 0.0]]))
 
 

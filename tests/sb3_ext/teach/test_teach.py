@@ -178,4 +178,4 @@ def test_a_loss_that_is_no_number_ends_it(tmp_path, capsys):
 @pytest.mark.parametrize("name", TeachConfig.shipped())
 def test_shipped_files_are_valid(name):
     job = teach.Teach(TeachConfig.read(name), Run())
-    assert TeachConfig.read(job.identity()) == job.config
+    assert TeachConfig.read(job.config.to_dict()) == job.config

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.results import ROOT, ResultsError, read
 from benchmarks.run import Parser
-from sb3_ext.runs.files import write_text_durably
+from sb3_ext.runs.files import write_durably
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "images" / "benchmarks.svg"
@@ -396,7 +396,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{args.page} does not show {args.results}", file=sys.stderr)
             return int(new != page)
         picture(content, args.picture)
-        write_text_durably(args.page, new)
+        write_durably(args.page, new)
         print(f"written: {args.page}, {args.picture}")
         return 0
     except (OSError, ResultsError) as error:

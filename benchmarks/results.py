@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from sb3_ext.runs.files import commit, versions, write_text_durably
+from sb3_ext.runs.files import commit, versions, write_durably
 
 SCHEMA = 1
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,7 +110,7 @@ class Results:
         sitting["load_after"] = load_average()
         sitting["seconds"] = round(time.monotonic() - self._begun, 1)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_durably(self.path, json.dumps(self.content, indent=1) + "\n")
+        write_durably(self.path, json.dumps(self.content, indent=1) + "\n")
 
 
 def case(about: Mapping[str, Any], rates: list[float], **more: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from sb3_ext.config.checks import check_arguments, check_count, shown
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_played
-from sb3_ext.runs.files import going_on_without, rename_durably, write_json, write_text_durably
+from sb3_ext.runs.files import going_on_without, rename_durably, write_durably, write_json
 
 _REMEMBERED = (
     *(f"evaluations_{name}" for name in ("timesteps", "results", "length", "successes")),
@@ -291,5 +291,5 @@ class SampleGames(GamesAgainst):
             texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
             data = json.dumps([record.to_dict() for record in records])
             stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-            write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
-            write_text_durably(folder / f"{stem}.json", f"{data}\n")
+            write_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+            write_durably(folder / f"{stem}.json", f"{data}\n")

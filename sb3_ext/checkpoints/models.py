@@ -11,6 +11,7 @@ is ``model.safetensors`` of a model card (docs/scoreboard.md). Reading one runs 
 from __future__ import annotations
 
 import copy
+import io
 import json
 import random
 import warnings
@@ -39,7 +40,7 @@ from sb3_ext.adapter.seam import COUNTERS, OBSERVATIONS, each_entry, entries_of,
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy, describe_space
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, save_checkpoint
-from sb3_ext.runs.files import CheckpointWarning, rename_durably
+from sb3_ext.runs.files import CheckpointWarning, write_durably
 
 MODEL = "model.safetensors"
 """A version to play with in a card's folder."""
@@ -341,14 +342,10 @@ def save_model(path: Path, model: Any) -> None:
 
     ``path`` ends in ``.zip``. A model with NaN weights is refused.
     """
+    content = io.BytesIO()
+    model.save(content)
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".new.zip")
-    try:
-        model.save(aside)
-        rename_durably(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    write_durably(path, content.getvalue())
 
 
 def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True) -> None:

@@ -123,19 +123,15 @@ class ValueHost:
         network: as for `ValueAgent`, of a host that learned with `gamma`.
         lookahead: plies, moves of both players, at least 1.
         gamma: see `minimax_targets`.
-        name: in tables.
     """
 
     role: Role = "host"
+    name = "values"
 
     def __init__(
-        self,
-        network: Callable[[Tensor], Tensor],
-        lookahead: int = 2,
-        gamma: float = 0.98,
-        name: str = "values",
+        self, network: Callable[[Tensor], Tensor], lookahead: int = 2, gamma: float = 0.98
     ) -> None:
-        self.network, self.name, self.gamma = network, name, gamma
+        self.network, self.gamma = network, gamma
         self.lookahead = check_count("lookahead", lookahead)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:

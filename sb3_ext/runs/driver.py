@@ -45,7 +45,7 @@ from sb3_ext.runs.files import (
     RunFolder,
     going_on_without,
     provenance,
-    write_text_durably,
+    write_durably,
 )
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 
@@ -375,7 +375,7 @@ class _Driver:
             job.run_of.say(f"resuming from {newest}")
             self.saved = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
-        write_text_durably(path, text)
+        write_durably(path, text)
         launch = {"from": max(self.saved, 0), **provenance(about.get("seed"))}
         RunFolder(self.place).append("runs.jsonl", launch)
 

@@ -47,9 +47,9 @@ def rename_durably(source: Path, target: Path) -> None:
     sync(target.parent)
 
 
-def write_text_durably(path: Path, text: str) -> None:
+def write_durably(path: Path, content: str | bytes) -> None:
     """Replaces the content of a file as a whole; after an OSError the old one is still there."""
-    write_file(path, text)
+    write_file(path, content)
     sync(path.parent)
 
 
@@ -69,7 +69,7 @@ def check_content(file: Path, digest: str) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Replaces a file of plain data as a whole."""
-    write_text_durably(path, json.dumps(data, indent=1) + "\n")
+    write_durably(path, json.dumps(data, indent=1) + "\n")
 
 
 _PACKAGES = (
@@ -122,11 +122,7 @@ class CheckpointWarning(UserWarning):
     """Something about a checkpoint that did not stop the work."""
 
 
-class FolderError(ValueError):
-    """A folder that a run cannot be written to."""
-
-
-class FolderInUseError(FolderError):
+class FolderInUseError(ValueError):
     """Another process writes to the folder."""
 
 
@@ -153,7 +149,7 @@ class RunFolder:
 
     Raises:
         FolderInUseError: on entering: another process is in it.
-        FolderError: on entering: the folder cannot be made or written to.
+        ValueError: on entering: the folder cannot be made or written to.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str = "out") -> None:
@@ -164,7 +160,7 @@ class RunFolder:
 
     def __enter__(self) -> RunFolder:
         if self.path.is_file():
-            raise FolderError(f"{self.name}: must be a folder, {self.path} is a file")
+            raise ValueError(f"{self.name}: must be a folder, {self.path} is a file")
         above = [self.path, *self.path.parents]
         try:
             self._made = [path for path in (self.path / LOCK, *above) if not path.exists()]
@@ -179,7 +175,7 @@ class RunFolder:
             self._remove_what_is_empty()
             reason = error.strerror or error
             message = f"{self.name}: {self.path} cannot be written to: {reason}"
-            raise FolderError(message) from None
+            raise ValueError(message) from None
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
@@ -215,4 +211,4 @@ class RunFolder:
             with suppress(LookupError, TypeError, ValueError):
                 if parse_json(line)["step"] <= step:
                     kept.append(line + "\n")
-        write_text_durably(file, "".join(kept))
+        write_durably(file, "".join(kept))

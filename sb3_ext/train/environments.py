@@ -27,6 +27,7 @@ from resgym.trust import check_pickle
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.config.checks import one_line
 from sb3_ext.config.effects import placed
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.config_files import TrainConfig
 
 STATISTICS = "vecnormalize.pkl"
@@ -42,7 +43,6 @@ def make_envs(
     folder: Path | None = None,
     training: bool = True,
     statistics: Path | None = None,
-    resumed: bool = False,
 ) -> VecEnv:
     """This many environments of a run.
 
@@ -51,17 +51,17 @@ def make_envs(
         rows: how many.
         seed: seed of the first row; the others follow.
         env_kwargs: arguments of the environment; None: those of the run.
-        folder: folder of the run, for its monitor files and what wrappers write; None: no monitor
-            files, and what wrappers write is deleted with the environments.
+        folder: folder of the run, for its monitor files, which continue where there are
+            checkpoints, and what wrappers write; None: no monitor files, and what wrappers write is
+            deleted with the environments.
         training: statistics follow what is played, and rewards are normalised.
         statistics: a file of them, if they are not to begin anew.
-        resumed: the monitor files there continue.
     """
     values = config.hyperparameters
     keys = ("env_wrapper", "vec_env_wrapper")
     place = folder or Path(gettempdir(), uuid.uuid4().hex)
     wrappers = placed({key: values.get(key) for key in keys}, place)
-    monitor = {"override_existing": False} if resumed else {}
+    monitor = {"override_existing": False} if list_checkpoints(place / "checkpoints") else {}
     env: VecEnv = make_vec_env(
         gymnasium.spec(config.env).make,  # type: ignore[arg-type]
         rows,

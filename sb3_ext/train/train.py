@@ -41,7 +41,6 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS, family
-from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.command import numerics, torch_threads
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive
 from sb3_ext.runs.files import RunFolder
@@ -161,7 +160,6 @@ class Train(Job[TrainConfig]):
                 config.seed,
                 folder=folder,
                 statistics=statistics if agent and statistics.exists() else None,
-                resumed=folder is not None and bool(list_checkpoints(folder / "checkpoints")),
             ),
             "seed": config.seed,
             "verbose": config.verbose,

@@ -50,20 +50,16 @@ class UpdatesSection(Section):
     @model_validator(mode="after")
     def _windows_fit(self) -> UpdatesSection:
         for role in ROLES:
-            start, stop = self.window(role)
+            start, stop = getattr(self, role)
             if not start < stop <= self.period:
                 expected = f"expected start < stop <= period, {self.period}"
                 raise ValueError(f".{role}: got {[start, stop]}; {expected}")
         return self
 
-    def window(self, role: str) -> list[int]:
-        """A role's steps of a period."""
-        return self.agent if role == "agent" else self.host
-
     def is_due(self, role: str, step: int) -> bool:
         """Whether a role is updated in a step, counted from 0."""
-        start, stop = self.window(role)
-        return start <= step % self.period < stop
+        start, stop = getattr(self, role)
+        return bool(start <= step % self.period < stop)
 
 
 class TrainingSection(Section):

@@ -19,7 +19,7 @@ from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.models import save_model, save_player
 from sb3_ext.config.checks import ConfigError, errors_of
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
-from sb3_ext.runs.files import RunFolder, going_on_without, write_json, write_text_durably
+from sb3_ext.runs.files import RunFolder, going_on_without, write_durably, write_json
 from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
@@ -120,7 +120,6 @@ class TwoPlayer(Job[TrainerConfig]):
         if self.run_of.folder is None:
             return
         self._files, self.trainer.output = RunFolder(self.run_of.folder), self
-        self._files.path.mkdir(parents=True, exist_ok=True)
         self._files.keep_lines_until("metrics.jsonl", self.trainer.total_steps)
         self._write_evaluations()
         if self.config.logging.tensorboard:
@@ -128,7 +127,7 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def _write_evaluations(self) -> None:
         lines = [f"{json.dumps(asdict(each))}\n" for each in self.trainer.history]
-        write_text_durably(self._files.path / "evaluations.jsonl", "".join(lines))
+        write_durably(self._files.path / "evaluations.jsonl", "".join(lines))
 
     def add_metrics(self, metrics: Mapping[str, float]) -> None:
         """Appends a line of metrics."""

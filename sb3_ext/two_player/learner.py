@@ -345,8 +345,11 @@ class Learner(ABC):
         ``layers``: mean and deviation of weights and gradients too.
         """
         self.check_finite()
-        values = {"updates": float(self.updates), "transitions": float(self.transitions)}
-        values["learning_rate"] = float(self.policy.optimizer.param_groups[0]["lr"])
+        values = {
+            "learning_rate": float(self.policy.optimizer.param_groups[0]["lr"]),
+            "transitions": float(self.transitions),
+            "updates": float(self.updates),
+        }
         if hasattr(self.model, "exploration_rate"):
             values["exploration_rate"] = float(self.model.exploration_rate)
         # The model adds the times of its own loop, which does not run here.

@@ -133,7 +133,7 @@ class HostAgentTrainer(TwoPlayers):
         updates, step = self._updates, self.total_steps
         if updates is not None and updates.fresh and step >= updates.period:
             for role in players:
-                if step % updates.period == updates.window(role)[0]:
+                if step % updates.period == getattr(updates, role)[0]:
                     words = (self.config.seed, ROLES.index(role), step)
                     self.begin_anew(role, int(np.random.SeedSequence(words).generate_state(1)[0]))
         self.collect_initial_rollouts(players)

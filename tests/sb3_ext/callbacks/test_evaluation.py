@@ -104,7 +104,7 @@ def test_best_version_is_kept(seat, scores, kept, tmp_path, monkeypatch):
     assert best["evaluation"]["score"] == kept
     loaded = DDQN.load(tmp_path / "best_model.zip", device="cpu")
     assert equal(weights(loaded), snapshots[kept])
-    assert not list(tmp_path.glob("*.new.zip"))
+    assert not list(tmp_path.glob("*.tmp"))
     history = json.loads((tmp_path / "rho.json").read_text())
     assert [entry["score"] for entry in history] == scores
 

@@ -223,4 +223,4 @@ def task_env(task: str, **arguments: Any) -> HironakaEnv:
     """
     part, _, opponent, seat = task_named(task)
     own = {"seat": seat, "opponent": opponent, "reward": "step", "starts": load(part).state}
-    return HironakaEnv(**{**asdict(GAMES[part]), **own, **arguments})
+    return HironakaEnv(**asdict(GAMES[part]) | own | arguments)

@@ -146,8 +146,7 @@ class PlannedVectorEnv(VectorEnv):
             mixture = mixture._replace(assignment=rows)
         self._opponents = mixture
         # Frames show the answers, so the players themselves are asked.
-        compiled = None if self.render_mode else mixture.compiled
-        self.plan = replace(self.plan, opponent=compiled)
+        self.plan = replace(self.plan, opponent=None if self.render_mode else mixture.compiled)
 
     @property
     def opponents(self) -> list[Player]:
@@ -309,8 +308,7 @@ class PlannedVectorEnv(VectorEnv):
             raise refusal(self.plan, self.games, values) from None
         self._games = result.games
         if before:
-            overflow = torch.as_tensor(result.overflow)
-            self._last = before, values, overflow, self._answer
+            self._last = before, values, torch.as_tensor(result.overflow), self._answer
         self._show()
 
         form = self.form

@@ -177,8 +177,9 @@ class AlternatingPlayers(HironakaVectorEnv):
             seat=check_role(seat, "seat"),
             max_episode_steps=(env.plan.max_episode_steps + 1) // 2,
         )
-        own = env.backend, env.device, env.form, env.render_mode
-        PlannedVectorEnv.__init__(self, env.num_envs, plan, *own, opponent)
+        PlannedVectorEnv.__init__(
+            self, env.num_envs, plan, env.backend, env.device, env.form, env.render_mode, opponent
+        )
         self.env = env
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -199,8 +200,10 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
             if name in kwargs:
                 raise TypeError(f"{name} is for make_vec: a single environment has none")
         # `gymnasium.make` adds the time limit itself.
-        fixed = {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED}
-        vector_env = HironakaVectorEnv(**{"max_episode_steps": None, **fixed, **kwargs})
+        kwargs = {"max_episode_steps": None, **kwargs}
+        vector_env = HironakaVectorEnv(
+            output="numpy", autoreset_mode=AutoresetMode.DISABLED, **kwargs
+        )
         self.vector_env = vector_env
         self.observation_space = vector_env.single_observation_space
         self.action_space = LegalDiscrete(vector_env.single_action_space, vector_env._legal_now)
@@ -238,8 +241,13 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         row_info = {"action_mask": self._mask(), "overflow": info["overflow"].reshape(())}
         if "rewards" in info:
             row_info["rewards"] = info["rewards"][0]
-        ends = bool(terminated[0]), bool(truncated[0])
-        return _row(observation), float(reward[0]), *ends, row_info
+        return (
+            _row(observation),
+            float(reward[0]),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            row_info,
+        )
 
     def __getattr__(self, name: str) -> Any:
         """Get what is as in `HironakaVectorEnv`: the game, its sizes, and what changes them."""

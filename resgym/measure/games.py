@@ -179,9 +179,8 @@ def sample_games(
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)
     row = torch.arange(games)
-    seeds = row + derive_seed(seed, _SEED_WORD)
-    rng = RowRandom.for_episode(seeds, row * 0).at(0, Stream.START)
-    begin = start_positions(spec, rng, resolve_starts(starts, spec))
+    rng = RowRandom.for_episode(row + derive_seed(seed, _SEED_WORD), row * 0)
+    begin = start_positions(spec, rng.at(0, Stream.START), resolve_starts(starts, spec))
     own = torch.tensor([derive_seed(seed, _SEED_WORD, number) for number in range(games)])
     return record_all(host, agent, begin, spec, RowRandom.for_episode(own, row * 0), max_moves)
 

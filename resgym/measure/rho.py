@@ -198,14 +198,13 @@ def rho(
 
         if progress is not None:
             progress(f"the shortest games against {player_name(players[1])}")
-        every = torch.arange(games, device=resolved)
-        optimum = find(players[1], begins(every), spec, max_moves)
+        starts = begins(torch.arange(games, device=resolved))
+        optimum = find(players[1], starts, spec, max_moves)
     return replace(result, optimum=optimum or None)
 
 
 def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
-    base = derive_seed(seed, _SEED_WORD) >> 1
-    return RowRandom.for_episode(row + base, torch.zeros_like(row))
+    return RowRandom.for_episode(row + (derive_seed(seed, _SEED_WORD) >> 1), row * 0)
 
 
 def rho_starts(spec: GameSpec, games: int, seed: int = 0, starts: Any = None) -> GameState:
@@ -273,16 +272,15 @@ def _named(
 ) -> dict[str, Player]:
     if isinstance(players, str) or not isinstance(players, Iterable):
         raise TypeError(f"{role}s must be a list or a dict of players, got {shown(players)}")
-    named: dict[str, Any] = dict(players) if isinstance(players, Mapping) else {}
-    others = () if isinstance(players, Mapping) else [*players]
-    if not (named or others):
-        raise ValueError(f"{role}s must have at least one player, got none")
-    for player in others:
-        name = player_name(player)
+    named: dict[str, Player] = {}
+    unnamed = ((player_name(each), each) for each in players)
+    for name, player in players.items() if isinstance(players, Mapping) else unnamed:
         while name in named:
             name += "'"
-        named[name] = player
-    return {name: resolve_player(each, role, spec, f"{role}s") for name, each in named.items()}
+        named[name] = resolve_player(player, role, spec, f"{role}s")
+    if not named:
+        raise ValueError(f"{role}s must have at least one player, got none")
+    return named
 
 
 def cross_play(

@@ -105,8 +105,7 @@ def _monomial_list(points: Points, names: Sequence[str]) -> list[Text]:
         text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
         lines.append(Text((_LEFT + _NUMBER, base), text, INK, 12))
     if len(shown) < len(points):
-        more = f"and {len(points) - len(shown)} more"
-        lines.append(Text((_LEFT, base + _LINE), more, MUTED))
+        lines.append(Text((_LEFT, base + _LINE), f"and {len(points) - len(shown)} more", MUTED))
     return lines
 
 

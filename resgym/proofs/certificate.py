@@ -75,10 +75,17 @@ def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
 
     title = f"certified tree, {objective} {most}: {position.pretty()}"
     upper = None if most == math.inf else most
-    grow = None if upper is None else partial(grown_tree, position, by_position(best), title)
-    stopped = None if proved else "end of the certificate"
-    rest = proved, objective, limits.seconds, len(proof.lows | proof.highs), stopped, grow
-    return Solution(upper if proved else None, least, upper, *rest)
+    return Solution(
+        upper if proved else None,
+        least,
+        upper,
+        proved,
+        objective,
+        limits.seconds,
+        len(proof.lows | proof.highs),
+        None if proved else "end of the certificate",
+        None if upper is None else partial(grown_tree, position, by_position(best), title),
+    )
 
 
 def _line(pattern: str, data: dict[str, Any]) -> str:

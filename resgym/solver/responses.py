@@ -341,6 +341,14 @@ def best_response(
     grow = partial(grown_tree, position, choose, title, respond=None if whole else respond)
 
     known = value if proved else None
-    effort = limits.seconds, len(graph.keys), None if proved else stopped or "max_depth"
-    shown = grow if proved and value < math.inf else None
-    return Solution(known, value, known, proved, objective, *effort, shown)
+    return Solution(
+        known,
+        value,
+        known,
+        proved,
+        objective,
+        limits.seconds,
+        len(graph.keys),
+        None if proved else stopped or "max_depth",
+        grow if proved and value < math.inf else None,
+    )

@@ -140,9 +140,17 @@ def _proved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
         title = f"optimal tree, {goal} {objective}: {position.pretty()}"
         return grown_tree(position, choose, title)
 
-    effort = limits.seconds, proof.search.expanded
-    claims = position, proof.search, None
-    return Solution(value, value, value, True, objective, *effort, None, grow, claims)
+    return Solution(
+        value,
+        value,
+        value,
+        True,
+        objective,
+        limits.seconds,
+        proof.search.expanded,
+        grow=grow,
+        claims=(position, proof.search, None),
+    )
 
 
 def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
@@ -161,9 +169,18 @@ def _unproved(position: Exponents, proof: Proof, limits: Limits) -> Solution:
     if tree:
         sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
         upper, host = sizes[objective], zeillinger
-    effort = limits.seconds, proof.search.expanded, proof.stopped
-    claims = position, proof.search, host
-    return Solution(None, proof.lower, upper, False, objective, *effort, lambda: tree, claims)
+    return Solution(
+        None,
+        proof.lower,
+        upper,
+        False,
+        objective,
+        limits.seconds,
+        proof.search.expanded,
+        proof.stopped,
+        grow=lambda: tree,
+        claims=(position, proof.search, host),
+    )
 
 
 class _Stopped(Exception):

@@ -30,8 +30,12 @@ UPDATES = "_n_updates"
 """The counter of gradient updates."""
 
 COUNTERS = (
-    *("_current_progress_remaining", "_episode_num", "_n_calls", UPDATES),
-    *("exploration_rate", "num_timesteps"),
+    "_current_progress_remaining",
+    "_episode_num",
+    "_n_calls",
+    UPDATES,
+    "exploration_rate",
+    "num_timesteps",
 )
 """Plain numbers that a run continues from."""
 

@@ -109,8 +109,10 @@ class TensorVecEnv(VecEnv):
         self._has_statistics = form is None or form.episode_statistics
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
-            about = (os.fspath(filename), str(getattr(self.venv.spec, "id", None)))
-            self._monitor_file = MonitorFile(*about, override_existing, info_keywords)
+            env_id = str(getattr(self.venv.spec, "id", None))
+            self._monitor_file = MonitorFile(
+                os.fspath(filename), env_id, override_existing, info_keywords
+            )
             weakref.finalize(self, self._monitor_file.close)  # also at exit
 
     @property

@@ -142,8 +142,7 @@ examples:
             return None
         game = self.config.game
         starts = rho_starts(self._spec, section.starts, self.config.test.seed, game.starts)
-        limits = game.max_moves, section.positions
-        found = exact(self._player, starts, self._spec, *limits, spread)
+        found = exact(self._player, starts, self._spec, game.max_moves, section.positions, spread)
         self.run_of.say(exact_line(found))
         return found
 
@@ -212,9 +211,9 @@ examples:
         result = self.result()
         rows = [("responder", "rho", "95 % interval", "moves", "unfinished")]
         for name, each in result["responders"].items():
-            low, high = each["interval_95"]
-            figures = (f"{each['rho']:.4f}", f"{low:.4f} to {high:.4f}")
-            rows.append((name, *figures, f"{each['mean_length']:.2f}", str(each["unfinished"])))
+            interval = "{:.4f} to {:.4f}".format(*each["interval_95"])
+            length, unfinished = f"{each['mean_length']:.2f}", str(each["unfinished"])
+            rows.append((name, f"{each['rho']:.4f}", interval, length, unfinished))
         lines = [f"{result['role']} {result['player']} under attack, {self.config.name}"]
         if result["worst"]:
             figure = f"worst: {result['worst']['rho']:.4f} by {result['worst_responder']}"
@@ -264,16 +263,20 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
     pair = (player, other) if player.role == "host" else (other, player)
-    game: dict[str, Any] = {**config.test.to_dict(), **config.game.to_dict()}
-    return rho(*pair, **game).to_dict()
+    return rho(*pair, **config.test.to_dict() | config.game.to_dict()).to_dict()
 
 
 class _BestVersion(RhoEvaluation):
     """Keeps the weights of the best version in memory, and tells of every step."""
 
     def __init__(self, tell: Callable[..., object], player: Player, config: AttackConfig) -> None:
-        game = {**config.game.to_dict(), **config.validation.to_dict()}
-        super().__init__([player], Every(updates=config.every), at_start=True, **game)
+        super().__init__(
+            [player],
+            Every(updates=config.every),
+            at_start=True,
+            **config.game.to_dict(),
+            **config.validation.to_dict(),
+        )
         self._tell, self.weights = tell, dict[str, Any]()
 
     def _on_step(self) -> bool:

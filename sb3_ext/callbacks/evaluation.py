@@ -28,8 +28,12 @@ from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_
 from sb3_ext.runs.files import going_on_without, rename_durably, write_durably, write_json
 
 _REMEMBERED = (
-    *(f"evaluations_{name}" for name in ("timesteps", "results", "length", "successes")),
-    *("best_mean_reward", "last_mean_reward"),
+    "best_mean_reward",
+    "evaluations_length",
+    "evaluations_results",
+    "evaluations_successes",
+    "evaluations_timesteps",
+    "last_mean_reward",
 )
 
 

@@ -110,8 +110,11 @@ class StopConditions(ByConditions):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the used budgets that the model does not count, and the state of conditions."""
-        used = {"episodes": self._episodes, "seconds": self.rules.seconds}
-        return {"conditions": self._states(), **used}
+        return {
+            "conditions": self._states(),
+            "episodes": self._episodes,
+            "seconds": self.rules.seconds,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved `state_dict`; a ValueError if there were other conditions."""

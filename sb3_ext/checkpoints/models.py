@@ -281,9 +281,9 @@ def vec_env_state(env: Any) -> dict[str, Any] | None:
     """
     if isinstance(env, VecNormalize):
         statistics = [[each.mean, each.var, each.count] for each in _statistics(env)]
-        own = {"returns": env.returns, "statistics": statistics}
-        inner = vec_env_state(env.venv)
-        return None if inner is None else {"inner": inner, **own}
+        if (inner := vec_env_state(env.venv)) is None:
+            return None
+        return {"inner": inner, "returns": env.returns, "statistics": statistics}
     known = isinstance(env, TensorVecEnv) and env.has_attr("state_dict")
     return env.state_dict() if known else None
 

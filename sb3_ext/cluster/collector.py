@@ -169,8 +169,7 @@ class RayCollector:
         """Chunks, sums over the accepted ones, seconds of waiting, and what each actor did."""
         counts = copy.deepcopy(self._counts)
         mean = counts.pop("staleness_sum") / max(1, counts["accepted"])
-        received = counts["accepted"] + counts["stale"]
-        return {"received": received, **counts, "staleness_mean": mean}
+        return {"received": counts["accepted"] + counts["stale"], **counts, "staleness_mean": mean}
 
     @contextmanager
     def session(self, model: Any) -> Iterator[Collector | None]:
@@ -297,8 +296,10 @@ class RayCollector:
     def _submit(self, stream: Stream, asked: Mapping[str, Any]) -> None:
         games = stream.answers[-1][1] if stream.answers else stream.games
         sequence, version, rate = asked.values()
-        given = (stream.packed, stream.number, sequence, version, self._weights[version])
-        stream.answers.append(self._play.remote(*given, rate, games))
+        answer = self._play.remote(
+            stream.packed, stream.number, sequence, version, self._weights[version], rate, games
+        )
+        stream.answers.append(answer)
         stream.requests.append(dict(asked))
 
     def _repeat(self, stream: Stream) -> None:

@@ -57,11 +57,12 @@ def connected() -> Iterator[Any]:
     # A dashboard can be had only of a cluster that we start, and needs more packages.
     own = {"include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
-    arguments = {"log_to_driver": False, "logging_level": "ERROR", **own}
     # In the main thread Ray would put its own handler in the place of the run's for SIGTERM, and be
     # left half started by a Ctrl-C. The processes that it starts end with the thread.
     with blocks_are_left(), ThreadPoolExecutor(1) as thread:
-        started = thread.submit(ray.init, address, **arguments)
+        started = thread.submit(
+            ray.init, address, log_to_driver=False, logging_level="ERROR", **own
+        )
         try:
             error = started.exception()
             if error is not None:  # also one of no kind, for a cluster that did not come up

@@ -26,8 +26,14 @@ from resgym.trust import named_class, packaged
 T = TypeVar("T")
 
 REFUSALS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
-    *(RuntimeError, TypeError, ValueError),
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
 )
 """Errors by which constructors of torch and stable-baselines3 refuse arguments."""
 

@@ -58,7 +58,11 @@ KEYS: Mapping[str, Effect] = {
 """Keys whose values can have an effect, in every schema."""
 
 PACKAGES = (
-    *("gymnasium.wrappers", "rl_zoo3.callbacks", "rl_zoo3.wrappers", "sb3_contrib", "sb3_ext"),
+    "gymnasium.wrappers",
+    "rl_zoo3.callbacks",
+    "rl_zoo3.wrappers",
+    "sb3_contrib",
+    "sb3_ext",
     "stable_baselines3",
 )
 """Where classes may come from that a configuration names with their module.
@@ -185,7 +189,7 @@ def _may_hold_pickles(value: str) -> bool:
     )
 
 
-def placed(data: Any, folder: Path, field: str = "") -> Any:
+def placed(data: Any, folder: Path, field: str = "", writes: bool = False) -> Any:
     """Plain data in which the paths of `Effect.WRITE` are absolute, inside the run's folder.
 
     Raises:
@@ -193,21 +197,19 @@ def placed(data: Any, folder: Path, field: str = "") -> Any:
     """
     if isinstance(data, Mapping):
         return {
-            key: _inside(folder, value, f"{field}.{key}".lstrip("."))
-            if KEYS.get(str(key)) is Effect.WRITE and isinstance(value, str)
-            else placed(value, folder, f"{field}.{key}".lstrip("."))
+            key: placed(
+                value, folder, f"{field}.{key}".lstrip("."), KEYS.get(str(key)) is Effect.WRITE
+            )
             for key, value in data.items()
         }
     if isinstance(data, list):
         return [placed(value, folder, f"{field}[{place}]") for place, value in enumerate(data)]
-    return data
-
-
-def _inside(folder: Path, value: str, field: str) -> str:
+    if not (writes and isinstance(data, str)):
+        return data
     root = folder.resolve()
-    path = (root / value).resolve()
+    path = (root / data).resolve()
     if not path.is_relative_to(root):
-        raise ValueError(f"{field}: got {shown(value)}, which {Effect.WRITE.value}")
+        raise ValueError(f"{field}: got {shown(data)}, which {Effect.WRITE.value}")
     return str(path)
 
 

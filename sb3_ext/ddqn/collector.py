@@ -195,8 +195,9 @@ class TensorCollector:
         self.seconds += time.perf_counter() - started
         self.legal, next_legal = self.legal_actions.after(env, device, terminated | truncated)
         self.observation = to_device(shown, device)
-        ends = (terminated, truncated)
-        return ParallelStep(before, actions, rewards, *ends, reached, next_legal, episode)
+        return ParallelStep(
+            before, actions, rewards, terminated, truncated, reached, next_legal, episode
+        )
 
     def _play_arrays(self, env: VecEnv, actions: Tensor) -> tuple[Any, ...]:
         """One step of any environment of SB3, whose arrays become tensors on the device."""
@@ -216,13 +217,12 @@ class TensorCollector:
             for key, values in entries_of(reached).items():
                 values[row] = entries_of(final)[key]
         cut = np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
-        ends = (dones & ~cut, dones & cut)
         episode = {"ended": np.array(["episode" in info for info in infos])}
         merged = [{**info, **info.get("episode", {})} for info in infos]
         for key in ("r", "l", "is_success"):
             episode[key] = np.array([info.get(key, np.nan) for info in merged], np.float32)
-        device = self.generator.device
-        return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
+        found = (shown, rewards, dones & ~cut, dones & cut, reached, episode)
+        return tuple(to_device(x, self.generator.device) for x in found)
 
     def _play_tensors(self, env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
         shown, rewards, terminated, truncated, info = env.step_tensors(actions)

@@ -533,8 +533,8 @@ class DDQN(DDQNState):
             with in_mode(self.policy, training=False):
                 online = self._online(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
-        returns = (batch.rewards[:, 0], batch.dones[:, 0], discounts)
-        return bootstrap_target(*returns, self._target(next_obs), legal, online)
+        rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]
+        return bootstrap_target(rewards, dones, discounts, self._target(next_obs), legal, online)
 
     @torch.no_grad()
     def update_target(self) -> None:

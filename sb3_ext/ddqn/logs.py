@@ -68,8 +68,8 @@ class Logs(DQN):
     def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
         """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
         errors = (predicted - target).abs()
-        measured = (predicted.mean(), target.mean(), errors.mean(), errors.max())
-        self._sums["update"] = self._sums["update"] + torch.stack([loss, norm, *measured])
+        measured = [loss, norm, predicted.mean(), target.mean(), errors.mean(), errors.max()]
+        self._sums["update"] = self._sums["update"] + torch.stack(measured)
         return errors
 
     def check_finite(self) -> None:

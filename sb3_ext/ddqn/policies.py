@@ -62,8 +62,8 @@ class FusedAdam(optim.Adam):
 
     def step(self) -> None:  # type: ignore[override]
         """One step of every group, with the profiler's mark only where there are hooks."""
-        own = (self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks)
-        (self._hooked_step if any((*own, *_HOOKS_OF_ALL)) else self._step)()
+        own = self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+        (self._hooked_step if own or any(_HOOKS_OF_ALL) else self._step)()
 
     @torch.no_grad()
     def _step(self) -> None:
@@ -199,8 +199,11 @@ class LegalQNetwork(QNetwork):
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"dueling": self.dueling, "sort_axes": self.sort_axes}
-        return {**super()._get_constructor_parameters(), **own}
+        return {
+            **super()._get_constructor_parameters(),
+            "dueling": self.dueling,
+            "sort_axes": self.sort_axes,
+        }
 
 
 class QPolicy(DQNPolicy):
@@ -263,14 +266,15 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        arguments |= {"dueling": self.dueling, "sort_axes": self.sort_axes}
-        return LegalQNetwork(**arguments).to(self.device)
+        network = LegalQNetwork(**arguments, dueling=self.dueling, sort_axes=self.sort_axes)
+        return network.to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        names = ("dueling", "sort_axes", "learning_rate_factors")
         return {
             **super()._get_constructor_parameters(),
-            **{name: getattr(self, name) for name in names},
+            "dueling": self.dueling,
+            "sort_axes": self.sort_axes,
+            "learning_rate_factors": self.learning_rate_factors,
         }
 
 

@@ -110,9 +110,17 @@ class DDQNState(Settings, Logs):
     train_freq: TrainFreq  # type: ignore[assignment]
 
     remembered = (
-        *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_sums"),
-        *("_updates_owed", "collector_state", "evaluation_buffer", "last_legal"),
-        *("ep_info_buffer", "ep_success_buffer", "num_target_updates"),
+        "_earlier_transitions",
+        "_finite_until_update",
+        "_logged_updates",
+        "_sums",
+        "_updates_owed",
+        "collector_state",
+        "evaluation_buffer",
+        "last_legal",
+        "ep_info_buffer",
+        "ep_success_buffer",
+        "num_target_updates",
     )
 
     game: ClassVar[Mapping[str, Any]] = {}
@@ -328,6 +336,6 @@ class DDQNState(Settings, Logs):
     def _excluded_save_params(self) -> list[str]:
         ours = "batch_changes extra_losses last_legal legal_actions random_streams seconds"
         private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
-        schedules = ("exploration_schedule", "lr_schedule")  # made anew of what was given
-        names = (*ours.split(), *private.split(), *schedules)
-        return [*super()._excluded_save_params(), *names]
+        schedules = "exploration_schedule lr_schedule"  # made anew of what was given
+        names = f"{ours} {private} {schedules}"
+        return [*super()._excluded_save_params(), *names.split()]

@@ -138,9 +138,11 @@ class ValueHost:
         """See `Player.act`."""
         leaves = len(functional.moves(state.points.shape[2])[0]) ** self.lookahead
         parts = torch.arange(state.num_games, device=state.device).split(max(1, LEAVES // leaves))
-        about = self.gamma, self.lookahead
         with torch.no_grad():
-            values = [minimax_targets(self.network, state.select(each), *about) for each in parts]
+            values = [
+                minimax_targets(self.network, state.select(each), self.gamma, self.lookahead)
+                for each in parts
+            ]
         return torch.cat(values).argmax(1)
 
 

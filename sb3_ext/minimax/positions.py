@@ -127,8 +127,9 @@ class WorstCasePositions(PeriodicCallback):
             new = new[drawn | (positions_of(new).count > 2)]
             if not len(new):
                 return
-            about: Any = {"scale_observation": False, "device": model.device}
-            target = ScoringPlayer("host", model.q_net_target, None, **about)
+            target = ScoringPlayer(
+                "host", model.q_net_target, None, scale_observation=False, device=model.device
+            )
             costs = set_costs(self.host or target, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
             new, costs = new[known], costs[known]

@@ -214,8 +214,7 @@ def _network_of_values(policy: Any) -> Any:
 
 def size_played(policy: Any) -> tuple[int, int] | None:
     """The (P, D) that a policy's network is made for; None: it plays every size."""
-    every = plays_every_size(_network_of_values(policy))
-    return None if every else seat_of(policy)[1].shape
+    return None if plays_every_size(_network_of_values(policy)) else seat_of(policy)[1].shape
 
 
 def action_scores(policy: Any, observation: Any) -> Tensor:

@@ -105,8 +105,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         beta = self.beta(max(self.num_batches_drawn - 1, 0))
         weights = (self.num_transitions * share) ** -beta
         weights = (weights / weights.max()).float()
-        samples = super()._get_samples(batch_inds, env)
-        return samples._replace(weights=weights, indices=batch_inds)
+        return super()._get_samples(batch_inds, env)._replace(weights=weights, indices=batch_inds)
 
     def state_dict(self) -> dict[str, Any]:
         """As in `TensorReplayBuffer`, with the priorities."""

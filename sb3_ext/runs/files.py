@@ -174,8 +174,7 @@ class RunFolder:
         except OSError as error:
             self._remove_what_is_empty()
             reason = error.strerror or error
-            message = f"{self.name}: {self.path} cannot be written to: {reason}"
-            raise ValueError(message) from None
+            raise ValueError(f"{self.name}: {self.path} cannot be written to: {reason}") from None
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:

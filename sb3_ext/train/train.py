@@ -123,7 +123,10 @@ class Train(Job[TrainConfig]):
     metrics = None
     resumes = True
     may_change = frozenset({*TrainConfig.model_fields, "hyperparameters.n_timesteps"}) - {
-        *("algo", "env", "hyperparameters", "seed")
+        "algo",
+        "env",
+        "hyperparameters",
+        "seed",
     }
 
     def __init__(self, config: TrainConfig, run: Run) -> None:
@@ -217,8 +220,9 @@ class Train(Job[TrainConfig]):
         """Those of rl_zoo3, and of this project."""
         add_fields(parser, TrainConfig, SHORT)
         add_fields(parser, Options, SHORT)
-        hidden: Any = {"action": _Elsewhere, "nargs": "*", "help": argparse.SUPPRESS}
-        parser.add_argument(*ELSEWHERE.split(), dest="elsewhere", **hidden)
+        parser.add_argument(
+            *ELSEWHERE.split(), action=_Elsewhere, nargs="*", help=argparse.SUPPRESS
+        )
 
     @classmethod
     def read(cls, given: argparse.Namespace) -> TrainConfig:

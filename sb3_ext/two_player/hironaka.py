@@ -86,9 +86,12 @@ class Game:
 
     def make_env(self, role: str, num_envs: int, reward: str, device: str) -> VectorEnv:
         """A tensor environment of N games with the seat of a role; SAME_STEP autoreset."""
-        arguments = self.section.to_dict() | {"reward": reward, "device": device}
         return gymnasium.make_vec(
-            f"resgym/Hironaka{role.capitalize()}-v0", num_envs=num_envs, **arguments
+            f"resgym/Hironaka{role.capitalize()}-v0",
+            num_envs=num_envs,
+            reward=reward,
+            device=device,
+            **self.section.to_dict(),
         )
 
     def named_player(self, role: str, name: Any) -> Player:

@@ -143,9 +143,14 @@ class OffPolicyLearner(Learner):
 
     def play(self, steps: int) -> bool:  # noqa: D102
         self.model.exploration_schedule = ConstantSchedule(self.now(self.exploration))
-        frequency = TrainFreq(steps, TrainFrequencyUnit.STEP)
-        about = (self.env, self.callback, frequency, self.buffer)
-        return bool(self.model.collect_rollouts(*about, learning_starts=0).continue_training)
+        rollout = self.model.collect_rollouts(
+            self.env,
+            self.callback,
+            TrainFreq(steps, TrainFrequencyUnit.STEP),
+            self.buffer,
+            learning_starts=0,
+        )
+        return bool(rollout.continue_training)
 
     def set_network(self, network: nn.Module) -> None:
         """Put a network in the place of the model's, with a new target network and optimiser.

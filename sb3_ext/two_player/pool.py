@@ -136,10 +136,11 @@ class OpponentPool:
         for role, snapshot in drawn.items():
             players[role], ratings[role] = self._player_of(role, snapshot), snapshot.rating
         first, second = ROLES
-        about = self.section.rating_games, self.evaluation.seed, self.evaluation.max_moves
         ahead = ratings[first] - ratings[second]
         expected = 1.0 / (1.0 + 10.0 ** (-ahead / 400.0))  # Elo's score, in 0..1
-        change = ELO_K * (self.game.match(players, *about) - expected)
+        measure = self.evaluation
+        score = self.game.match(players, self.section.rating_games, measure.seed, measure.max_moves)
+        change = ELO_K * (score - expected)
         ratings[first] += change
         ratings[second] -= change
         for role, snapshot in drawn.items():

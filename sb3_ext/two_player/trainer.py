@@ -283,8 +283,7 @@ class HostAgentTrainer(TwoPlayers):
             CheckpointError: there is no valid checkpoint, or it does not fit.
         """
         state = load_checkpoint(path)
-        config = TrainerConfig.saved(state["trainer"]["config"], path)
-        trainer = cls(config, **arguments)
+        trainer = cls(TrainerConfig.saved(state["trainer"]["config"], path), **arguments)
         with checkpoint_errors(str(path)):
             trainer.load_state_dict(state)
         return trainer

@@ -168,8 +168,7 @@ class Table:
 
     def table_rows(self) -> Rows:
         """Return the heading and the rows, as text; by default, the entries of ``to_dict``."""
-        plain: dict[str, Any] = self.to_dict()  # type: ignore[attr-defined]
-        return [("", "value"), *((name, _cell(value)) for name, value in plain.items())]
+        return [("", "value"), *((name, _cell(value)) for name, value in self.to_dict().items())]  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return text_table(self.table_rows())

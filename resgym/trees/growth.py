@@ -293,8 +293,9 @@ def grow_tree(
 
     def ended(chart: Chart) -> Chart:
         """Return a chart with its ending."""
-        cut: Ending | None = "depth" if chart.depth == max_depth else None
-        return chart._replace(ending=rule.ending(chart.points) or cut)
+        return chart._replace(
+            ending=rule.ending(chart.points) or ("depth" if chart.depth == max_depth else None)
+        )
 
     charts = [ended(Chart(1, None, None, 0, rule.start(points)))]
     first = 0
@@ -313,8 +314,7 @@ def grow_tree(
             if len(charts) >= max_nodes:
                 charts[number - 1] = chart._replace(ending="size")
                 continue
-            answers = rule.answers(chart.points, followed)
-            for child, axis in enumerate(answers, len(charts) + 1):
+            for child, axis in enumerate(rule.answers(chart.points, followed), len(charts) + 1):
                 position = rule.after(chart.points, chosen, axis)
                 if position is None:
                     # If one answer cannot be played exactly, all are cut.

@@ -292,9 +292,13 @@ class MonitorFile:
     ) -> None:
         self._start = time.time()
         self._pending: list[tuple[float, dict[str, Any]]] = []
-        header: dict[str, Any] = {"t_start": self._start, "env_id": env_id}
         self._keywords = tuple(info_keywords)
-        self._writer = ResultsWriter(filename, header, self._keywords, override_existing)
+        self._writer = ResultsWriter(
+            filename,
+            {"t_start": self._start, "env_id": env_id},
+            self._keywords,
+            override_existing,
+        )
         self._file = self._writer.file_handler
 
     def add(self, info: dict[str, Any], *, now: bool) -> None:

@@ -193,9 +193,8 @@ class Checkpoints(PeriodicCallback):
             FloatingPointError: a loss was NaN or infinite.
             OSError: the checkpoint could not be written.
         """
-        model: Any = self.model
         callbacks = self.locals.get("callback", self)
-        return save_run(model, self.run_dir, callbacks, keep_last=self.keep_last)
+        return save_run(self.model, self.run_dir, callbacks, keep_last=self.keep_last)
 
 
 class Signals(BaseCallback):

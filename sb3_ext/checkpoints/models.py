@@ -205,8 +205,9 @@ def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
     """
 
     def own(value: Any) -> Any:
-        copied = isinstance(value, Tensor)
-        return value.to(model.device, copy=True) if copied else copy.copy(value)
+        if isinstance(value, Tensor):
+            return value.to(model.device, copy=True)
+        return copy.copy(value)
 
     for name in _remembered(model):
         value = each_entry(own, state[name])

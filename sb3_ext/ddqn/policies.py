@@ -195,8 +195,7 @@ class LegalQNetwork(QNetwork):
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         key = mask_key(self.observation_space, self.action_space)
-        legal = None if key is None else observation[key].bool()
-        return legal_argmax(self(observation), legal)
+        return legal_argmax(self(observation), None if key is None else observation[key].bool())
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {

@@ -113,8 +113,7 @@ class PoolingExtractor(PointExtractor):
     ) -> None:
         super().__init__(name, space)
         self.activation = activation
-        size = self.dimension * (3 + len(self.beside))
-        self.encoder = self._net("point_net", size, point_net)
+        self.encoder = self._net("point_net", self.dimension * (3 + len(self.beside)), point_net)
 
     def _net(self, name: str, input_dim: int, net_arch: Sequence[Any]) -> Mlp:
         for position, item in expand_net_arch(net_arch):
@@ -274,5 +273,5 @@ class PointPairsExtractor(PoolingExtractor):
     def _of_pairs(self, differences: Tensor) -> Tensor:
         """What the network is told of pairs, [Q, F] of one point minus another [Q, D]."""
         sums = axis_sums(differences)
-        told = [pair_features(sums)] + ([quotients(sums)] if self.quotients else [])
-        return torch.cat(told, 1)
+        pairs = pair_features(sums)
+        return torch.cat([pairs, quotients(sums)], 1) if self.quotients else pairs

@@ -200,8 +200,7 @@ def seat_of(policy: Any) -> tuple[Any, Any]:
 
 def plays_every_size(network: Any) -> bool:
     """Whether a network of action values has no weight that belongs to a point or an axis."""
-    extractor = getattr(network, "features_extractor", None)
-    return bool(getattr(extractor, "per_action", False))
+    return bool(getattr(getattr(network, "features_extractor", None), "per_action", False))
 
 
 def _network_of_values(policy: Any) -> Any:

@@ -102,8 +102,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         self, batch_inds: Tensor, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
         share = self._priorities[batch_inds] / self.priorities.sum()
-        beta = self.beta(max(self.num_batches_drawn - 1, 0))
-        weights = (self.num_transitions * share) ** -beta
+        weights = (self.num_transitions * share) ** -self.beta(max(self.num_batches_drawn - 1, 0))
         weights = (weights / weights.max()).float()
         return super()._get_samples(batch_inds, env)._replace(weights=weights, indices=batch_inds)
 

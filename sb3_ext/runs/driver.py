@@ -111,7 +111,7 @@ class Job(ABC, Generic[C]):
     examples: ClassVar[str] = ""
     Config: ClassVar[type[ConfigFile]]
     file: ClassVar[tuple[str, str | None]] = ("--config", None)
-    """The argument that names the configuration, and its default."""
+    """The option that names the configuration, and its default."""
     rules: ClassVar[tuple[str, ...]] = ("max_updates", "max_timesteps", "max_seconds", "until")
     shared: ClassVar[tuple[str, ...]] = ("--set", "--stop", "--threads", "--no-progress")
     """Options that several commands have."""
@@ -233,8 +233,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
     )
     flag, default = job.file
     known = f"a YAML file, or one of {', '.join(job.Config.shipped())}"
-    dest: dict[str, Any] = {} if flag == "config" else {"dest": "config", "metavar": "FILE"}
-    parser.add_argument(*flag.split(), default=default, help=known, **dest)
+    parser.add_argument(*flag.split(), dest="config", metavar="FILE", default=default, help=known)
     job.options(parser)
     add_options(parser, *job.shared)
     add_trust(parser)
@@ -251,12 +250,12 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
 def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
     given = parser_of(job).parse_args(arguments)
     given.arguments = list(arguments)
-    file, resume = getattr(given, "config", None), getattr(given, "resume", None)
-    if resume is not None and (given.out, file) != (None, None):
+    resume = getattr(given, "resume", None)
+    if resume is not None and (given.out, given.config) != (None, None):
         raise ConfigError("--resume: got --out or --config too; expected --resume alone")
     with (
         torch_threads(getattr(given, "threads", None)),
-        command_line(given.trust, file),
+        command_line(given.trust, given.config),
         ExitStack() as locked,
     ):
         rules = read_stop_rules(given.stop, job.rules) if given.stop else None

@@ -132,8 +132,7 @@ def going_on_without(what: str, place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{place}: no {what} was written: {error}"
-        warnings.warn(message, CheckpointWarning, stacklevel=4)
+        warnings.warn(f"{place}: no {what} was written: {error}", CheckpointWarning, stacklevel=4)
 
 
 class RunFolder:

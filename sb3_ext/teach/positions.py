@@ -285,8 +285,8 @@ def _walked(
     _, rows, axes = state.points.shape
     for number, host in enumerate(hosts):
         graph = Graph(host, GameSpec(axes, rows))
-        begins = graph.begin(state.select(which == number))
-        levels = graph.walk(begins, moves[1], WALKED_POSITIONS)
+        starts = state.select(which == number)
+        levels = graph.walk(graph.begin(starts), moves[1], WALKED_POSITIONS)
         yield from map(graph.positions, islice(levels, moves[0], None))
 
 

@@ -82,8 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     add = parser.add_argument
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
-    text = "file: .png, .svg or .pdf (default %(default)s)"
-    add("--out", "-o", default="curves.png", help=text)
+    add("--out", "-o", default="curves.png", help="file: .png, .svg or .pdf (default %(default)s)")
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
     several = len(args.runs) > 1

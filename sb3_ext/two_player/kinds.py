@@ -170,9 +170,9 @@ class OffPolicyLearner(Learner):
         online.features_extractor, online.q_net = nn.Identity(), network
         online.to(model.device)
         online.set_training_mode(False)
-        observations: Any = batch_space(model.observation_space, 2).sample()
+        observations = to_device(batch_space(model.observation_space, 2).sample(), model.device)
         with torch.no_grad():
-            shape = tuple(online(to_device(observations, model.device)).shape)
+            shape = tuple(online(observations).shape)
         num_actions = int(model.action_space.n)
         if shape != (2, num_actions):
             raise ValueError(f"network: got values {shape} for N = 2; expected [N, {num_actions}]")

@@ -70,9 +70,15 @@ GREEK = dict(zip("αβγδεζηθικλμνξρστυφχψωΓΔΘΛΞΣΦΨΩ
 _LETTERS = {name: letter for letter, name in GREEK.items()}
 
 _SPECIAL = {each: rf"\{each}" for each in "&%$#_{}"} | {each: rf"\{each}{{}}" for each in "^~"}
-_SPECIAL |= {"\\": r"\textbackslash{}", "…": r"\dots{}"}
 _SPECIAL |= {letter: rf"$\{name} $" for letter, name in GREEK.items()}
-_SPECIAL |= {"<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$"}
+_SPECIAL |= {
+    "\\": r"\textbackslash{}",
+    "…": r"\dots{}",
+    "<": "$<$",
+    ">": "$>$",
+    "±": r"$\pm$",
+    "≠": r"$\neq$",
+}
 _DOLLAR = re.compile(r"(?<!\\)\$")  # those of a text itself are escaped
 
 

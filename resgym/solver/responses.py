@@ -286,8 +286,7 @@ def worst_cases(
     for rows in torch.arange(starts.num_games).split(TOGETHER):
         if len(graph.keys) > ROOM:
             graph = Graph(player, spec)
-        begins = graph.begin(starts.select(rows))
-        found.append(graph.explore(begins, cut, budget)[0])
+        found.append(graph.explore(graph.begin(starts.select(rows)), cut, budget)[0])
     least, most = torch.from_numpy(np.concatenate(found)).clamp(max=cut + 1).long().T
     return least, most
 

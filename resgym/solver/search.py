@@ -175,11 +175,20 @@ class Search:
         # Twice what one step needs, so that doubling what is half full always is enough.
         new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
         few = 1 << max(8, new.bit_length())
-        words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
-        sizes = dict.fromkeys(_COLUMNS, few) | {"counters": 5, "stack": 64, "limits": 64}
-        sizes |= {"sets": len(sets), "words": words, "answers": answers}
-        sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
-        sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d}
+        sizes = dict.fromkeys(_COLUMNS, few) | {
+            "counters": 5,
+            "stack": 64,
+            "limits": 64,
+            "sets": len(sets),
+            "words": 2 * new * rows * d,
+            "answers": 2 * (len(sets) * (d + 3) + new),
+            "here": rows * d,
+            "there": rows * d,
+            "columns": (d + 1) * rows,
+            "pairs": (d + 1) * d,
+            "colours": d,
+            "order": d,
+        }
         self.table = plain.Table(
             *self.goal,
             d,
@@ -308,11 +317,10 @@ class Search:
                     column = self._filled(0, 2 * length)
                     column[:length] = getattr(table, name)
                     table = table._replace(**{name: column})
-        grown = len(table.lower) > len(self.table.lower)
+        if len(table.lower) > len(self.table.lower):
+            table = table._replace(slots=self._filled(-1, 2 * len(table.lower)))
+            self.kernels.rehash(table)
         self.table = table
-        if grown:
-            self.table = table._replace(slots=self._filled(-1, 2 * len(table.lower)))
-            self.kernels.rehash(self.table)
 
 
 @dataclass
@@ -345,11 +353,8 @@ def prove(
     Steps and results are the same with and without numba. The search also stops when the bound
     exceeds ``highest``, and after this many expansions. Other arguments are those of `Search`.
     """
-
-    def begin(kernels: Any) -> Search:
-        return Search(objective, len(points[0]), len(points), kernels)
-
     global _plain_seconds
+    begin = partial(Search, objective, len(points[0]), len(points))
     begun, too_large = time.thread_time(), False
     search = begin(compiled() if is_ready() or _switches(_plain_seconds, limits) else plain)
     # Some hundredths of a second.

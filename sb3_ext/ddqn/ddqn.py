@@ -412,9 +412,14 @@ class DDQN(DDQNState):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return
-        source = self.random_streams["explore"]
-        own = TensorCollector(env, self.explorer(), self.legal_actions, source)
-        own.observation, own.legal = to_device(self._last_obs, self.device), self.last_legal
+        own = TensorCollector(
+            env,
+            self.explorer(),
+            self.legal_actions,
+            self.random_streams["explore"],
+            observation=to_device(self._last_obs, self.device),
+            legal=self.last_legal,
+        )
         if self._vec_normalize_env is not None:
             own.original = to_device(self._last_original_obs, self.device)
         for number in range(steps):
@@ -433,12 +438,15 @@ class DDQN(DDQNState):
         """What chooses the actions to collect with now; asked before every parallel step."""
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
-        rows = (self.evaluation_rows, self.n_envs)
-        number = int(self.action_space.n)  # type: ignore[attr-defined]
-        made = Explorer(self.q_net, number, self.exploration_strategy, rows, self.autocast)
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
-        made.exploration_rate = None if at_random else rate
-        return made
+        return Explorer(
+            self.q_net,
+            int(self.action_space.n),  # type: ignore[attr-defined]
+            self.exploration_strategy,
+            (self.evaluation_rows, self.n_envs),
+            self.autocast,
+            None if at_random else rate,
+        )
 
     def explorer_elsewhere(self) -> Explorer:
         """As `explorer`, with a network of its own on the CPU that only plays, to be sent away."""

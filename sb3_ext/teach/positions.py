@@ -25,6 +25,7 @@ from resgym import (
     Player,
     RowRandom,
     Stream,
+    functional,
     make_agent,
     make_host,
     singularity,
@@ -35,7 +36,6 @@ from resgym.benchmark import SPLITS, Solved
 from resgym.game.rng import derive_seed
 from resgym.game.spec import host_action_table
 from resgym.game.state import canonical_state
-from resgym.kernels.dispatch import resolve_backend
 from resgym.players.asking import ask_players
 from resgym.solver.labels import MAX_LABEL_DIMENSION, digests
 from resgym.solver.responses import Graph
@@ -316,6 +316,5 @@ def _played(
                 agent = rng.at(moves, _AGENT).integers(len(agents))
             coords = table[ask_players(hosts, host, state, None, rng.at(moves, Stream.HOST))]
             axis = ask_players(agents, agent, state, coords, rng.at(moves, Stream.AGENT))
-            kernels = resolve_backend("auto", state.device, spec)
-            state, overflow = kernels.move(state, coords, axis, spec)
+            state, overflow = functional.move(state, coords, axis, spec)
             going = ~(overflow | state.finished())

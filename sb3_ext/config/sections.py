@@ -199,9 +199,7 @@ _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "
 
 def shipped_configs(folder: str = "") -> list[str]:
     """Return the names of the shipped files in a folder of ``configs``, sorted."""
-    roots = [root / folder for root in _CONFIGS]
-    found = [(root, path) for root in roots for path in root.rglob("*.yml")]
-    return sorted({path.relative_to(root).with_suffix("").as_posix() for root, path in found})
+    return sorted({path.stem for root in _CONFIGS for path in (root / folder).glob("*.yml")})
 
 
 def find_config(
@@ -225,7 +223,7 @@ def find_config(
         raise ConfigError(f"{field}: got {shown(str(name))}; expected a regular file")
     raise ConfigError(
         f"{field}: there is no file {shown(str(name))}, and none of this name among "
-        f"{', '.join(each for each in shipped_configs(folder) if '/' not in each)}"
+        f"{', '.join(shipped_configs(folder))}"
     )
 
 

@@ -148,8 +148,8 @@ class LegalActions:
         all_legal = hasattr(type(env), "all_actions_legal") and env.all_actions_legal  # type: ignore[union-attr]
         asked = env is not None and env.has_attr("action_masks")
         if source == "auto":
-            asked_or_none = "environment" if asked and not all_legal else "none"
-            source = asked_or_none if key is None else "observation"
+            source = "environment" if asked and not all_legal else "none"
+            source = source if key is None else "observation"
         names_none = source == "observation" and key is None
         if names_none or (source == "environment" and env is not None and not asked):
             wanted = "entry action_mask or coords" if names_none else "action_masks()"

@@ -42,8 +42,7 @@ from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
-for _kind in (optim.Adam, optim.AdamW, optim.RMSprop, optim.SGD):
-    OPTIMIZERS.register(_kind.__name__.lower(), _kind)
+OPTIMIZERS.update(adam=optim.Adam, adamw=optim.AdamW, rmsprop=optim.RMSprop, sgd=optim.SGD)
 
 TINY = 1e-30
 """Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35

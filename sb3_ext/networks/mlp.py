@@ -28,8 +28,7 @@ MAX_LAYERS = 1_000
 """Most layers of one ``net_arch``, repetitions written out; 10,000 take half a minute to build."""
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
-for _kind in (nn.ELU, nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh):
-    ACTIVATIONS.register(_kind.__name__.lower(), _kind)
+ACTIVATIONS.update(elu=nn.ELU, gelu=nn.GELU, relu=nn.ReLU, silu=nn.SiLU, tanh=nn.Tanh)
 
 _ALLOWED = "a width (int >= 1), 'b', 'ln', 'rK' or {repeat: n, net_arch: [...]}"
 _WORD = re.compile(r"b|ln|r[1-9][0-9]{0,8}")

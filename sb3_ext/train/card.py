@@ -18,7 +18,6 @@ from resgym.benchmark import TASKS, Result, evaluate
 from resgym.benchmark.solved import GAMES
 from resgym.cli import OneLineParser
 from resgym.files import write_file
-from resgym.game.spec import GameSpec
 from resgym.players import player_name
 from resgym.scoreboard import Scoreboard
 from resgym.texts import markdown, markdown_table
@@ -71,18 +70,18 @@ def write_card(
     write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
     player = load_player(out, role)
     print("measuring the tasks of this size: some minutes", file=sys.stderr)
+    parts = [
+        part
+        for part, game in GAMES.items()
+        if size is None or (game.dimension == size[1] and game.max_num_points <= size[0])
+    ]
     rows = [
         evaluate(player, task, name=name)
         for task, (part, _, _, seat) in TASKS.items()
-        if seat == role and _plays(size, GAMES[part])
+        if seat == role and part in parts
     ]
     write_file(out / CARD, _page(name, role, size, licence, rows))
     return rows
-
-
-def _plays(size: tuple[int, int] | None, game: GameSpec) -> bool:
-    """Whether a player of this (P, D), or of every size, plays a game."""
-    return size is None or (game.dimension == size[1] and game.max_num_points <= size[0])
 
 
 def _page(

@@ -157,11 +157,6 @@ class TrainConfig(ConfigFile, Switches):
     """how much is printed, 0 to 2"""
     hyperparameters: dict[str, Any]
 
-    @classmethod
-    def shipped(cls) -> list[str]:
-        """Names of the files for whole algorithms."""
-        return [name for name in super().shipped() if "/" not in name]
-
     @property
     def stem(self) -> EnvironmentName:
         """The id of the environment as part of a path."""

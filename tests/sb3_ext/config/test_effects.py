@@ -24,10 +24,10 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import ConfigError, Registry
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge
-from sb3_ext.config.sections import Section, find_config, read_mapping, shipped_configs
+from sb3_ext.config.sections import Section, find_config, read_mapping
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.networks.extractors import EXTRACTORS
-from tests.sb3_ext.config.test_damaged_files import reader_of
+from tests.sb3_ext.config.test_damaged_files import NAMES, reader_of
 
 PLAIN = set(
     """
@@ -156,7 +156,7 @@ def test_arguments_inside_a_text_are_judged(text, field):
             judge(data, "file.yml")
 
 
-@pytest.mark.parametrize("name", shipped_configs())
+@pytest.mark.parametrize("name", NAMES)
 def test_every_reader_refuses_a_value_with_an_effect(name, tmp_path):
     file = find_config(name, shipped=True)
     path = tmp_path / file.name

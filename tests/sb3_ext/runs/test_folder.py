@@ -84,12 +84,12 @@ def test_a_block_that_fails_at_once_leaves_nothing(tmp_path):
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
     with suppress(RuntimeError), RunFolder(tmp_path / "a" / "b") as folder:
-        (folder.path / "result.yml").touch()
+        folder.append("result.yml", {})
         raise RuntimeError
     assert (tmp_path / "a" / "b" / "result.yml").exists()
     with suppress(RuntimeError), RunFolder(tmp_path / "c") as folder:
         (folder.path / "inner").mkdir()
-        (folder.path / "result.yml").touch()
+        folder.append("result.yml", {})
         folder.discard()
         raise RuntimeError
     assert not (tmp_path / "c").exists()

@@ -111,10 +111,9 @@ def test_b23_measurements_repeat_and_do_not_touch_training():
 
 def test_b25_actions_are_counted_also_where_no_game_is_finished():
     players = trainer("evaluation.max_moves=1", "evaluation.action_games=30")
-    counts = players.count_actions("host")
-    assert (len(counts), sum(counts)) == (4, 30)
-    counts = players.count_actions("agent")
-    assert (len(counts), sum(counts)) == (3, 30)
+    for role, actions in (("host", 4), ("agent", 3)):
+        counts = players.count_actions(role)
+        assert (len(counts), sum(counts)) == (actions, 30)
 
 
 def test_an_evaluation_measures_pairs_actions_and_the_best_version():

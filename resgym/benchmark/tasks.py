@@ -161,8 +161,7 @@ class Result:
     reproduced: bool = False
 
     def __str__(self) -> str:
-        ends = spread((self.value, self.highest), 3)
-        return f"{ends} ± {self.interval_95[1] - self.highest:.3f}"
+        return f"{spread((self.value, self.highest), 3)} ± {self.interval_95[1] - self.highest:.3f}"
 
 
 def evaluate(player: Any, task: str, *, name: str | None = None, **about: Any) -> Result:

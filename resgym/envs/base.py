@@ -154,8 +154,10 @@ class PlannedVectorEnv(VectorEnv):
         return list(self._opponents.players)
 
     def __repr__(self) -> str:
-        names = ", ".join(map(player_name, self.opponents))
-        return f"{super().__repr__()[:-1]}, seat={self.seat}, opponent={names})"
+        return (
+            f"{super().__repr__()[:-1]}, seat={self.seat}, "
+            f"opponent={', '.join(map(player_name, self.opponents))})"
+        )
 
     @property
     def reward(self) -> str | RewardFunction:

@@ -158,9 +158,10 @@ def isolated_fault(points: Sequence[Point], variables: Sequence[str]) -> str:
             for i in range(size)
         )
         if found < len(axes):
-            names = ", ".join(variables[axis] for axis in axes)
-            few = f"at least {len(axes)} of the partial derivatives must not vanish, got {found}"
-            return f"along {names} {few}"
+            return (
+                f"along {', '.join(variables[axis] for axis in axes)} at least {len(axes)} of the "
+                f"partial derivatives must not vanish, got {found}"
+            )
     return ""
 
 

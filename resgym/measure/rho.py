@@ -187,8 +187,7 @@ def rho(
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
         if progress is not None:
-            names = " against ".join(map(player_name, players))
-            progress(f"{names}: {first} of {games} games")
+            progress(f"{' against '.join(map(player_name, players))}: {first} of {games} games")
         row = torch.arange(first, min(first + batch, games), device=resolved)
         rng = _random_of_games(row, seed)
         played.append(play_lengths(*players, begins(row), spec, rng, max_moves, backend))

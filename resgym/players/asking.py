@@ -279,8 +279,10 @@ def make_mixture(
     if isinstance(given, Mapping):
         for name, weight in given.items():
             if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
-                what = f"{field}: the weight of {shown(name)}"
-                raise ValueError(f"{what} must be a number above 0, got {shown(weight)}")
+                raise ValueError(
+                    f"{field}: the weight of {shown(name)} must be a number above 0, got "
+                    f"{shown(weight)}"
+                )
         total = math.fsum(given.values())
         shares = tuple(weight / total for weight in given.values())
     return Mixture(players, shares)

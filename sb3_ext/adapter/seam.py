@@ -234,8 +234,9 @@ def batched_env(
     if spec.vector_entry_point is None:
         raise ValueError(f"env_fns: {spec.id} has no vector_entry_point; use SB3's DummyVecEnv")
     if foreign:
-        wrapper = type(foreign[0]).__name__
-        raise ValueError(f"env_wrapper: {wrapper} cannot be put on the batched {spec.id}")
+        raise ValueError(
+            f"env_wrapper: {type(foreign[0]).__name__} cannot be put on the batched {spec.id}"
+        )
     if limits:
         kwargs.setdefault("max_episode_steps", min(limits))
     batched = gymnasium.make_vec(

@@ -232,8 +232,10 @@ class Signals(BaseCallback):
             if isinstance(callback, Checkpoints):
                 callback.request()
                 if self.verbose:
-                    place = f"{callback.run_dir}, to continue with --resume {callback.run_dir}"
-                    print(f"{wanted}: a checkpoint will be written to {place}")
+                    print(
+                        f"{wanted}: a checkpoint will be written to {callback.run_dir}, to "
+                        f"continue with --resume {callback.run_dir}"
+                    )
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:

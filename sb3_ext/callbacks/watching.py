@@ -154,8 +154,10 @@ class Timers(PeriodicCallback):
         if seconds > self.slow_seconds:
             self._slow[name] += 1
             if self._slow[name] == 1:
-                allowed = f"slow_seconds is {self.slow_seconds:g}"
-                warnings.warn(f"timers: {name} took {seconds:.3g} s, {allowed}", stacklevel=2)
+                warnings.warn(
+                    f"timers: {name} took {seconds:.3g} s, slow_seconds is {self.slow_seconds:g}",
+                    stacklevel=2,
+                )
 
     def _on_rollout_start(self) -> None:
         self._add("update")

@@ -119,8 +119,11 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         elif name != "environment":
             raise CheckpointError(f"parts: {prefix}{name} is missing")
     if state.get(f"{prefix}environment") is None:
-        text = f"{prefix}environment: it was not saved; the run continues otherwise than it would"
-        warnings.warn(text, CheckpointWarning, stacklevel=2)
+        warnings.warn(
+            f"{prefix}environment: it was not saved; the run continues otherwise than it would",
+            CheckpointWarning,
+            stacklevel=2,
+        )
         forget_observation(model)  # learn() resets the environment
 
 

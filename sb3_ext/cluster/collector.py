@@ -324,8 +324,10 @@ class RayCollector:
             by_reference = {each.answers[0][0]: each for each in oldest}
             ready, _ = ray.wait(list(by_reference), timeout=settings.timeout_s)
             if not ready:
-                text = f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s; waited for "
-                raise ChildProcessError(text + ", ".join(map(str, oldest)))
+                raise ChildProcessError(
+                    f"actors: no chunk came for {settings.timeout_s:g} s, timeout_s; waited for "
+                    f"{', '.join(map(str, oldest))}"
+                )
             stream = by_reference[ready[0]]
             try:
                 chunk, games = ray.get(stream.answers[0])
@@ -336,8 +338,10 @@ class RayCollector:
                     kind = ValueError if raised else ChildProcessError
                     raise kind(f"{stream}: {reason_of(error)}") from error
                 if stream.lost == settings.max_restarts:
-                    text = f"its process was lost: {type(error).__name__}, more often than "
-                    raise ChildProcessError(f"{stream}: {text}max_restarts allows") from error
+                    raise ChildProcessError(
+                        f"{stream}: its process was lost: {type(error).__name__}, more often than "
+                        "max_restarts allows"
+                    ) from error
             stream.lost += 1  # an actor that is started again is alive: it has all the time anew
             self._repeat(stream)
         self._counts["waiting_seconds"] += time.perf_counter() - began

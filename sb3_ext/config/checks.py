@@ -185,8 +185,9 @@ class Registry(dict[str, Any], Generic[T]):
         if isinstance(name, type):
             return name  # type: ignore[return-value]
         if not isinstance(name, str):
-            choices = ", ".join(self)
-            raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
+            raise TypeError(
+                f"{self.kind} must be one of the names {', '.join(self)}, got {shown(name)}"
+            )
         if name not in self:
             if self.base is not None and ":" in name:
                 return named_class(name, self.base)  # type: ignore[return-value]

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from resgym.trust import code_in, is_trusted, may_name, packaged, parse_expression, trust_words
-from sb3_ext.config.checks import REFUSALS, shown
+from sb3_ext.config.checks import REFUSALS, one_line, shown
 
 
 class Effect(Enum):
@@ -296,5 +296,5 @@ def parse_yaml(text: str) -> Any:
     except (yaml.YAMLError, *REFUSALS) as error:  # PyYAML fails in many ways on text of other tags
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
-        why = " ".join(str(problem or error)[:200].split())
+        why = one_line(str(problem or error)[:200])
         raise ValueError(f"not readable as plain YAML{where}: {why}") from None

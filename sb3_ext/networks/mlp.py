@@ -147,8 +147,9 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
         position = f"{where}[{index}]"
         if isinstance(item, Mapping):
             if set(item) != {"repeat", "net_arch"}:
-                keys = "the keys repeat and net_arch"
-                raise ValueError(f"{position} must have {keys}, got {shown(item)}")
+                raise ValueError(
+                    f"{position} must have the keys repeat and net_arch, got {shown(item)}"
+                )
             times = check_count(f"{position}.repeat", item["repeat"])
             part = list(islice(_expand(item["net_arch"], f"{position}.net_arch"), MAX_LAYERS + 1))
             for _ in range(times if part else 0):

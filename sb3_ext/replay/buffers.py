@@ -163,8 +163,10 @@ class TensorReplayBuffer(ReplayBuffer):
     def memory_estimate(self) -> str:
         """One line: how much memory the full buffer takes."""
         number = self.buffer_size * self.n_envs
-        size = f"{number:,} transitions of {self.bytes_per_transition:,} bytes"
-        return f"Replay buffer: {size}, {self.memory_bytes() / 2**20:,.1f} MiB on {self._device}"
+        return (
+            f"Replay buffer: {number:,} transitions of {self.bytes_per_transition:,} bytes, "
+            f"{self.memory_bytes() / 2**20:,.1f} MiB on {self._device}"
+        )
 
     def allocate(self) -> None:
         """Reserve the memory now, if it was not; ValueError if there is too little."""
@@ -377,8 +379,10 @@ class TensorReplayBuffer(ReplayBuffer):
         need = layout_of(lead, self._example if slots else {})
         given = layout_of((), fields)
         if (state["num_slots"], given) != (self.buffer_size, need):
-            text = f"got {state['num_slots']} slots, {given}, need {self.buffer_size}, {need}"
-            raise ValueError(f"replay buffer: {text}")
+            raise ValueError(
+                f"replay buffer: got {state['num_slots']} slots, {given}, need "
+                f"{self.buffer_size}, {need}"
+            )
         self._random.set_state(state["random"].cpu())
         if slots:
             self.allocate()

@@ -58,8 +58,9 @@ class Schedule(ABC):
     def __post_init__(self) -> None:
         units = {each.unit for each in (self, *self._inside()) if each.unit is not None}
         if len(units) > 1:
-            units_given = ", ".join(sorted(units))
-            raise ValueError(f"all parts of a schedule need one unit, got {units_given}")
+            raise ValueError(
+                f"all parts of a schedule need one unit, got {', '.join(sorted(units))}"
+            )
         self.unit = units.pop() if units else "updates"
         if self.unit not in UNITS:
             raise ValueError(unknown_word("unit", self.unit, UNITS))

@@ -96,9 +96,9 @@ def _page(
         tags=[*TAGS],
         model_name=name,
     )
-    figures = "None: no task of the scoreboard has positions of this size."
-    if rows:
-        figures = markdown_table(Scoreboard(rows).table_rows())
+    figures = markdown_table(Scoreboard(rows).table_rows())
+    if not rows:
+        figures = "None: no task of the scoreboard has positions of this size."
     seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
     play, other = seats[role]
     return f"""---

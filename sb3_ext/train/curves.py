@@ -67,9 +67,9 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     with suppress(AttributeError, TypeError, ValueError):  # of another form: there are none
         if curves := history_curves(history):
             return curves
-    where = " or ".join(FILES)
     raise ValueError(
-        f"run must be a folder with measurements in {where}, got {os.fspath(folder)!r:.200}"
+        f"run must be a folder with measurements in {' or '.join(FILES)}, got "
+        f"{os.fspath(folder)!r:.200}"
     )
 
 

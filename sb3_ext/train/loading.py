@@ -113,8 +113,9 @@ def _policy_of_checkpoint(path: Path, role: str | None) -> BasePolicy:
     field = f"{found}: {next(iter(parts))}"
     network = network if isinstance(network, dict) else {}
     if "policy" not in network:
-        reason = network.get("not_described", "nothing there")
-        raise CheckpointError(f"{field}: the policy is not described: {reason}")
+        raise CheckpointError(
+            f"{field}: the policy is not described: {network.get('not_described', 'nothing there')}"
+        )
     with checkpoint_errors(field):
         policy = build_policy(network["policy"])
         policy.load_state_dict(weights)

@@ -149,8 +149,9 @@ class Train(Job[TrainConfig]):
         except ConfigError:
             raise
         except Exception as error:  # whatever an environment or an algorithm may raise
-            what = f"{type(error).__name__}: {one_line(error)}"
-            raise ConfigError(f"{config.algo} on {config.env}: {what}") from error
+            raise ConfigError(
+                f"{config.algo} on {config.env}: {type(error).__name__}: {one_line(error)}"
+            ) from error
 
     def _make_model(self, folder: Path | None) -> Any:
         config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent

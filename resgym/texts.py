@@ -140,8 +140,10 @@ def counted(number: float | None, one: str, many: str | None = None) -> str:
 
 def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
     """Format a move: ``host {x, y}, agent y: y becomes x + y``."""
-    total = " + ".join(names[each] for each in axes)
-    return f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes {total}"
+    return (
+        f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes "
+        f"{' + '.join(names[each] for each in axes)}"
+    )
 
 
 def format_position(

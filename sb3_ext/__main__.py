@@ -27,8 +27,10 @@ def main() -> int:
         del sys.argv[1]
         return start(name, module, function)
     if name not in ("-h", "--help"):
-        known = ", ".join(COMMANDS)
-        print(f"sb3_ext: command: got {name!r:.200}; expected one of {known}", file=sys.stderr)
+        print(
+            f"sb3_ext: command: got {name!r:.200}; expected one of {', '.join(COMMANDS)}",
+            file=sys.stderr,
+        )
         return 2
     print("usage: python -m sb3_ext COMMAND ...; COMMAND --help lists its options\n")
     for each, (_, _, text) in COMMANDS.items():

@@ -170,8 +170,9 @@ class AlternatingPlayers(HironakaVectorEnv):
                 invalid.
         """
         if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
-            given = type(env).__name__
-            raise TypeError(f"env must be a HironakaVectorEnv with both seats, got {given}")
+            raise TypeError(
+                f"env must be a HironakaVectorEnv with both seats, got {type(env).__name__}"
+            )
         plan = replace(
             env.plan,
             seat=check_role(seat, "seat"),

@@ -40,8 +40,9 @@ def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     for member in AutoresetMode:
         if mode in (member, member.name, member.value):
             return member
-    names = [member.name for member in AutoresetMode]
-    raise ValueError(f"autoreset_mode must be one of {names}, got {shown(mode)}")
+    raise ValueError(
+        f"autoreset_mode must be one of {[*AutoresetMode.__members__]}, got {shown(mode)}"
+    )
 
 
 def parse_options(options: Any) -> dict[str, Any]:

@@ -122,8 +122,11 @@ class Reader:
         self.names = [*(declared or sorted(found, key=variable_order))]
         for name, at in found.items():
             if name not in self.names[:MAX_VARIABLES]:
-                known = ", ".join(self.names)[:60]
-                self._fail(f"{name} is not one of at most {MAX_VARIABLES} variables {known}", at)
+                self._fail(
+                    f"{name} is not one of at most {MAX_VARIABLES} variables "
+                    f"{', '.join(self.names)[:60]}",
+                    at,
+                )
         self._one = (0,) * len(self.names)
         self._depth = self._products = 0
         self.polynomials = [terms for part in parts for terms in self._read(part)]

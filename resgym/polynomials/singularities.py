@@ -123,8 +123,10 @@ def singularity(name: str) -> Exponents:
             )
         form = f"x^{p} + y^{q} + z^{r} + x*y*z"
     if form is None:
-        allowed = "A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one like E12"
-        raise ValueError(f"name must be {allowed}, got {shown(name)}")
+        raise ValueError(
+            "name must be A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one "
+            f"like E12, got {shown(name)}"
+        )
     (terms,) = Reader(form, [(0, len(form))], "xyz").polynomials
     return Exponents(terms, generators=[terms])
 
@@ -156,8 +158,10 @@ def random_family(text: str, seed: int = 0) -> Exponents:
     check_integer("seed", seed, -(2**63), 2**63)
     found = isinstance(text, str) and _FAMILY.fullmatch(text.replace(" ", "").lower())
     if not found:
-        allowed = "random(points=<number>, max=<number>, dim=<number>) or bp(2,3,5)"
-        raise ValueError(f"family must be {allowed}, got {shown(text)}")
+        raise ValueError(
+            "family must be random(points=<number>, max=<number>, dim=<number>) or bp(2,3,5), got "
+            f"{shown(text)}"
+        )
     if found[1]:
         powers = [*map(int, found[1].split(","))]
         axes = range(len(powers))

@@ -99,8 +99,9 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
     policy = getattr(model, "policy", model)
     role, points = seat_of(policy)
     if len(getattr(points, "shape", None) or ()) != 2:
-        observed = policy.observation_space
-        raise ValueError(f"{name}: observes {observed}, not the points [P, D] of a game")
+        raise ValueError(
+            f"{name}: observes {policy.observation_space}, not the points [P, D] of a game"
+        )
     about: dict[str, Any] = {
         "scale_observation": float(points.high.max()) <= 1.0,
         "device": policy.device,

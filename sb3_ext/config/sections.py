@@ -260,8 +260,10 @@ class ConfigFile(Section):
             except ConfigError as error:
                 for name, value in map(split_setting, settings):
                     if isinstance(value, Mapping) and str(error).startswith(name):
-                        hint = f"--set {name} replaces all of it, --set {name}.KEY=VALUE one key"
-                        raise ConfigError(f"{error}; {hint}") from None
+                        raise ConfigError(
+                            f"{error}; --set {name} replaces all of it, --set {name}.KEY=VALUE one "
+                            "key"
+                        ) from None
                 raise
         path = find_config(str(source), cls.folder)
         data = read_mapping(path)

@@ -72,8 +72,10 @@ def with_policy_classes(given: Mapping[str, Any], algorithm: type) -> dict[str, 
     if name := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
         kwargs["features_extractor_class"] = kind = extractor_class(name)
         if getattr(kind, "per_action", False):
-            expected = "expected another one, or the algorithm ddqn or minimax"
-            raise ConfigError(f"extractor: got {name} for {algorithm.__name__}; {expected}")
+            raise ConfigError(
+                f"extractor: got {name} for {algorithm.__name__}; expected another one, or the "
+                "algorithm ddqn or minimax"
+            )
     if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return kwargs

@@ -157,8 +157,10 @@ class DDQNState(Settings, Logs):
         values = {name: getattr(self, name) for name in _CHECKED.model_fields}
         vars(self).update(read_as(_CHECKED, values))
         if self.replay_ratio is not None and self.gradient_steps != 1:
-            given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
-            raise ValueError(f"replay_ratio: {given}; give only one of them")
+            raise ValueError(
+                f"replay_ratio: got {self.replay_ratio} together with "
+                f"gradient_steps={self.gradient_steps}; give only one of them"
+            )
 
     @classmethod
     def games_of(cls, env: Playable) -> Any:
@@ -189,9 +191,9 @@ class DDQNState(Settings, Logs):
 
     def _setup_model(self) -> None:
         if not issubclass(self.policy_class, DQNPolicy):
-            name = self.policy_class.__name__
             raise ValueError(
-                f"policy: got {name}; expected a DQNPolicy, as in models of DDQN and DQN"
+                f"policy: got {self.policy_class.__name__}; expected a DQNPolicy, as in models of "
+                "DDQN and DQN"
             )
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
@@ -259,10 +261,9 @@ class DDQNState(Settings, Logs):
         asked = self.legal_actions.source == "environment"
         if not issubclass(self.replay_buffer_class, TensorReplayBuffer):  # SB3 makes it
             if asked:
-                name = self.replay_buffer_class.__name__
                 raise ValueError(
-                    f"replay_buffer_class: {name} cannot keep the legal actions of action_masks();"
-                    " use TensorReplayBuffer, or mask_source='none'"
+                    f"replay_buffer_class: {self.replay_buffer_class.__name__} cannot keep the "
+                    "legal actions of action_masks(); use TensorReplayBuffer, or mask_source='none'"
                 )
             return
         buffer = self.replay_buffer

@@ -162,10 +162,10 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def memory_estimate(self) -> str:
         """One line: how much memory the full buffer takes."""
-        number = self.buffer_size * self.n_envs
         return (
-            f"Replay buffer: {number:,} transitions of {self.bytes_per_transition:,} bytes, "
-            f"{self.memory_bytes() / 2**20:,.1f} MiB on {self._device}"
+            f"Replay buffer: {self.buffer_size * self.n_envs:,} transitions of "
+            f"{self.bytes_per_transition:,} bytes, {self.memory_bytes() / 2**20:,.1f} MiB on "
+            f"{self._device}"
         )
 
     def allocate(self) -> None:

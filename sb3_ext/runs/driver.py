@@ -139,8 +139,10 @@ class Job(ABC, Generic[C]):
         resume = getattr(given, "resume", None)
         file = given.config if resume is None else resume / "config.yml"
         if file is None:
-            known = ", ".join(cls.Config.shipped())
-            raise ConfigError(f"{cls.file[0]}: is missing; expected a file or one of {known}")
+            raise ConfigError(
+                f"{cls.file[0]}: is missing; expected a file or one of "
+                f"{', '.join(cls.Config.shipped())}"
+            )
         settings = [*given.settings]
         if vars(given).get("starts") is not None:
             settings.append(f"game.starts={json.dumps(given.starts)}")

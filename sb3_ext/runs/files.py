@@ -172,8 +172,9 @@ class RunFolder:
             ) from None
         except OSError as error:
             self._remove_what_is_empty()
-            reason = error.strerror or error
-            raise ValueError(f"{self.name}: {self.path} cannot be written to: {reason}") from None
+            raise ValueError(
+                f"{self.name}: {self.path} cannot be written to: {error.strerror or error}"
+            ) from None
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:

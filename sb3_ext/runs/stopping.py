@@ -232,8 +232,7 @@ class StopRules:
                     self.reason = f"{name} {budget:g} reached"
                     return True
             if self.conditions and all(condition.met for condition in self.conditions):
-                fields = ", ".join(condition.field for condition in self.conditions)
-                self.reason = f"goal reached: {fields}"
+                self.reason = f"goal reached: {', '.join(each.field for each in self.conditions)}"
         return self.reason is not None
 
 

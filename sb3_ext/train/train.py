@@ -245,8 +245,9 @@ class Train(Job[TrainConfig]):
         else:
             for name in NOT_RESUMING:
                 if vars(given).get(name):
-                    option = name.replace("_", "-")
-                    raise ConfigError(f"{option}: a resumed run keeps its own; leave it out")
+                    raise ConfigError(
+                        f"{name.replace('_', '-')}: a resumed run keeps its own; leave it out"
+                    )
             config = TrainConfig.read({**saved_config(given.resume).to_dict(), **own})
             where, section = f"{given.resume}/config.yml", config.hyperparameters
         seed = config.seed if config.seed >= 0 else int(np.random.default_rng().integers(2**32))

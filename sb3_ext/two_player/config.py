@@ -52,8 +52,9 @@ class UpdatesSection(Section):
         for role in ROLES:
             start, stop = getattr(self, role)
             if not start < stop <= self.period:
-                expected = f"expected start < stop <= period, {self.period}"
-                raise ValueError(f".{role}: got {[start, stop]}; {expected}")
+                raise ValueError(
+                    f".{role}: got {[start, stop]}; expected start < stop <= period, {self.period}"
+                )
         return self
 
     def is_due(self, role: str, step: int) -> bool:

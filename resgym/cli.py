@@ -311,7 +311,7 @@ def _argument(parameter: Parameter) -> dict[str, Any]:
     kind, default = str(parameter.annotation), parameter.default
     if default is False:
         return {"action": "store_true"}
-    found: dict[str, Any] = {} if default is Parameter.empty else {"default": default}
+    found = {} if default is Parameter.empty else {"default": default}
     if "int" in kind or "float" in kind:
         found["type"] = int if "int" in kind else float
     return found | (_MANY_VALUES if kind.startswith("Sequence") else {})

@@ -105,8 +105,8 @@ def standard_streams(name: str, plain: bool = False) -> Iterator[None]:
     def warn(message: Any, *_: Any, **__: Any) -> None:
         print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
 
-    output: Any = sys.stdout
-    show: Any = _Printable if plain else lambda stream: stream
+    output = sys.stdout
+    show = _Printable if plain else lambda stream: stream
     try:
         with (
             redirect_stdout(show(output)),

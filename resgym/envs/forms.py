@@ -285,7 +285,7 @@ class ResultForm:
 
     def info(self, plan: StepPlan, result: StepResult, observation: Any) -> dict[str, Any]:
         """Return the info of a step that is observed so."""
-        info: dict[str, Any] = {"overflow": self.out(result.overflow)}
+        info = {"overflow": self.out(result.overflow)}
         if self.full_info:
             legal = legal_actions(plan, result.games.tensors())
             info["action_mask"] = self.out(legal.to(torch.int8))

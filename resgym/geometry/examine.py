@@ -66,7 +66,7 @@ def examine(points: Any) -> Examination:
     }
     found |= {name: f"no: {why}" if why else "yes" for name, why in facts.items()}
     if not degenerate:
-        invariants: Any = tree.invariants()
+        invariants = tree.invariants()
         found["log canonical threshold"] = str(invariants.log_canonical_threshold)
         if not fault:
             found["Milnor number"] = invariants.milnor_number

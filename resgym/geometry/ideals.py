@@ -118,7 +118,7 @@ class MonomialIdeal(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the reason as text where an invariant does not exist."""
-        found: dict[str, Any] = dict([self.about])
+        found = dict([self.about])
         for name in self.shown:
             try:
                 value = getattr(self, name)

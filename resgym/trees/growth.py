@@ -176,7 +176,7 @@ class ResolutionTree:
     def to_json(self, indent: int | None = None) -> str:
         """Return `to_dict` as JSON text."""
         names = "title variables depth num_nodes num_leaves num_cut complete"
-        found: dict[str, Any] = {name: getattr(self, name) for name in names.split()}
+        found = {name: getattr(self, name) for name in names.split()}
         found["charts"] = [*map(self._chart_dict, self.charts)]
         return json.dumps(found, indent=indent)
 

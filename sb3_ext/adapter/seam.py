@@ -263,7 +263,7 @@ def infos_of(info: Mapping[str, Any], rows: np.ndarray) -> list[dict[str, Any]]:
         if key.startswith("_") or key in ("final_obs", "final_info"):
             continue
         if isinstance(value, dict):
-            values: Any = infos_of(value, rows)
+            values = infos_of(value, rows)
         elif isinstance(value, (Tensor, np.ndarray)) and value.ndim:
             part = to_arrays(value)[rows]
             values = part.tolist() if part.ndim == 1 else part.copy()

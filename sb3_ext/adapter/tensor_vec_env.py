@@ -166,7 +166,7 @@ class TensorVecEnv(VecEnv):
         Raises:
             ValueError: Rows ended without `final_obs` in the info.
         """
-        values: Any = torch.as_tensor(actions, device=self.device)
+        values = torch.as_tensor(actions, device=self.device)
         *results, info = self.venv.step(values.cpu().numpy() if self._gives_arrays else values)
         told = dict(info)
         # Gymnasium's own environments have it; the rest is then about the next episodes.

@@ -171,7 +171,7 @@ examples:
                 save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
             found[str(seed)] = result
             worst = self._worst(each["test"]["rho"] for each in found.values())
-            known: Any = {"rho/score": worst, "seeds": float(len(found))}
+            known = {"rho/score": worst, "seeds": float(len(found))}
             beat(pulse, self.used, exact=True, **known)
 
     def _report_training(

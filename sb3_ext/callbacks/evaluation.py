@@ -102,7 +102,7 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
         raise ValueError(
             f"{name}: observes {policy.observation_space}, not the points [P, D] of a game"
         )
-    about: dict[str, Any] = {
+    about = {
         "scale_observation": float(points.high.max()) <= 1.0,
         "device": policy.device,
         "name": name,

@@ -65,7 +65,7 @@ def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
         ValueError: its replay buffer cannot be saved.
     """
     check_finite(model)
-    parts: dict[str, Any] = {
+    parts = {
         "model": _identity(model),
         "network": network_description(model.policy),
         "policy": model.policy.state_dict(),

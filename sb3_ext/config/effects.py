@@ -249,11 +249,11 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Counts as it goes, so that a refusal comes before the work."""
-        event: Any = self.peek_event()
+        event = self.peek_event()
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self._refuse(_TOO_DEEP, event.start_mark)
-        node: Any = super().compose_node(parent, index)
+        node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(event, yaml.AliasEvent) and node not in self.sizes:
             self._refuse(

@@ -317,10 +317,10 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
     Raises:
         ConfigError: a setting has another form, or names an unknown section.
     """
-    changed: dict[str, Any] = _unshared(data)
+    changed = _unshared(data)
     for name, value in map(split_setting, settings):
         *parents, last = name.split(".")
-        section: Any = changed
+        section = changed
         for depth, key in enumerate(parents):
             if key not in section:
                 where = f"key of {'.'.join(parents[:depth])}" if depth else "key"

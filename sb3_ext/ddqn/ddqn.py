@@ -495,7 +495,7 @@ class DDQN(DDQNState):
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
         with in_mode(self.policy, training=self._has_modes):
             for _ in range(gradient_steps):
-                batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for change in self.batch_changes:
                     batch = change(self, batch)
                 rate = float(self.lr_schedule(self._current_progress_remaining))

@@ -41,7 +41,7 @@ def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str
     names = ("coords",) if entries.keys() == {"points", "coords"} else MASK_KEYS
     key = next((name for name in names if name in entries), None)
     if key is not None:
-        space: Any = entries[key]
+        space = entries[key]
         low, high = getattr(space, "low", 0), getattr(space, "high", getattr(space, "nvec", 2) - 1)
         if space.shape != (number,) or np.any(low != 0) or np.any(high != 1):
             raise ValueError(f"{key}: got {space}; expected 0 or 1 for each of {number} actions")

@@ -92,7 +92,7 @@ class WorstCasePositions(PeriodicCallback):
         self.learnt, self.costs = torch.empty(0), torch.empty(0)
 
     def _on_training_start(self) -> None:
-        model: Any = self.model
+        model = self.model
         if not isinstance(model, MinimaxDQN):
             raise TypeError(f"model: need MinimaxDQN, got {type(model).__name__}")
         self._on_training_end()  # an earlier call of learn may have ended with an error

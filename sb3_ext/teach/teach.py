@@ -77,7 +77,7 @@ examples:
     @property
     def state(self) -> dict[str, Any]:
         """Networks that play and can be taken over, and what continues."""
-        policy: Any = self.model.policy
+        policy = self.model.policy
         policy.q_net_target.load_state_dict(policy.q_net.state_dict())
         return {
             "network": network_description(policy),

@@ -93,7 +93,7 @@ def _batched(config: TrainConfig, env_fns: Sequence[Callable[[], Any]], **more: 
     try:
         return TensorVecEnv(env_fns)
     except (TypeError, ValueError) as error:
-        single: Any = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}[config.vec_env]
+        single = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}[config.vec_env]
         env: VecEnv = single(env_fns, **more)  # what is wrong with its arguments is told here
         if config.verbose > 0:
             print(f"Using {single.__name__}: {one_line(error)}")

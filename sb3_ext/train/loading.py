@@ -211,7 +211,7 @@ class SavedRun:
         Raises:
             ValueError: the file is damaged, of another kind, or does not fit the configuration.
         """
-        make: Any = ALGORITHMS.resolve(self.config.algo)
+        make = ALGORITHMS.resolve(self.config.algo)
         arguments = with_classes(self.config.hyperparameters, make)
         values = {key: arguments[key] for key in _PLAYING if key in arguments}
         if issubclass(make, OffPolicyAlgorithm):

@@ -156,7 +156,7 @@ class Train(Job[TrainConfig]):
     def _make_model(self, folder: Path | None) -> Any:
         config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent
         statistics = Path(agent).parent / STATISTICS
-        arguments: dict[str, Any] = with_classes(values, self.algorithm) | {
+        arguments = with_classes(values, self.algorithm) | {
             "device": config.device,
             "env": make_envs(
                 config,

@@ -235,7 +235,7 @@ class HostAgentTrainer(TwoPlayers):
         and ``<role>.policy``, ``<role>.buffer`` and so on what `Learner.state_dict` gives. Errors
         as `evaluate`: a spoiled model is not worth saving.
         """
-        state: dict[str, Any] = {
+        state = {
             "random": global_random_state(),
             "trainer": {
                 "best_scores": dict(self.best_scores),

@@ -412,14 +412,10 @@ class DDQN(DDQNState):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return
-        own = TensorCollector(
-            env,
-            self.explorer(),
-            self.legal_actions,
-            self.random_streams["explore"],
-            observation=to_device(self._last_obs, self.device),
-            legal=self.last_legal,
-        )
+        source = self.random_streams["explore"]
+        shown = to_device(self._last_obs, self.device)
+        own = TensorCollector(env, self.explorer(), self.legal_actions, source, shown)
+        own.legal = self.last_legal
         if self._vec_normalize_env is not None:
             own.original = to_device(self._last_original_obs, self.device)
         for number in range(steps):
@@ -439,14 +435,10 @@ class DDQN(DDQNState):
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
-        return Explorer(
-            self.q_net,
-            int(self.action_space.n),  # type: ignore[attr-defined]
-            self.exploration_strategy,
-            (self.evaluation_rows, self.n_envs),
-            self.autocast,
-            None if at_random else rate,
-        )
+        chance, strategy = None if at_random else rate, self.exploration_strategy
+        number = int(self.action_space.n)  # type: ignore[attr-defined]
+        rows = (self.evaluation_rows, self.n_envs)
+        return Explorer(self.q_net, number, strategy, rows, self.autocast, chance)
 
     def explorer_elsewhere(self) -> Explorer:
         """As `explorer`, with a network of its own on the CPU that only plays, to be sent away."""

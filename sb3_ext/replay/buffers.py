@@ -99,10 +99,8 @@ class TensorReplayBuffer(ReplayBuffer):
         self.store_next_legal = store_next_legal
         self.handle_timeout_termination = handle_timeout_termination
         # One transition of one row: shapes, dtypes and sizes of everything come from here.
-        shown = each_entry(
-            lambda space: example_of(get_obs_shape(space), space),
-            getattr(observation_space, "spaces", observation_space),
-        )
+        entries = getattr(observation_space, "spaces", observation_space)
+        shown = each_entry(lambda space: example_of(get_obs_shape(space), space), entries)
         action = example_of(get_action_dim(action_space), action_space)
         flag = torch.empty((), dtype=torch.bool)
         self._example: dict[str, Observation] = {

@@ -175,11 +175,11 @@ class _Command(NamedTuple):
 _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
 _TREE = " --rule --unit --weights --stop --centres --compare --out"
-_MANY_VALUES: dict[str, Any] = {"nargs": "+"}
+_MANY_VALUES = {"nargs": "+"}
 _EXPORTS = (
     "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
 )
-_FILES: dict[str, dict[str, Any]] = {"--compare": _MANY_VALUES | {"default": ()}}
+_FILES = {"--compare": _MANY_VALUES | {"default": ()}}
 _FILES["--out"] = _file(*(end for end in _EXPORTS.split() if "." in end)) | {"help": _EXPORTS}
 _COMMANDS = {
     "rho": _Command(

@@ -32,7 +32,7 @@ START_SECONDS = 300.0
 
 # One warm process is loaded once and forked for each worker, where the system can fork.
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
-_CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
+_CONTEXT = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
 _PRELOAD = [str(each).partition(":")[0] for named in PLAYERS.values() for each in named.values()]
 
 

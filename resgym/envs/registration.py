@@ -8,7 +8,7 @@ import gymnasium
 
 DEFAULT_MAX_EPISODE_STEPS = 200
 
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+_ARGUMENTS = {
     "resgym/Hironaka-v0": {},
     "resgym/HironakaHost-v0": {"seat": "host"},
     "resgym/HironakaAgent-v0": {"seat": "agent"},

@@ -40,7 +40,7 @@ LINES = 2
 """Positions after each number of moves that are followed first."""
 
 # Where the default is another one than that of `DDQN`.
-_DEFAULTS: dict[str, Any] = {
+_DEFAULTS = {
     "batch_size": 128,
     "buffer_size": 100_000,
     "exploration_rate": 0.1,
@@ -49,7 +49,7 @@ _DEFAULTS: dict[str, Any] = {
     "target_update_interval": 1,
     "tau": 0.02,
 }
-_NETWORK: dict[str, Any] = {
+_NETWORK = {
     "extractor": "point_pairs",
     "features_extractor_kwargs": {
         "point_net": [48],

@@ -32,7 +32,7 @@ ACTIVATIONS.update(elu=nn.ELU, gelu=nn.GELU, relu=nn.ReLU, silu=nn.SiLU, tanh=nn
 
 _ALLOWED = "a width (int >= 1), 'b', 'ln', 'rK' or {repeat: n, net_arch: [...]}"
 _WORD = re.compile(r"b|ln|r[1-9][0-9]{0,8}")
-_NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
+_NORMS = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
 
 
 class Mlp(nn.Sequential):

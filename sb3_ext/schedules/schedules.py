@@ -222,7 +222,7 @@ class Chained(Schedule):
         return min(lows), max(highs)
 
 
-_SHORT: dict[str, type[Schedule]] = {
+_SHORT = {
     "const": Constant,
     "cos": Cosine,
     "exp": Exponential,

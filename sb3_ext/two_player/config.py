@@ -246,7 +246,7 @@ class TrainerConfig(ConfigFile):
         return UpdatesSection(period=2 * change, host=[0, change], agent=[change, 2 * change])
 
 
-_SMOKE: dict[str, Any] = {
+_SMOKE = {
     "action_games": 8,
     "batch_size": 20,
     "every_steps": 2,

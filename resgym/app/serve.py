@@ -36,8 +36,11 @@ def add_serve(commands: Any) -> None:
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--port", type=int, default=8000, help="port, 0 for any free one (default 8000)")
     add("--models", type=Path, metavar="FOLDER", help="offer models below this folder as players")
-    text = "processes for moves (default: one per core, at most 4); half as many run searches"
-    add("--workers", type=int, help=text)
+    add(
+        "--workers",
+        type=int,
+        help="processes for moves (default: one per core, at most 4); half as many run searches",
+    )
     command.set_defaults(run=_serve, function=None)
 
 

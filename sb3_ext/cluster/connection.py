@@ -5,6 +5,7 @@ docs/cluster.md lists the guarantees.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -25,19 +26,6 @@ CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
 
 
-def ray_module() -> Any:
-    """Ray; ValueError if it is not installed."""
-    # Its lines about lost processes would go to stdout, into results; the caller reports them.
-    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
-    try:
-        import ray
-    except ImportError:
-        raise ValueError(
-            "actors: need Ray, which is not installed: pip install 'resgym[cluster]'"
-        ) from None
-    return ray
-
-
 @contextmanager
 def connected() -> Iterator[Any]:
     """Ray, connected to a cluster while the block lasts; what was connected before stays so.
@@ -48,25 +36,35 @@ def connected() -> Iterator[Any]:
     Raises:
         ValueError: Ray is not installed, or there is no cluster at the address.
     """
-    ray = ray_module()
+    # Its lines about lost processes would go to stdout, into results; the caller reports them.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+    try:
+        import ray
+    except ImportError:
+        raise ValueError(
+            "actors: need Ray, which is not installed: pip install 'resgym[cluster]'"
+        ) from None
     if ray.is_initialized():
         yield ray
         return
     address = os.environ.get("RAY_ADDRESS") or "local"
     _check_reachable(address)
-    # A dashboard can be had only of a cluster that we start, and needs more packages.
-    own = {"include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
     # In the main thread Ray would put its own handler in the place of the run's for SIGTERM, and be
     # left half started by a Ctrl-C. The processes that it starts end with the thread.
     with blocks_are_left(), ThreadPoolExecutor(1) as thread:
         started = thread.submit(
-            ray.init, address, log_to_driver=False, logging_level="ERROR", **own
+            ray.init,
+            address,
+            # Can be had only of a cluster that we start, and needs more packages.
+            include_dashboard=False if address == "local" else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
         )
         try:
             error = started.exception()
             if error is not None:  # also one of no kind, for a cluster that did not come up
-                text = " ".join(str(error).split())
+                text = one_line(error)
                 if address != "local" and os.environ.get("RAY_AUTH_MODE") != "token":
                     text += "; does it want a token? Then set RAY_AUTH_MODE=token"
                 raise ValueError(f"RAY_ADDRESS: no Ray cluster at {address!r}: {text}") from error

@@ -59,8 +59,12 @@ class TwoPlayer(Job[TrainerConfig]):
         """Adds what is short for some keys of the configuration."""
         add = parser.add_argument
         add("--steps", type=int, help="set training.steps")
-        text = "start from the networks of a run's folder"
-        add("--init-from", type=Path, metavar="FOLDER", help=text)
+        add(
+            "--init-from",
+            type=Path,
+            metavar="FOLDER",
+            help="start from the networks of a run's folder",
+        )
         add("--smoke", action="store_true", help="run a few steps of every part, in seconds")
 
     @classmethod

@@ -124,6 +124,7 @@ class TwoPlayer(Job[TrainerConfig]):
         if self.run_of.folder is None:
             return
         self._files, self.trainer.output = RunFolder(self.run_of.folder), self
+        self._files.path.mkdir(parents=True, exist_ok=True)
         self._files.keep_lines_until("metrics.jsonl", self.trainer.total_steps)
         self._write_evaluations()
         if self.config.logging.tensorboard:

@@ -241,8 +241,9 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
     add_trust(parser)
     parser.add_argument("--out", type=Path, help="folder of the run")
     if job.resumes:
-        text = "resume the run in this folder"
-        parser.add_argument("--resume", type=Path, metavar="FOLDER", help=text)
+        parser.add_argument(
+            "--resume", type=Path, metavar="FOLDER", help="resume the run in this folder"
+        )
     parser.add_argument(
         "--dry-run", action="store_true", help="build everything, print it and stop"
     )

@@ -262,8 +262,8 @@ def _starts(family: Family, axes: int, rng: RowRandom) -> GameState:
         top = torch.tensor(family.max_value)[rng.split(_VALUE).integers(len(family.max_value))]
         which = rng.split(_SPARSITY).integers(len(family.sparsity))
         values = rng.split(_COORDINATE).integers(top + 1, high * axes)
-        chance = torch.tensor(family.sparsity)[which]
-        zero = rng.split(_ZERO).uniform(high * axes) < chance[:, None]
+        chance = torch.tensor(family.sparsity)[which, None]
+        zero = rng.split(_ZERO).uniform(high * axes) < chance
         points = values.masked_fill(zero, 0).view(len(count), high, axes)
     else:
         assert family.exponents

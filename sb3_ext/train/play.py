@@ -98,8 +98,9 @@ def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    description = "Record a video of a model of python -m sb3_ext.train."
-    args, trust = _read("record_video", description, arguments)
+    args, trust = _read(
+        "record_video", "Record a video of a model of python -m sb3_ext.train.", arguments
+    )
     _play(args, trust, "rgb_array")
     return 0
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, smooth_l1_loss
+from torch.nn.functional import smooth_l1_loss
 
 from resgym import functional
 from resgym.game.spec import GameSpec
@@ -29,8 +29,10 @@ SHARE = 0.5
 """Part of each batch that comes from walks."""
 TEMPERATURE = 0.3
 """Temperature of the softmax of values in moves, where two sets a move apart are 28 to 1."""
-CHOICE_WEIGHT = 3.0
+CHOICE_WEIGHT = 10.0
 """Weight of the loss for the choice of sets, beside that of values."""
+MOST_LOST = 6
+"""Moves, at most, that a wrong choice counts as."""
 MEMORY = 200_000
 """Positions with costs that are kept, the newest."""
 PAIRS = 0.05
@@ -46,8 +48,8 @@ class WorstCasePositions(PeriodicCallback):
     With `exact` it also makes policy iteration on the exact model, for a host that wins already.
     What each set of these positions costs is the longest game after it that the host of the target
     network, or `host`, allows (`set_costs`), asked once and remembered. Every update gets a second
-    loss on such positions: the Huber distance of values and costs, discounted, plus three times the
-    cross-entropy between the sets that both prefer, by the softmax of values / 0.3.
+    loss on such positions: the Huber distance of values and costs, discounted, plus ten times the
+    moves lost on average, at most 6, where sets are drawn by the softmax of values / 0.3.
 
     Args:
         every: how often to walk, by default every 200 updates.
@@ -162,9 +164,11 @@ class WorstCasePositions(PeriodicCallback):
             return torch.zeros((), device=model.device)
         index = torch.randint(len(self.learnt), (self.exact,), generator=self._generator())
         values = model.q_net(self.learnt[index].to(model.device))
-        target = value_of_moves(self.costs[index].to(model.device), model.gamma)
-        choice = cross_entropy(values / TEMPERATURE, (target / TEMPERATURE).softmax(1))
-        return smooth_l1_loss(values, target) + CHOICE_WEIGHT * choice
+        costs = self.costs[index].to(model.device)
+        lost = (costs - costs.amin(1, keepdim=True)).clamp(max=MOST_LOST)
+        choice = ((values / TEMPERATURE).softmax(1) * lost).sum(1).mean()
+        values_loss = smooth_l1_loss(values, value_of_moves(costs, model.gamma))
+        return values_loss + CHOICE_WEIGHT * choice
 
     def _generator(self) -> torch.Generator:
         updates = self.model.num_updates  # type: ignore[attr-defined]

@@ -168,9 +168,11 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
         state = positions_of(walk.learnt)
         assert torch.equal(walk.costs, set_costs(make_host(teacher), state, 9))
     again.learnt, again.costs = walk.learnt[:1], walk.costs[:1]
+    again.costs = torch.tensor([[7, 2, 3, 9]])
     found, target = model.q_net(again.learnt), -(1 - 0.9**again.costs) / 0.1
-    choice = (target / 0.3).softmax(1) * (found / 0.3).log_softmax(1)
-    expected = torch.nn.functional.smooth_l1_loss(found, target) - 3 * choice.sum()
+    lost = torch.tensor([[5, 0, 1, 6]])  # 9 counts as 8
+    expected = torch.nn.functional.smooth_l1_loss(found, target)
+    expected = expected + 10 * ((found / 0.3).softmax(1) * lost).sum()
     assert again.extra_loss(model).item() == pytest.approx(expected.item(), rel=1e-4)
 
 

@@ -74,7 +74,7 @@ def restart_episodes(model: Any) -> None:
     tell_buffer(model, "cut")
     if getattr(model, "collects_tensors", False):
         model._last_obs = to_device(model.env.reset_tensors(), model.device)
-        model.last_legal = None
+        model.last_legal = model.last_said = None
         return
     model._last_obs = model.env.reset()
     model._last_episode_starts = np.ones((model.env.num_envs,), dtype=bool)

@@ -11,13 +11,14 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
@@ -57,7 +58,8 @@ class TensorVecEnv(VecEnv):
     t}, and what the environment says at the end. Rows that continue have what an environment of
     arrays says, and nothing with tensors.
 
-    The attribute `shown` is the observation that `reset` or `step` has returned last.
+    The attribute `shown` is the observation that `reset` or `step` has returned last, and `said`
+    what the environment told of the last step, another object in every one; None after a reset.
     Results belong to the caller: they are copied, because an environment may write its next results
     into the same memory. An environment with `returns_new_tensors` = True promises not to, and its
     results are passed on.
@@ -100,7 +102,7 @@ class TensorVecEnv(VecEnv):
         self._device: torch.device | None = None
         self._gives_arrays = self._owner("device") is None  # until the first reset
         self._actions: Any = None
-        self._said: Any = None  # by the environment in the last step
+        self.said: Any = None
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
@@ -140,7 +142,7 @@ class TensorVecEnv(VecEnv):
         self._reset_options()
         if not isinstance(info, dict):
             raise TypeError(f"info: got {type(info).__name__}; expected a dictionary")
-        self._gives_arrays = not isinstance(first_entry(observation), Tensor)
+        self._gives_arrays, self.said = not isinstance(first_entry(observation), Tensor), None
         if self._gives_arrays:
             self.reset_infos = infos_of(info, np.arange(self.num_envs))
         observation = self._owned(observation)
@@ -175,7 +177,8 @@ class TensorVecEnv(VecEnv):
             told = {**{key: info[key] for key in own if key in info}, **info["final_info"]}
         if self._gives_arrays and "final_obs" in told:
             told["final_obs"] = self._dense(told["final_obs"], results[0])
-        observation, rewards, terminated, truncated, told = self._owned((*results, told))
+        observation, rewards, *ends, told = self._owned((*results, told))
+        terminated, truncated = (each.bool() for each in ends)  # numbers in some environments
         ended = terminated | truncated
         if "final_obs" not in told:  # an environment that may leave it out has waited itself
             self._check_info(told, ended.nonzero()[:, 0], "final_obs")
@@ -183,12 +186,12 @@ class TensorVecEnv(VecEnv):
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
             self._monitor_file.add(told, now=self.device.type == "cpu")
-        self._said = (ended, truncated & ~terminated, info, told)
+        self.said = (ended, truncated & ~terminated, info, told)
         return observation, rewards.float(), terminated, truncated, told
 
     def infos(self) -> list[dict[str, Any]]:
         """The infos that `step` returns, of the last step; waits for the device."""
-        ended, timeout, info, told = self._said
+        ended, timeout, info, told = self.said
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if self._gives_arrays:
             infos = infos_of(info, np.arange(self.num_envs))
@@ -295,7 +298,7 @@ class TensorVecEnv(VecEnv):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy writes no monitor file: it is the original's."""
-        return {**vars(self), "_monitor_file": None, "_said": None}
+        return {**vars(self), "_monitor_file": None, "said": None}
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""
@@ -391,4 +394,8 @@ def _checked(venv: Any) -> VectorEnv:
             " vectorization_mode='sync', vector_kwargs={'autoreset_mode': 'SameStep'}"
         )
     check_spaces(venv.single_observation_space, venv.single_action_space)
+    inside = venv.unwrapped
+    # Asked first: a process ends when it is asked for what it lacks.
+    if isinstance(inside, AsyncVectorEnv) and all(inside.call("has_wrapper_attr", "action_masks")):
+        inside.action_masks = partial(inside.call, "action_masks")  # type: ignore[attr-defined]
     return venv

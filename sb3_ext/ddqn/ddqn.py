@@ -160,10 +160,7 @@ class DDQN(DDQNState):
         if dueling:
             sb3["policy_kwargs"] = {**(sb3.get("policy_kwargs") or {}), "dueling": dueling}
         super().__init__(policy, self.games_of(env), learning_rate, **sb3, _init_setup_model=False)  # type: ignore[arg-type]
-        self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
-        self._check_arguments()
-        highest = 1.0 if exploration_strategy == "epsilon_greedy" else torch.inf  # a probability
-        self.exploration = self._read_schedule("exploration_rate", exploration_rate, highest)
+        self.exploration = exploration_rate
         if _init_setup_model:
             self._setup_model()
 
@@ -275,9 +272,6 @@ class DDQN(DDQNState):
         self.stop_requested = True
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
-        buffer = self.replay_buffer
-        if self.verbose >= 1 and not getattr(buffer, "is_allocated", True):  # SB3's are
-            print(buffer.memory_estimate())
         before, counted = self._last_obs, self.num_timesteps
         self.stop_requested = False
         self.read_episodes()
@@ -286,7 +280,7 @@ class DDQN(DDQNState):
         if not self.ep_info_buffer:  # SB3 began anew
             self.evaluation_buffer.clear()
         if self._last_obs is not before:  # the environments were reset
-            self.last_legal = None
+            self.last_legal = self.last_said = None
             tell_buffer(self, "cut")
         self.start_clock()
         return total_timesteps, callback
@@ -403,7 +397,12 @@ class DDQN(DDQNState):
         return goes_on
 
     def play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
-        """Parallel steps in tensors, from the collector that was given or from the environment."""
+        """Parallel steps in tensors, from the collector that was given or from the environment.
+
+        A `TensorVecEnv` in which something else has played meanwhile, such as an evaluation, starts
+        new episodes: its games are no longer those that the model has seen last, so that an action
+        would belong to another observation, and might be illegal.
+        """
         self._infos = None
         if self._collector is not None:
             rate = self.explorer().exploration_rate
@@ -419,6 +418,9 @@ class DDQN(DDQNState):
         if self._vec_normalize_env is not None:
             own.original = to_device(self._last_original_obs, self.device)
         for number in range(steps):
+            if self.last_said is not None and env.said is not self.last_said:
+                own.observation = own.legal = None  # another has played in it
+                tell_buffer(self, "cut")
             if number > 0:
                 own.explorer = self.explorer()
             before = own.seconds
@@ -426,6 +428,7 @@ class DDQN(DDQNState):
             self.seconds["environment"] += own.seconds - before
             self._last_obs, self._last_original_obs = own.observation, own.original
             self.last_legal, self._infos = own.legal, own.infos
+            self.last_said = env.said if self.collects_tensors else None
             yield step
 
     # Acting

@@ -9,7 +9,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 import gymnasium
 import numpy as np
@@ -102,6 +102,8 @@ class DDQNState(Settings, Logs):
     Attributes:
         game: Arguments of the games that an id of resgym makes.
         last_legal: Legal actions at the last observation, if the environment was asked for them.
+        last_said: What its `TensorVecEnv` said when the model played last; None where that is
+            unknown, as after a reset.
         remembered: Names of the attributes that a resumed run needs beside those of SB3.
     """
 
@@ -125,6 +127,7 @@ class DDQNState(Settings, Logs):
 
     game: ClassVar[Mapping[str, Any]] = {}
     last_legal: Tensor | None = None
+    last_said: Any = None
     _collector_state: dict[str, Any] | None = None
 
     _earlier_transitions = 0  # before `learn` set `num_timesteps` back
@@ -152,16 +155,6 @@ class DDQNState(Settings, Logs):
             if name in vars(cls):
                 raise TypeError(f"{name}: {cls.__name__} has one, but DDQN never calls it")
 
-    def _check_arguments(self) -> None:
-        """ConfigError for the first argument that is wrong, in one line."""
-        values = {name: getattr(self, name) for name in _CHECKED.model_fields}
-        vars(self).update(read_as(_CHECKED, values))
-        if self.replay_ratio is not None and self.gradient_steps != 1:
-            raise ValueError(
-                f"replay_ratio: got {self.replay_ratio} together with "
-                f"gradient_steps={self.gradient_steps}; give only one of them"
-            )
-
     @classmethod
     def games_of(cls, env: Playable) -> Any:
         """What it plays: `NUM_GAMES` for an id of resgym, a batch of Gymnasium in an adapter."""
@@ -177,8 +170,8 @@ class DDQNState(Settings, Logs):
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which has its own log and plays its environment itself."""
-        left_out = ("_collector", "_infos", "_logger", "_online", "_target")
-        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        ours = "_collector _infos _logger _online _target last_said"
+        state = {name: value for name, value in vars(self).items() if name not in ours.split()}
         return {**state, "_collector_state": self.collector_state, "_custom_logger": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -189,7 +182,25 @@ class DDQNState(Settings, Logs):
         if isinstance(buffer, HerReplayBuffer):  # it is pickled without
             buffer.env = self.env
 
+    @classmethod
+    def load(cls, *args: Any, **kwargs: Any) -> Self:  # type: ignore[override]
+        """As in SB3; further arguments, in the place of those saved, are the constructor's."""
+        if "exploration_rate" in kwargs:  # whose attribute is the rate of now
+            kwargs["exploration"] = kwargs.pop("exploration_rate")
+        return super().load(*args, **kwargs)
+
     def _setup_model(self) -> None:
+        # Here, as `load` sets arguments after the constructor.
+        self.max_grad_norm = torch.inf if self.max_grad_norm is None else self.max_grad_norm
+        values = {name: getattr(self, name) for name in _CHECKED.model_fields}
+        vars(self).update(read_as(_CHECKED, values))
+        if self.replay_ratio is not None and self.gradient_steps != 1:
+            raise ValueError(
+                f"replay_ratio: got {self.replay_ratio} together with "
+                f"gradient_steps={self.gradient_steps}; give only one of them"
+            )
+        highest = 1.0 if self.exploration_strategy == "epsilon_greedy" else torch.inf
+        self.exploration = self._read_schedule("exploration_rate", self.exploration, highest)
         if not issubclass(self.policy_class, DQNPolicy):
             raise ValueError(
                 f"policy: got {self.policy_class.__name__}; expected a DQNPolicy, as in models of "
@@ -335,7 +346,7 @@ class DDQNState(Settings, Logs):
         super(DDQNState, kept).save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = "batch_changes extra_losses last_legal legal_actions random_streams seconds"
+        ours = "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds"
         private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
         schedules = "exploration_schedule lr_schedule"  # made anew of what was given
         names = f"{ours} {private} {schedules}"

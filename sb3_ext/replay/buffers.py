@@ -158,14 +158,6 @@ class TensorReplayBuffer(ReplayBuffer):
         """Whether the memory was reserved already."""
         return bool(self._fields)
 
-    def memory_estimate(self) -> str:
-        """One line: how much memory the full buffer takes."""
-        return (
-            f"Replay buffer: {self.buffer_size * self.n_envs:,} transitions of "
-            f"{self.bytes_per_transition:,} bytes, {self.memory_bytes() / 2**20:,.1f} MiB on "
-            f"{self._device}"
-        )
-
     def allocate(self) -> None:
         """Reserve the memory now, if it was not; ValueError if there is too little."""
         if self._fields:

@@ -112,13 +112,16 @@ def test_the_learning_rate_stays_what_was_given_and_can_be_replaced(given, tmp_p
         ({"exploration_fraction": 1.0}, [1.0, 0.525]),
     ],
 )
-def test_exploration_rates_of_the_progress(arguments, expected):
-    model = make_model(**arguments)
-    for progress, value in zip((1.0, 0.5), expected, strict=True):
-        model._current_progress_remaining = progress
-        model.explorer()
-        assert model.exploration_rate == pytest.approx(value)
-    assert model.learn(160).num_updates > 0
+def test_exploration_rates_of_the_progress(arguments, expected, tmp_path):
+    made = make_model(**arguments)
+    make_model().save(tmp_path / "a")
+    loaded = DDQN.load(tmp_path / "a", made.get_env(), device="cpu", **arguments)
+    for model in (made, loaded):
+        for progress, value in zip((1.0, 0.5), expected, strict=True):
+            model._current_progress_remaining = progress
+            model.explorer()
+            assert model.exploration_rate == pytest.approx(value)
+        assert model.learn(160).num_updates > 0
 
 
 def test_predict_of_a_tuple_is_refused_in_sb3s_words():
@@ -152,6 +155,9 @@ def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
     assert torch.equal(torch.as_tensor(going_on.replay_buffer.observations[0]), shown)
     DDQN.load(tmp_path / "model", env, device="cpu").learn(8, reset_num_timesteps=False)
     assert len(env.venv.reset_calls) == resets + 1
+    going_on.learn(8, reset_num_timesteps=False)  # not in the games of the other one
+    assert len(env.venv.reset_calls) == resets + 2
+    assert going_on.replay_buffer.timeouts[0].all()
 
 
 def test_the_windows_of_a_buffer_also_from_a_file_are_those_of_the_model(tmp_path):
@@ -181,12 +187,13 @@ def test_a_file_of_another_algorithm_is_refused_in_words(tmp_path):
         DDQN.load(tmp_path / "ppo")
     model = DQN("MlpPolicy", "CartPole-v1", buffer_size=8, device="cpu")
     model.save(tmp_path / "dqn")
+    with pytest.raises(ValueError, match="gamma must be at most 1, got 3"):
+        DDQN.load(tmp_path / "dqn", gamma=3)
     assert equal(weights(model), weights(DDQN.load(tmp_path / "dqn", device="cpu")))
 
 
 def test_lists_of_actions():
-    for kind in (DummyVecEnv, TensorVecEnv):
-        env = make_vec_env("resgym/HironakaHost-v0", 2, vec_env_cls=kind)
-        for actions in ([0, 1], [np.int64(0), np.int64(1)], [np.array(0), np.array(1)]):
-            env.reset()
-            assert env.step(actions)[1].shape == (2,)
+    env = make_vec_env("resgym/HironakaHost-v0", 2, vec_env_cls=TensorVecEnv)
+    env.reset()
+    for actions in ([0, 1], [np.int64(0), np.int64(1)], [np.array(0), np.array(1)]):
+        assert env.step(actions)[1].shape == (2,)

@@ -61,7 +61,12 @@ def make_envs(
     keys = ("env_wrapper", "vec_env_wrapper")
     place = folder or Path(gettempdir(), uuid.uuid4().hex)
     wrappers = placed({key: values.get(key) for key in keys}, place)
-    monitor = {"override_existing": False} if list_checkpoints(place / "checkpoints") else {}
+    monitor = {
+        name: tuple(each) if isinstance(each, list) else each  # SB3 takes no list
+        for name, each in values.get("monitor_kwargs", {}).items()
+    }
+    if list_checkpoints(place / "checkpoints"):
+        monitor["override_existing"] = False
     env: VecEnv = make_vec_env(
         gymnasium.spec(config.env).make,  # type: ignore[arg-type]
         rows,
@@ -70,7 +75,7 @@ def make_envs(
         monitor_dir=None if folder is None else str(folder),
         wrapper_class=get_wrapper_class(wrappers),
         vec_env_cls=partial(_batched, config),  # type: ignore[arg-type]
-        monitor_kwargs={**values.get("monitor_kwargs", {}), **monitor},
+        monitor_kwargs=monitor,
     )
     if folder is None:
         weakref.finalize(env, shutil.rmtree, place, ignore_errors=True)

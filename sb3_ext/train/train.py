@@ -28,7 +28,7 @@ from sb3_ext.callbacks.stopping import ByConditions
 from sb3_ext.checkpoints.models import save_model
 from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
-from sb3_ext.config.checks import ConfigError, errors_of, one_line
+from sb3_ext.config.checks import ConfigError, errors_named, errors_of, one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.config.sections import (
     Count,
@@ -89,7 +89,7 @@ class Options(Section):
     progress: bool = False
     """show a bar of progress"""
     trained_agent: str = ""
-    """continue training this .zip; needs --trust"""
+    """begin with the networks and the optimiser of this .zip; needs --trust"""
     init_from: str = ""
     """ddqn: start with the networks of another run: its folder or a checkpoint"""
     actors: Count | None = None
@@ -170,15 +170,13 @@ class Train(Job[TrainConfig]):
         }
         if config.tensorboard_log:
             arguments["tensorboard_log"] = f"{config.tensorboard_log}/{config.stem}"
+        model = self.algorithm(**arguments)
         if agent:
             check_pickle(agent)
-            of_agent = ("policy", "policy_kwargs")
-            arguments = {k: each for k, each in arguments.items() if k not in of_agent}
-            model = self.algorithm.load(agent, **arguments)
+            with errors_named("trained-agent: give the policy_kwargs that it was trained with"):
+                model.set_parameters(agent, device=model.device)
             if (buffer := Path(agent).parent / "replay_buffer.pkl").exists():
                 model.load_replay_buffer(buffer)
-        else:
-            model = self.algorithm(**arguments)
         if self.given.init_from:
             self.run_of.say(f"networks of {init_from(model, self.given.init_from)}")
         if config.save_replay_buffer and not hasattr(model, "save_replay_buffer"):

@@ -13,7 +13,6 @@ import pytest
 import sb3_ext
 from resgym.trust import packaged
 from sb3_ext.__main__ import COMMANDS, main
-from sb3_ext.config.sections import shipped_configs
 from tests.resgym.commands import run
 from tests.sb3_ext.helpers import player_model
 
@@ -111,8 +110,3 @@ def test_one_line_names_what_is_wrong_and_nothing_is_left(command, message, fold
     assert message in line
     left = [path for path in folder.rglob("*") if path.name != ".lock" and path not in before]
     assert left == []
-
-
-def test_an_algorithm_without_a_file_is_told_which_have_one(folder, capsys):
-    line = refusal(["train", "--algo", "sb3_contrib:TRPO", "--env", "CartPole-v1"], capsys)
-    assert {*shipped_configs()} <= {*re.findall(r"\w+", line)}

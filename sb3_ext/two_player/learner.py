@@ -231,7 +231,7 @@ class Learner(ABC):
     def begin(self) -> None:
         """Tell the callbacks that training starts."""
         self.model.stop_requested = False
-        self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
+        self.callback.on_training_start({"self": self.model, "callback": self.callback}, {})
 
     def now(self, schedule: Schedule) -> float:
         """The value of a schedule of this role's counters."""

@@ -125,9 +125,8 @@ def test_exploration_rates_of_the_progress(arguments, expected, tmp_path):
 
 
 def test_predict_of_a_tuple_is_refused_in_sb3s_words():
-    model = make_model(gymnasium.make("CartPole-v1"))
     with pytest.raises(ValueError, match="You have passed a tuple to the predict"):
-        model.predict(gymnasium.make("CartPole-v1").reset())
+        make_model().predict((np.zeros(9), {}))
 
 
 def test_methods_that_are_never_called_are_refused():

@@ -346,7 +346,9 @@ class DDQNState(Settings, Logs):
         super(DDQNState, kept).save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds"
+        ours = (
+            "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds"
+        )
         private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
         schedules = "exploration_schedule lr_schedule"  # made anew of what was given
         names = f"{ours} {private} {schedules}"

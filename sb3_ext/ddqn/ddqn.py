@@ -399,9 +399,7 @@ class DDQN(DDQNState):
     def play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
         """Parallel steps in tensors, from the collector that was given or from the environment.
 
-        A `TensorVecEnv` in which something else has played meanwhile, such as an evaluation, starts
-        new episodes: its games are no longer those that the model has seen last, so that an action
-        would belong to another observation, and might be illegal.
+        A `TensorVecEnv` in which another has played meanwhile, as in an evaluation, begins anew.
         """
         self._infos = None
         if self._collector is not None:
@@ -419,8 +417,8 @@ class DDQN(DDQNState):
             own.original = to_device(self._last_original_obs, self.device)
         for number in range(steps):
             if self.last_said is not None and env.said is not self.last_said:
-                own.observation = own.legal = None  # another has played in it
                 tell_buffer(self, "cut")
+                own.observation = own.legal = None  # not those of the games now
             if number > 0:
                 own.explorer = self.explorer()
             before = own.seconds

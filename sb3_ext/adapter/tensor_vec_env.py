@@ -60,9 +60,8 @@ class TensorVecEnv(VecEnv):
 
     The attribute `shown` is the observation that `reset` or `step` has returned last, and `said`
     what the environment told of the last step, another object in every one; None after a reset.
-    Results belong to the caller: they are copied, because an environment may write its next results
-    into the same memory. An environment with `returns_new_tensors` = True promises not to, and its
-    results are passed on.
+    Results belong to the caller: they are copied, because an environment may write its next ones
+    into the same memory. One with `returns_new_tensors` = True promises not to.
 
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's

@@ -46,6 +46,13 @@ def prune(points: Iterable[Point]) -> list[Point]:
     return kept
 
 
+def minimal(points: Iterable[Point]) -> Position:
+    """Return the points that `prune` keeps, in their own order."""
+    given = dict.fromkeys(points)
+    least = set(prune(given))
+    return tuple(point for point in given if point in least)
+
+
 def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
     """Return whether no mean of the others is <= a point, among distinct points of D integers.
 
@@ -187,7 +194,7 @@ class OrderedRule:
 
     def start(self, points: Iterable[Point]) -> Position:
         """Return the points of a start that matter."""
-        return self._shifted(self._minimal(points))
+        return self._shifted(minimal(points))
 
     def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
         """Return the position after a move; None if a coordinate would exceed 2^59."""
@@ -222,12 +229,7 @@ class OrderedRule:
         """Return the position of the points after a move, whose position was ``points``."""
         return self.start(after)
 
-    def _minimal(self, points: Iterable[Point]) -> list[Point]:
-        given = dict.fromkeys(points)
-        least = set(prune(given))
-        return [point for point in given if point in least]
-
-    def _shifted(self, kept: list[Point]) -> Position:
+    def _shifted(self, kept: Position) -> Position:
         """Return the points, repositioned if the game asks for it."""
         return tuple(shifted(kept, corner(kept)) if self.spec.reposition else kept)
 
@@ -306,7 +308,7 @@ class OrderedThom(OrderedRule):
         return super().key(points), points.weights, points.distinguished
 
     def _weighted(self, points: list[Point], weights: Point, marked: Point) -> WeightedPosition:
-        kept = self._minimal(points)
+        kept = minimal(points)
         position = WeightedPosition(self._shifted(kept))
         position.weights = weights
         position.distinguished = position[kept.index(marked)] if marked in kept else None

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from itertools import chain, combinations, compress
 from typing import NamedTuple
 
-from resgym.game.exact import corner, shifted
+from resgym.game.exact import corner, minimal, shifted
 from resgym.game.spec import Axes, Point
 from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sympy_poly
 from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
@@ -98,7 +98,7 @@ class Divisor(NamedTuple):
 
     Attributes:
         ray: D integers >= 0, the new ray of the star subdivision.
-        multiplicity: N, the least product of the ray with a point of the root: the order of the
+        multiplicity: N, the least product of the ray with a point of the start: the order of the
             ideal along the divisor.
         log_discrepancy: the sum of the ray's entries.
         pole: the candidate pole -log_discrepancy / N of the topological zeta function; None where
@@ -175,16 +175,16 @@ def tree_divisors(tree: ResolutionTree) -> Divisors:
     for chart, rays in zip(tree, chart_rays(tree), strict=True):
         if chart.axes:
             made.setdefault(divided(rays, chart.axes, 0)[0], []).append(chart.number)
-    divisors = []
+    divisors, points = [], minimal(tree.start)
     for ray, charts in made.items():
-        order, total = least(ray, tree.root.points), sum(ray)
+        order, total = least(ray, points), sum(ray)
         pole = Fraction(-total, order) if order else None
         divisors.append(Divisor(ray, order, total, pole, tuple(charts)))
     return Divisors(divisors)
 
 
 def log_canonical_threshold(tree: ResolutionTree) -> Fraction | float:
-    """Return the log canonical threshold of the root's monomial ideal at the origin (Howald).
+    """Return the log canonical threshold of the start's monomial ideal at the origin (Howald).
 
     It is the least log_discrepancy / multiplicity over all rays of a tree that is resolved in every
     chart, and infinite for the unit ideal. A polynomial that is nondegenerate for its Newton
@@ -193,14 +193,14 @@ def log_canonical_threshold(tree: ResolutionTree) -> Fraction | float:
     Raises:
         ValueError: a branch was cut, or ended before one monomial was left.
     """
-    rays = tree_fan(tree).rays
+    rays, points = tree_fan(tree).rays, minimal(tree.start)
     for chart in tree:
         if chart.ending not in (None, "resolved"):
             raise ValueError(
                 f"tree must be resolved in every chart, got one with the ending {chart.ending} "
                 f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
             )
-    orders = ((sum(ray), least(ray, tree.root.points)) for ray in rays)
+    orders = ((sum(ray), least(ray, points)) for ray in rays)
     return min((Fraction(*each) for each in orders if each[1]), default=math.inf)
 
 
@@ -294,7 +294,7 @@ def compact_cells(tree: ResolutionTree) -> Iterator[Cell]:
     in one chart, also where the charts do not glue. Cells whose face has fewer dimensions than
     there are other coordinates are left out; every compact face has a cell that is not.
     """
-    points, dimension = tree.root.points, len(tree.variables)
+    points, dimension = minimal(tree.start), len(tree.variables)
     # On no wall: the determinants of walls and unit vectors are at most 2^depth.
     generic = tuple(2 ** (axis * (tree.depth + 2)) for axis in range(dimension))
     for chart, rays in zip(tree, chart_rays(tree), strict=True):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
-from resgym.game.exact import prune
+from resgym.game.exact import minimal
 from resgym.geometry.fan import (
     Cell,
     Face,
@@ -284,9 +284,9 @@ def tree_invariants(tree: Any, polynomial: Any = None) -> Invariants | MonomialI
         raise ValueError(f"tree must be of rule basic, got {tree.spec.rule}")
     if isinstance(log_canonical_threshold(tree), float):
         raise ValueError("polynomial must be 0 at the origin, got one with a constant term")
-    points, size = tree.root.points, len(tree.variables)
+    points, size = minimal(tree.start), len(tree.variables)
     start = tree.start if polynomial is None else read(polynomial, tree.variables)
-    if polynomial is not None and (len(start.generators) != 1 or {*prune(start)} != {*points}):
+    if polynomial is not None and (len(start.generators) != 1 or {*minimal(start)} != {*points}):
         raise ValueError(
             "polynomial must have rational coefficients and the monomials of the tree, got "
             f"{polynomial}"

@@ -8,9 +8,10 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
+from resgym.game.exact import minimal
 from resgym.geometry.fan import chart_rays, compact_cells, degenerate_faces, least, tree_fan
 from resgym.pictures.trees import totals_text
-from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.monomials import Exponents, Terms
 from resgym.texts import monomial_text, shown
 
 # By the ending of files: the mark of a comment, the brackets of a list, the script, and its line
@@ -123,17 +124,16 @@ def tree_to_script(tree: Any, ending: str) -> str:
     if tree.spec.rule != "basic":
         raise ValueError(f"tree must be of rule basic, got {tree.spec.rule}")
     comment, brackets, script, glued, loose = _SCRIPTS[ending]
-    fan, points, names = tree_fan(tree), tree.root.points, tree.variables
+    fan, names = tree_fan(tree), tree.variables
     if not re.fullmatch("([u-z],)+|([u-z]_[0-9]+,)+", "".join(f"{name}," for name in names)):
         names = tuple(f"x_{axis + 1}" for axis in range(len(names)))  # others may be taken there
-    numbers, checked = _generic_numbers(tree)
-    terms = zip(numbers, points, strict=True)
+    germ, checked = _generic_terms(tree)
     lists = {
-        "coefficients": numbers,
-        "points": points,
+        "coefficients": [*germ.values()],
+        "points": [*germ],
         "rays": fan.rays,
         "cones": fan.cones,
-        "orders": [(least(ray, points), sum(ray)) for ray in fan.rays],
+        "orders": [(least(ray, germ), sum(ray)) for ray in fan.rays],
         "charts": [
             (chart.number, chart.parent or 0, rays)
             for chart, rays in zip(tree, chart_rays(tree), strict=True)
@@ -145,7 +145,7 @@ def tree_to_script(tree: Any, ending: str) -> str:
         for name, value in lists.items()
     }
     words["names"] = ", ".join(names)
-    words["germ"] = " + ".join(f"{n}*{monomial_text(p, names)}" for n, p in terms)[2:]
+    words["germ"] = " + ".join(f"{n}*{monomial_text(p, names)}" for p, n in germ.items())[2:]
     words["fan"] = glued if fan.glues else loose
     kind = "generic coefficients" if checked else "coefficients that may not be generic"
     if names != tree.variables:
@@ -154,18 +154,21 @@ def tree_to_script(tree: Any, ending: str) -> str:
     return about + re.sub("<([a-z]+)>", lambda found: words[found[1]], script)
 
 
-def _generic_numbers(tree: Any) -> tuple[list[int], bool]:
-    """Return 1 and primes, nondegenerate on all compact faces, and whether a tree shows all."""
+def _generic_terms(tree: Any) -> tuple[Terms, bool]:
+    """Return coefficients 1 and primes, nondegenerate on all compact faces that a tree shows.
+
+    Also return whether it shows all of them.
+    """
     from sympy import primerange
 
-    points = tree.root.points
+    points = minimal(tree.start)
     resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
     cells, primes = [*compact_cells(tree)] if resolved else [], [*primerange(10_000)]
     for start in range(len(primes) - len(points)):
         terms = dict(zip(points, [1, *primes[start:]], strict=False))
         if not degenerate_faces(cells, Exponents(points, tree.variables, [terms])):
             break
-    return [*terms.values()], resolved
+    return terms, resolved
 
 
 def tree_to_form(tree: Any, ending: str, note: str = "") -> str:

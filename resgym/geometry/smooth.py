@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from resgym.game.exact import Ending, OrderedRule, Position, corner, shifted
+from resgym.game.exact import Ending, OrderedRule, Position, corner, minimal, shifted
 from resgym.game.spec import Axes, GameSpec, Point, check_choice
 from resgym.geometry.fan import (
     Cone,
@@ -46,11 +46,11 @@ class ChartRule(OrderedRule):
     def __init__(self, spec: GameSpec, stop: Stop | None, centres: Centres) -> None:
         super().__init__(spec)
         self.stop, self.centres = stop, centres
-        self.root: Sequence[Point] = ()
+        self.root: Position = ()
 
     def start(self, points: Iterable[Point]) -> Position:
         """See `OrderedRule`."""
-        self.root = self._minimal(points)
+        self.root = minimal(points)
         return self._chart(self.root, path_rays(self.spec.dimension, ()))
 
     def _position_after(

@@ -87,11 +87,12 @@ class ResolutionTree:
     """A tree of charts in the order of their numbers, with the names of its axes.
 
     Its toric geometry and its files are methods; notebooks show it folded.
+
+    Attributes:
+        start: what it is the tree of, as it was given.
     """
 
     spec = GameSpec()
-    start = Exponents(())
-    """What it is the tree of, as it was given."""
 
     divisors = Lazy("resgym.geometry.fan:tree_divisors")
     fan = Lazy("resgym.geometry.fan:tree_fan")
@@ -112,6 +113,7 @@ class ResolutionTree:
         self.charts = tuple(charts)
         self.variables = tuple(variables)
         self.title = title
+        self.start = Exponents(self.root.points, variables)
 
     def __repr__(self) -> str:
         cut = "" if self.complete else f", {self.num_cut} branches cut"
@@ -184,9 +186,8 @@ class ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
         charts = list(self)
         going = [index for index, chart in enumerate(charts) if chart.axes]
-        position = Exponents(self.root.points, self.variables)
         for host in hosts:
-            name, choose = _choice(host, position, self.spec, 0)
+            name, choose = _choice(host, self.start, self.spec, 0)
             for begin in range(0, len(going), BATCH_ROWS):
                 batch = going[begin : begin + BATCH_ROWS]
                 for index, axes in zip(batch, choose([charts[i] for i in batch]), strict=True):

@@ -27,7 +27,8 @@ def invariants(start, host="spivakovsky"):
     """Those of an ideal, or of a polynomial with generic coefficients."""
     points = resgym.parse(start)
     points = points if points.ideal else [*points]
-    return resgym.resolution_tree(points, host, max_depth=1000).invariants()
+    again = host != "zeillinger"
+    return resgym.resolution_tree(points, host, max_depth=1000, reposition=again).invariants()
 
 
 def random_positions(number, isolated, seed=0):

@@ -99,7 +99,7 @@ def outline(tree: ResolutionTree, max_charts: int, once: bool = True) -> Iterato
     """
     check_integer("max_charts", max_charts, 1)
     below = [0] * (tree.num_nodes + 1)
-    for chart in reversed(tree.charts[1:]):
+    for chart in reversed(tree.charts):
         below[chart.parent or 0] += 1 + below[chart.number]
     same = _same_below(tree) if once else range(tree.num_nodes)
     folded, first, like = {1: 0}, dict[int, int](), dict[int, int]()
@@ -119,9 +119,10 @@ def outline(tree: ResolutionTree, max_charts: int, once: bool = True) -> Iterato
     while stack:
         chart = stack.pop()
         hidden, equal = folded[chart.number], like.get(chart.number)
-        parts = [f"[{chart.number}]", position_pretty(chart.points, tree.variables)]
-        if len(parts[1]) > LONGEST:
-            cut = Formula(f"{parts[1][:LONGEST].rpartition(' + ')[0]} + …")
+        position = position_pretty(chart.points, tree.variables, tree.start.between)
+        parts = [f"[{chart.number}]", position]
+        if len(position) > LONGEST:
+            cut = Formula(f"{position[:LONGEST].rpartition(' ')[0]} …")
             parts[1:] = [cut, f"({len(chart.points)} monomials)"]
         if chart.axis is not None:
             parts.insert(0, Formula(f"{names[chart.axis]}:"))

@@ -143,13 +143,15 @@ def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
 
 
 def test_notebooks_show_a_tree_with_links_of_its_own():
-    tree, other = TREES["E8"], resolution_tree("E8")
+    tree, other = TREES["E8"], resolution_tree("x^2, y^3, z^5")
+    text = tree._repr_html_()
     # Chart 9 is reached by x of {x, y}, then z of {x, z} twice: its x^2z^4 is (xz^2)^2.
     note = "(2, 2, 1) N 4 ν 5"  # the sum of the rays (1, 1, 0) and (1, 1, 1)
     line = f'title="x = xz², y = xyz², z = z; {note}">z: [9] x²z⁴ + z⁵ '
-    assert line in tree._repr_html_()
-    assert tree._repr_html_().startswith("<b>host zeillinger: x² + y³ + z⁵</b>")
-    page, second = Page(tree._repr_html_()), Page(other._repr_html_())
+    assert line in text
+    assert text.startswith("<b>host zeillinger: x² + y³ + z⁵</b>")
+    assert "[1] x², y³, z⁵ " in other._repr_html_()  # an ideal
+    page, second = Page(text), Page(other._repr_html_())
     assert {link[1:] for link in page.links} <= set(page.names)
     assert page.links
     assert not set(page.names) & set(second.names)

@@ -80,7 +80,8 @@ _LIST = re.compile(
     re.VERBOSE,
 )
 _SCRIPT = re.compile(r"\b(?:poly|ideal|ring)\s+\w+\s*=")
-_ROWS = re.compile(r"(?:matrix\b)?[-\s0-9,;|(){}\[\]]+")
+# Not a number beside a list, as in [1, [2, 0]], which may be a coefficient.
+_ROWS = re.compile(r"(?!(?s:.*)[0-9][ ,]*[\[({])(?:matrix\b)?[-\s0-9,;|(){}\[\]]+")
 _ROW_END = re.compile(r"[;)\]}]|(?<=[^,\[({\s])[ \t]*\n")
 
 

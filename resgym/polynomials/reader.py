@@ -49,10 +49,12 @@ _INDEXED = re.compile(
     r"(?!(?<=[0-9])[eE])[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))"
     r"|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
-# A function, the number of an equation, a line with a sign that starts or continues; digits that
-# touch a letter in a text with other powers, indices or products, or e in 2e3+x4 and 2e+3x.
+# A function, the number of an equation, a line with a sign that starts or continues, x{2} and
+# x[[2]], a second name in f = x, g = y; digits that touch a letter in a text with other powers,
+# indices or products, or e in 2e3+x4 and 2e+3x.
 _FUNCTION = re.compile(
-    r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-.)"
+    r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-."
+    r"|[A-Za-z]\s?(?:\{|\[\[)[0-9]+\]?[\]}]|(?<=,)\s*[e-qA-W](?:_?[\[({]?[0-9]+[\])}]?)?\s*:?=(?!=))"
 )
 _UNCLEAR = re.compile(
     r"(?s)(?:(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"

@@ -35,8 +35,12 @@ def examine(points: Any) -> Examination:
     Returns:
         Whether the polynomial is reduced, convenient, nondegenerate and isolated, with the reason
         where it is not; its Milnor number and log canonical threshold; what a tree proves.
+
+    Raises:
+        ValueError: the exponents are too large.
     """
     start = read(points)
+    tree = full_tree(start)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
     given = ", ".join(map(factored, polys)) or f"{start.pretty()}, with generic coefficients"
@@ -44,7 +48,6 @@ def examine(points: Any) -> Examination:
     if not any(minimal[0]):
         found["a tree proves"] = "nothing: f(0) is not 0"
         return found
-    tree = full_tree(start)
     if start.ideal:
         found["log canonical threshold of the monomials"] = str(tree.log_canonical_threshold())
         found["a tree proves"] = _PRINCIPAL

@@ -200,8 +200,7 @@ def log_canonical_threshold(tree: ResolutionTree) -> Fraction | float:
                 f"tree must be resolved in every chart, got one with the ending {chart.ending} "
                 f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
             )
-    orders = ((sum(ray), least(ray, points)) for ray in rays)
-    return min((Fraction(*each) for each in orders if each[1]), default=math.inf)
+    return min((Fraction(sum(v), n) for v in rays if (n := least(v, points))), default=math.inf)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

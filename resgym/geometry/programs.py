@@ -162,8 +162,8 @@ def _generic_terms(tree: Any) -> tuple[Terms, bool]:
     from sympy import primerange
 
     points = minimal(tree.start)
-    resolved = all(chart.children or len(chart.points) == 1 for chart in tree)
-    cells, primes = [*compact_cells(tree)] if resolved else [], [*primerange(10_000)]
+    resolved = all(chart.ending in (None, "resolved") for chart in tree)
+    cells, primes = [*compact_cells(tree)] if resolved else [], [*primerange(200_000)]
     for start in range(len(primes) - len(points)):
         terms = dict(zip(points, [1, *primes[start:]], strict=False))
         if not degenerate_faces(cells, Exponents(points, tree.variables, [terms])):

@@ -152,9 +152,8 @@ def isolated_fault(points: Sequence[Point], variables: Sequence[str]) -> str:
     """
     size = len(variables)
     for axes in subsets(size) if min(map(sum, points)) > 1 else ():
-        outside = [axis for axis in range(size) if axis not in axes]
         found = sum(
-            any(p[i] and sum(p[a] for a in outside) == (i in outside) for p in points)
+            any(p[i] and sum(p) - sum(p[a] for a in axes) == (i not in axes) for p in points)
             for i in range(size)
         )
         if found < len(axes):
@@ -166,5 +165,15 @@ def isolated_fault(points: Sequence[Point], variables: Sequence[str]) -> str:
 
 
 def full_tree(points: Exponents) -> ResolutionTree:
-    """Return a tree without practical limits."""
-    return resolution_tree(points, max_depth=10**4, max_nodes=10**6)
+    """Return a tree without practical limits.
+
+    Raises:
+        ValueError: it would be cut, or the exponents are too large for what one does with it.
+    """
+    tree = resolution_tree(points, max_depth=10**4, max_nodes=10**6)
+    if not tree.complete or max(chain(*points)) > 100_000:
+        raise ValueError(
+            "exponents must be at most 100000, and trees have at most 10000 moves and a million "
+            "charts, got more"
+        )
+    return tree

@@ -93,6 +93,8 @@ CASES = [
     (lambda: solve("E8", rule="polyhedra", stop="smooth"), "^stop and centres are for rule"),
     (lambda: solve("E8", host="all_coord", stop="smooth"), "^agent and host are for rule"),
     (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "^stop is for .* got an ideal"),
+    # The ray of this edge lies too deep to see whether a polynomial is degenerate on it.
+    (lambda: solve("x^2+x*y^20001+y^40002", stop="smooth"), "^exponents must be at most 100000"),
     (lambda: tree().to_script("xy"), "^ending must be one of sing, m2, sage, jl, pl, got 'xy'$"),
     (lambda: polyhedra().to_script("sage"), "^tree must be of rule basic, got polyhedra$"),
     (lambda: game.to_script("m2"), "^tree must follow all answers"),

@@ -255,10 +255,9 @@ def test_what_was_typed_decides_everywhere_alike(start, face, holds, capsys):
     assert re.search(message, err)
     with pytest.raises(ValueError, match=message):
         answer("tree", read_question({"start": start, "form": "invariants"}), None)
-    with pytest.raises(ValueError, match=r"^stop is for nondegenerate polynomials, got "):
-        resgym.resolution_tree(start, stop="smooth")
-    with pytest.raises(ValueError, match=r"^stop is for nondegenerate polynomials, got "):
-        resgym.solve(start, stop="smooth")
+    for grow in (resgym.resolution_tree, resgym.solve):
+        with pytest.raises(ValueError, match=r"^stop is for nondegenerate polynomials, got "):
+            grow(start, stop="smooth")
     assert f"nondegenerate: no: {face}" in run(capsys, "examine", start)[1]
 
 

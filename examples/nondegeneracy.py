@@ -39,7 +39,8 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
     for cell in compact_cells(tree):
         local = {q: terms[p] for p, q in zip(cell.face, cell.local, strict=True)}
         faces[tuple(sorted(cell.face))] = local
-    return tuple(face for face, local in sorted(faces.items()) if is_degenerate(local))
+    edges = {face: local for face, local in sorted(faces.items()) if len(face) > 1}
+    return tuple(face for face, local in edges.items() if is_degenerate(local))
 
 
 def main() -> dict[str, tuple[Face, ...]]:

@@ -134,13 +134,12 @@ def is_degenerate(terms: Terms) -> bool:
     """Return whether a polynomial and its derivatives have a common zero without coordinate 0.
 
     Args:
-        terms: coefficients by exponents. For a face of a Newton polyhedron take the exponents in a
-            basis of its lattice, so that there are as many variables as the face has dimensions.
+        terms: at least two coefficients by exponents. For a face of a Newton polyhedron take the
+            exponents in a basis of its lattice, so that there are as many variables as the face has
+            dimensions.
     """
     import sympy
 
-    if len(terms) == 1:
-        return False
     u = sympy.symbols(f"u:{len(next(iter(terms)))}")
     poly = sympy.Poly(dict(terms), *u).terms_gcd()[1]
     inverse = sympy.Symbol("t")

@@ -284,8 +284,8 @@ def _from_terms(
     ]
     values = {*chain(*(terms.values() for terms in generators))}
     known = all(isinstance(value, Fraction) for value in values)
-    rows = (compress(point, kept) for point in points)
-    found = Exponents(check_points(rows), names, generators if known else ())
+    rows = dict.fromkeys(check_points(chain(*generators)))
+    found = Exponents(rows, names, generators if known else ())
     found.exponents_only = values != {1}
     holds = found.exponents_only, (0,) * len(names) in found
     found.notices = tuple(compress((CoefficientWarning, ConstantWarning), holds))
@@ -307,15 +307,20 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
     symbols = {str(symbol): symbol for symbol in source.free_symbols}
     if not {*symbols} <= {*(names or symbols)}:
         raise ValueError(f"{shown(source)} is not in the variables {', '.join(names or ())}")
-    declared = names or [*map(str, getattr(source, "gens", ()))]
+    gens = getattr(source, "gens", ())
+    declared = names or [*map(str, gens)]
     variables = declared or sorted(symbols, key=variable_order)
     axes = [symbols.get(name, sympy.Symbol(name)) for name in variables]
     try:
         poly = sympy.Poly(source, *axes or [sympy.Dummy()])
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
-    exact = all(n.is_Rational or n.is_Float for n in poly.coeffs() if n.is_number)
-    if poly.domain.characteristic() or not exact or len(symbols) < len(source.free_symbols):
+    if (
+        poly.domain.characteristic()
+        or not all(n.is_Rational or n.is_Float for n in poly.coeffs() if n.is_number)
+        or not all(gen.is_symbol for gen in gens)  # 1/x is none
+        or len(symbols) < len(source.free_symbols)
+    ):
         raise ValueError(
             f"points must be rational, with variables of different names, got {shown(source)}"
         )

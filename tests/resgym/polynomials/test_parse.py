@@ -117,7 +117,6 @@ def test_sympy():
     ):
         found = parse(source)
         assert (found.variables, *found.generators) == (tuple(variables.split()), terms)
-        assert sorted(found) == sorted(terms)
     assert parse(x**2 + y, variables="y,x") == [(1, 0), (0, 2)]
     for source, terms in (
         ((x + 1.0 * y) ** 2, {(2, 0): 1, (1, 1): 2, (0, 2): 1}),
@@ -138,7 +137,7 @@ def test_sympy():
         (sympy.Poly(x**2 + y, x, y, modulus=3), "must be rational"),
         *((term + y, "must be a polynomial") for term in (1 / x, sympy.sin(x), sympy.sqrt(x))),
         (sympy.Integer(3), "2 to 10 variables, got the constant '3'"),
-        (x**2, "has 1"),
+        (sympy.Poly(x + 1 / y), "must be rational"),  # with the generators x and 1/y
     ):
         with pytest.raises(ValueError, match=message):
             parse(wrong)

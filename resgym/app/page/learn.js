@@ -25,7 +25,7 @@ const STEPS = [
     game: () => ({}),
     text: () => [
       "This is the surface singularity E6, $x² + y³ + z⁴$. Its monomials are points: the exponents of $x$, $y$ and $z$ are the coordinates. Coefficients play no part.",
-      "The blue body is the Newton polyhedron: the points and everything above them. The game is over when one point is left.",
+      "The blue body is the Newton polyhedron: the convex hull of the points and of everything above them. The game is over when one point is left.",
     ],
   },
   {

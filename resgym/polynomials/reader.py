@@ -49,12 +49,13 @@ _INDEXED = re.compile(
     r"(?!(?<=[0-9])[eE])[A-Za-z](?:0|1(?![0-9])|[0-9]+\s*(?:\^|\*\*))"
     r"|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
-# A function, the number of an equation, a line with a sign that starts or continues, x{2} and
-# x[[2]], a second name in f = x, g = y; digits that touch a letter in a text with other powers,
-# indices or products, or e in 2e3+x4 and 2e+3x.
+# A function, the number of an equation, a line with a sign that starts or continues, x{2}, x[[2]]
+# or x[1][2], a second name in f = x, g = y; digits that touch a letter in a text with other
+# powers, indices or products, or e in 2e3+x4 and 2e+3x.
 _FUNCTION = re.compile(
     r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-."
-    r"|[A-Za-z]\s?(?:\{|\[\[)[0-9]+\]?[\]}]|(?<=,)\s*[e-qA-W](?:_?[\[({]?[0-9]+[\])}]?)?\s*:?=(?!=))"
+    r"|[A-Za-z](?:[_\[({]{0,2}[0-9]+[\])}]?\s?[\[{]|\s?(?:\{|\[\[))[0-9]+\]?[\]}]"
+    r"|(?<=,)\s*[e-qA-W](?:_?[\[({]?[0-9]+[\])}]?)?\s*:?=(?!=))"
 )
 _UNCLEAR = re.compile(
     r"(?s)(?:(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
@@ -119,7 +120,7 @@ class Reader:
                 "index, # before remarks",
                 text.index(unclear[1]),
             )
-        found: dict[str, int] = {}
+        found = dict[str, int]()
         parts = [[*self._tokens(*place, found)] for place in places]
         self.names = [*(declared or sorted(found, key=variable_order))]
         for name, at in found.items():

@@ -232,7 +232,7 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
         declared = next(filter(None, ring.groups()))
         names = names or _variable_names(declared)
     plain = _RING.sub(lambda found: " " * len(found[0]), text)  # places stay
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    found = dict[str, dict[str, tuple[int, int]]]()
     for part in _STATEMENT.finditer(plain):
         start, end = part.span()
         name = ""

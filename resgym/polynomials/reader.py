@@ -50,12 +50,13 @@ _INDEXED = re.compile(
     r"|([A-Za-z])[0-9]+[^-+=,]{0,40}\1[0-9]"
 )
 # A function, the number of an equation, a line with a sign that starts or continues, x{2}, x[[2]]
-# or x[1][2], a second name in f = x, g = y; digits that touch a letter in a text with other
-# powers, indices or products, or e in 2e3+x4 and 2e+3x.
+# or x[1][2], a second name in f = x, g = y, a value as in x + a*y, a = 2; digits that touch a
+# letter in a text with other powers, indices or products, or e in 2e3+x4 and 2e+3x.
 _FUNCTION = re.compile(
     r"((?<![A-Za-z])[e-pA-W]\s?\(|(?m:^)[\[(][\w.]+[\])](?=\s*[\w(])|(?<![-+*/^,=(\[{\s])\n-."
     r"|[A-Za-z](?:[_\[({]{0,2}[0-9]+[\])}]?\s?[\[{]|\s?(?:\{|\[\[))[0-9]+\]?[\]}]"
-    r"|(?<=,)\s*[e-qA-W](?:_?[\[({]?[0-9]+[\])}]?)?\s*:?=(?!=))"
+    r"|(?<=,)\s*[e-qA-W](?:_?[\[({]?[0-9]+[\])}]?)?\s*:?=(?!=)"
+    r"|(?<![^,;\n])\s*[A-Za-z](?:_?[0-9]+)?\s*==?\s*-?(?!0)[0-9./]+(?=\s*(?:[,;\n]|\Z)))"
 )
 _UNCLEAR = re.compile(
     r"(?s)(?:(?=.*(?:[A-Za-z]\s*[_[^]|[A-Za-z]\s*\*\*|[A-Za-z][0-9]+\s*\*\s*[A-Za-z]+[0-9]))"
@@ -110,7 +111,7 @@ class Reader:
         self, text: str, places: Sequence[tuple[int, int]], declared: Sequence[str] | None
     ) -> None:
         self._text, self._declared = text, declared or ()
-        bare = "; ".join(text[start:end] for start, end in places)
+        bare = ";".join(text[start:end] for start, end in places)
         self._letters = {name.partition("_")[0] for name in declared or _ALONE.findall(bare)}
         self._indexed = declared is None and _INDEXED.search(bare)
         unclear = _FUNCTION.search(bare) or (not self._indexed and _UNCLEAR.match(bare))

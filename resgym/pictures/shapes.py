@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 class Polygon(NamedTuple):
     """A filled area without outline; an ``opacity`` below 1 shows what lies behind it."""
 
-    corners: tuple[Point, ...]
+    corners: Sequence[Point]
     fill: str
     opacity: float = 1.0
 
@@ -45,13 +46,17 @@ class Circle(NamedTuple):
 
 
 class Text(NamedTuple):
-    """One line of text; ``position`` is on its baseline, ``markup`` is the text as SVG."""
+    """One line of text.
+
+    ``position`` is on its baseline, at its ``anchor``: ``start``, ``middle`` or ``end``. ``markup``
+    is the text as SVG.
+    """
 
     position: Point
     text: str
     colour: str
     size: float = 11.0
-    anchor: Literal["start", "middle", "end"] = "start"
+    anchor: str = "start"
     bold: bool = False
     markup: str = ""
 
@@ -64,7 +69,7 @@ class Picture(NamedTuple):
 
     width: int
     height: int
-    shapes: tuple[Shape, ...]
+    shapes: Sequence[Shape]
     title: str
 
 

@@ -251,7 +251,7 @@ def tree_to_svg(tree: ResolutionTree, max_charts: int = 100) -> str:
             end += 8 + text_width(note, TICK_SIZE)
         right, bottom = max(right, end), bottom + ROW
     size = int(right + MARGIN), int(bottom + MARGIN)
-    return picture_to_svg(Picture(*size, tuple(shapes), f"{title}: {totals}"))
+    return picture_to_svg(Picture(*size, shapes, f"{title}: {totals}"))
 
 
 SMALL = 60

@@ -167,7 +167,7 @@ class raw_env(AECEnv):
         named = self._seen["coords"]
         dimension = len(named)
         axis = check_integer("action", action, 0, dimension - 1)
-        return next(k % dimension for k in range(axis, axis + dimension) if named[k % dimension])
+        return int(axis + np.roll(named, -axis).argmax()) % dimension
 
     def render(self) -> Any:
         """Render the game in ``render_mode``; see `resgym.HironakaVectorEnv.render`."""

@@ -6,9 +6,11 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from typing import Any
 
 import torch
+from torch.utils.benchmark import Timer
 
 from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.spec import check_integer
@@ -49,25 +51,21 @@ class BenchResult(Table):
 
 def _moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
     """Measure whole moves (host and agent) a second through ``step``, resets included."""
-    finish = torch.cuda.synchronize if env.device.type == "cuda" else lambda: None
     number = int(env.single_action_space.n)
     generator = torch.Generator(device=env.device).manual_seed(0)
     # Actions are drawn beforehand: the rate is the environment's alone.
     shape = (64, env.num_envs)
     actions = torch.randint(number, shape, generator=generator, device=env.device).unbind()
     env.reset(seed=0)
-    for step in range(32):
-        env.step(actions[step])
-    rates = []
-    for _ in range(repeats):
-        steps, begin = 0, time.perf_counter()
-        while time.perf_counter() - begin < seconds:
-            for _ in range(4):
-                env.step(actions[steps % 64])
-                steps += 1
-        finish()
-        rates.append(steps * env.num_envs / (time.perf_counter() - begin))
-    return rates
+    timer = Timer(
+        "env.step(next(actions))",
+        "import gc; gc.enable()",  # as in any other program
+        globals={"env": env, "actions": cycle(actions)},
+        num_threads=torch.get_num_threads(),
+    )
+    timer.timeit(32)
+    steps = (timer.blocked_autorange(min_run_time=seconds) for _ in range(repeats))
+    return [env.num_envs / each.mean for each in steps]
 
 
 def bench(

@@ -91,11 +91,11 @@ class RhoResult(Table):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        plain, share = asdict(self), self.share
-        optimum = plain.pop("optimum")
-        known = {"optimal_rho": list(optimum), "share": list(share)} if share else {}
-        interval = list(plain.pop("interval"))
-        return {"rho": plain.pop("rho"), "interval_95": interval, **plain, **known}
+        plain = asdict(self)
+        optimum, plain["interval_95"] = plain.pop("optimum"), [*plain.pop("interval")]
+        if self.share:
+            plain |= {"optimal_rho": [*optimum], "share": [*self.share]}
+        return plain
 
     def __str__(self) -> str:
         return (

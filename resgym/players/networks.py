@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ class ScoringPlayer:
     """
 
     role: Role
-    score: Callable[[Any], Tensor]
+    score: Callable[..., Any]
     points_shape: tuple[int, int] | None
     _: KW_ONLY
     scale_observation: bool = True
@@ -63,7 +63,8 @@ class ScoringPlayer:
 
     def scores(self, observation: Any) -> Tensor:
         """Return the function's scores of an observation, [N, A]."""
-        return self.score(observation)
+        scores: Tensor = self.score(observation)
+        return scores
 
     def _fit(self, points: Tensor) -> Tensor:
         if self.points_shape is None:
@@ -91,37 +92,33 @@ class ModulePlayer(ScoringPlayer):
         return scores
 
 
-RecurrentScore = Callable[[Any, "Tensor | None", Tensor], "tuple[Tensor, Tensor]"]
-
-
 @dataclass
 class _Batch:
     """What N rows remember, [N, M], and which of them begin a game with their next answer."""
 
-    begins: Tensor
+    begins: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
     memory: Tensor | None = None
 
 
+@dataclass(eq=False, repr=False)
 class RecurrentPlayer(ScoringPlayer):
     """Play the legal action with the highest score, which depends on the moves before.
 
     The code that plays games marks where they begin (`begin`); before that its first answers do.
     Rows that are taken out of a batch (`select`) continue where they are, and answer for it.
 
-    Args:
-        role: as in `ScoringPlayer`; the arguments after ``score`` too.
+    Attributes:
         score: maps an observation, the memory [N, M] (None at first) and bool [N], the rows that
             begin without memory, to scores [N, A] and the new memory [N, M].
+
+    The other attributes are those of `ScoringPlayer`.
     """
+
+    _batch: _Batch = field(default_factory=_Batch, init=False)
+    _rows: Tensor | None = field(default=None, init=False)
 
     remembers = True
     """The player has a memory, so a single position does not determine its move."""
-
-    def __init__(self, role: Any, score: RecurrentScore, *args: Any, **kwargs: Any) -> None:
-        super().__init__(role, lambda _: torch.empty(0), *args, **kwargs)
-        self._network = score
-        self._batch = _Batch(torch.empty(0, dtype=torch.bool))
-        self._rows: Tensor | None = None
 
     def begin(self, rows: Tensor) -> None:
         """A game begins in these rows, bool [N], of its batch of N."""
@@ -146,7 +143,7 @@ class RecurrentPlayer(ScoringPlayer):
                 self.begin(torch.ones(len(points), dtype=torch.bool))
             rows = torch.arange(len(points), device=self.device)
         memory = None if batch.memory is None else batch.memory[rows]
-        scores, new = self._network(observation, memory, batch.begins[rows])
+        scores, new = self.score(observation, memory, batch.begins[rows])
         if batch.memory is None:
             batch.memory = new.new_zeros(len(batch.begins), new.shape[1])
         batch.memory = batch.memory.index_copy(0, rows, new)

@@ -24,7 +24,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from resgym.game.rules import observe_points
+from resgym.game.rules import observe_points as observe
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import GameState, check_tensor
 from resgym.kernels.dispatch import resolve_backend
@@ -89,11 +89,3 @@ def successors(state: GameState, spec: GameSpec | None = None) -> tuple[GameStat
     row = torch.arange(number, device=state.device).repeat_interleave(len(axis))
     after, overflow = move(state.select(row), coords, axis.repeat(number), spec)
     return after, overflow.view(number, len(axis))
-
-
-def observe(state: GameState, scale: bool = True) -> Tensor:
-    """Points as the environments show them, float32 [N, P, D], absent rows -1.
-
-    ``scale`` divides by the largest coordinate of the position, else values are 0..2^59.
-    """
-    return observe_points(state, scale)

@@ -252,7 +252,7 @@ class ResultForm:
     def out(self, value: Array) -> Any:
         """Convert an array to the output form."""
         if self.output == "torch":
-            return value if isinstance(value, Tensor) else torch.from_numpy(value)
+            return torch.as_tensor(value)
         return value.cpu().numpy() if isinstance(value, Tensor) else value
 
     def paid(self, value: Array) -> Any:
@@ -262,26 +262,19 @@ class ResultForm:
 
     def seen(self, seat: Seat, points: Array, coords: Array) -> Any:
         """Return the observation of a seat, from points float32 [N, P, D] and sets int8 [N, D]."""
-        points, coords = self.out(points), self.out(coords)
         flat = self.observation == "flat"
         if flat:
             points = points.reshape(len(points), -1)
         if seat == "host":
-            return points
+            return self.out(points)
+        named = torch.as_tensor(coords).any(1)  # where a set awaits the agent's answer
         if flat:
             # As `flatten` orders them: the set, the points, and whose turn it is, one of two.
-            parts: list[Any] = [coords, points]
-            if seat == "both":
-                named: Any = coords.any(1)
-                parts += [~named[:, None], named[:, None]]
-            if isinstance(points, Tensor):
-                return torch.cat([part.float() for part in parts], 1)
-            return np.concatenate(parts, 1, dtype=np.float32)
-        if seat == "agent":
-            return {"coords": coords, "points": points}
-        named = coords.any(1)  # 1 where a set awaits the agent's answer
-        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
-        return {"coords": coords, "points": points, "to_play": to_play}
+            turn = [~named[:, None], named[:, None]] if seat == "both" else []
+            parts = map(torch.as_tensor, [coords, points, *turn])
+            return self.out(torch.cat([part.float() for part in parts], 1))
+        seen = {"coords": self.out(coords), "points": self.out(points)}
+        return seen if seat == "agent" else seen | {"to_play": self.out(named.long())}
 
     def info(self, plan: StepPlan, result: StepResult, observation: Any) -> dict[str, Any]:
         """Return the info of a step that is observed so."""

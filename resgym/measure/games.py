@@ -54,8 +54,8 @@ class GameRecord:
     def __str__(self) -> str:
         parts = ["start", format_position(self.positions[0])]
         for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
-            parts.append(f"\nmove {number}: {format_move(axes, axis)}")
-            parts.append(format_position(self.positions[number]))
+            move = f"\nmove {number}: {format_move(axes, axis)}"
+            parts += [move, format_position(self.positions[number])]
         if not self.finished:
             parts.append(f"\nstopped after {len(self.axes)} moves")
         return "\n".join(parts)
@@ -170,7 +170,7 @@ def sample_games(
     starts: Any = None,
     **game: Any,
 ) -> list[GameRecord]:
-    """Record games from random starts, which the seed fixes too; see `record_game`.
+    """Record games from random starts, which the seed fixes too; see `record_all`.
 
     ``starts`` is the set that starts are drawn from, see
     `resgym.polynomials.starts.resolve_starts`. ``game`` holds sizes and options of a `GameSpec`:

@@ -182,12 +182,16 @@ def plane_diagram(
     shapes: list[Shape] = [Polygon([*border, place(1, 1)], AREA)]
     for share, label in scales[0].ticks(5):
         x, y = place(share, 0)
-        shapes.append(Line((x, area.top), (x, y), FAINT, 0.6))
-        shapes.append(Text((x, y + 17), label, MUTED, TICK_SIZE, "middle"))
+        shapes += [
+            Line((x, area.top), (x, y), FAINT, 0.6),
+            Text((x, y + 17), label, MUTED, TICK_SIZE, "middle"),
+        ]
     for share, label in scales[1].ticks(6):
         x, y = place(0, share)
-        shapes.append(Line((x, y), (area.right, y), FAINT, 0.6))
-        shapes.append(Text((x - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
+        shapes += [
+            Line((x, y), (area.right, y), FAINT, 0.6),
+            Text((x - 8, y + 4), label, MUTED, TICK_SIZE, "end"),
+        ]
     shapes += [Line(start, end, BORDER, 2.0) for start, end in pairwise(border)]
     ways = (place(1, 0), (0, 34), "end"), (place(0, 1), (-8, -8), "start")
     shapes += _axes(scales, names, chosen, place(0, 0), ways)
@@ -255,8 +259,8 @@ def _points(
     """The points and their numbers in the list of monomials, above all lines."""
     shapes: list[Shape] = []
     for number, (point, (x, y)) in enumerate(zip(points, places, strict=True), 1):
-        shapes.append(Circle((x, y), 5, POINT if point in vertices else "#ffffff", POINT))
-        shapes.append(Text((x + 7, y - 5), f"#{number}", INK))
+        fill = POINT if point in vertices else "#ffffff"
+        shapes += [Circle((x, y), 5, fill, POINT), Text((x + 7, y - 5), f"#{number}", INK)]
     return shapes
 
 

@@ -100,10 +100,12 @@ def _monomial_list(points: Points, names: Sequence[str]) -> list[Text]:
     lines = [Text((_LEFT, base), counted(len(points), "monomial"), MUTED)]
     for number, point in enumerate(shown, 1):
         base += _LINE
-        lines.append(Text((_LEFT, base), f"#{number}", MUTED))
-        text = monomial_pretty(tuple(point), names[: len(point)])
+        text = monomial_pretty(point, names[: len(point)])
         text = text if len(text) <= _MOST else text[: _MOST - 1] + "…"
-        lines.append(Text((_LEFT + _NUMBER, base), text, INK, 12))
+        lines += [
+            Text((_LEFT, base), f"#{number}", MUTED),
+            Text((_LEFT + _NUMBER, base), text, INK, 12),
+        ]
     if len(shown) < len(points):
         lines.append(Text((_LEFT, base + _LINE), f"and {len(points) - len(shown)} more", MUTED))
     return lines

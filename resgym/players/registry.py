@@ -368,9 +368,8 @@ def resolve_player(
         if hasattr(opponent, "state_dict") and spec is not None:
             device = next((each.device for each in opponent.parameters()), "cpu")
             shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
-            scoring = packaged("resgym.players.networks:ModulePlayer")
-            player = scoring(role, opponent.eval(), shape, device=device, name=name)
-            return player  # type: ignore[no-any-return]
+            scoring: Factory = packaged("resgym.players.networks:ModulePlayer")
+            return scoring(role, opponent.eval(), shape, device=device, name=name)
         if callable(opponent):
             check_function(field, opponent, "state", "coords", "rng")
             return CallablePlayer(opponent, role)

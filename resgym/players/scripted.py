@@ -85,8 +85,10 @@ class GreedyPointsAgent(ScriptedAgent):
         dimension = state.dimension
         # The sizes come from the position; repositioning changes no count.
         spec = replace(self.spec or GameSpec(), dimension=dimension, reposition=False)
-        every_axis = [torch.full_like(state.count, axis) for axis in range(dimension)]
-        left = [move(state, coords, axis, spec)[0].count for axis in every_axis]
+        left = [
+            move(state, coords, torch.full_like(state.count, axis), spec)[0].count
+            for axis in range(dimension)
+        ]
         return torch.where(coords, torch.stack(left, 1), -1).argmax(1)
 
 

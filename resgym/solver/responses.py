@@ -69,8 +69,9 @@ class Graph:
         self.limits, self.batch = limits or Limits(), 64
         self._numbers, self.keys = {b"": NONE, b"over": OVER}, [b""] * 2
         width = spec.dimension if self.is_host else spec.num_host_actions
-        columns = ("after", np.int32, (width,)), ("size", float), ("asked", np.int8)
-        self.rows = np.zeros(1024, [*columns])
+        self.rows = np.zeros(
+            1024, [("after", np.int32, (width,)), ("size", float), ("asked", np.int8)]
+        )
 
     def add(self, state: GameState, dropped: np.ndarray | bool = False) -> np.ndarray:
         """Return the numbers of positions, new ones or not; `NONE` for those dropped, bool [N]."""

@@ -181,8 +181,7 @@ def ask_players(
     of ``players``. The other arguments are those of `ask_player`.
 
     Raises:
-        TypeError, ValueError: an answer is invalid (see `ask_player`), or on the CPU a game has no
-            player.
+        TypeError, ValueError: an answer is invalid, see `ask_player`.
     """
     if not devices.is_host_memory(state.device):
         answer = ask_player(players[0], state, coords, rng, rows)
@@ -190,18 +189,12 @@ def ask_players(
             own = ask_player(player, state, coords, rng, rows)
             answer = torch.where(assignment == number, own, answer)
         return answer
-    answer = torch.full((state.num_games,), -1, device=state.device)
+    answer = torch.zeros_like(assignment)
     for number, player in enumerate(players):
         index = (assignment == number).nonzero()[:, 0]
         if len(index):
             own_rows = index if rows is None else rows[index]
             answer[index] = ask_player(player, *select_rows(state, coords, rng, index), own_rows)
-    missing = answer < 0
-    if missing.any():
-        raise ValueError(
-            f"assignment must be in 0..{len(players) - 1} (players), "
-            f"got {assignment[missing][0].item()}"
-        )
     return answer
 
 

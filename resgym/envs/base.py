@@ -41,7 +41,7 @@ from resgym.game.stepping import (
     StepPlan,
     check_reward,
 )
-from resgym.players import Player, player_name
+from resgym.players import player_name
 from resgym.players.asking import Mixture, make_mixture
 from resgym.players.registry import check_role
 from resgym.texts import shown
@@ -148,15 +148,10 @@ class PlannedVectorEnv(VectorEnv):
         # Frames show the answers, so the players themselves are asked.
         self.plan = replace(self.plan, opponent=None if self.render_mode else mixture.compiled)
 
-    @property
-    def opponents(self) -> list[Player]:
-        """The players that answer."""
-        return list(self._opponents.players)
-
     def __repr__(self) -> str:
         return (
             f"{super().__repr__()[:-1]}, seat={self.seat}, "
-            f"opponent={', '.join(map(player_name, self.opponents))})"
+            f"opponent={', '.join(map(player_name, self._opponents.players))})"
         )
 
     @property
@@ -175,11 +170,6 @@ class PlannedVectorEnv(VectorEnv):
         games = self._games = self._games.tensors()
         return games
 
-    @property
-    def is_started(self) -> bool:
-        """Whether there are games: there was a reset and no close."""
-        return self._started and not self.closed
-
     def action_masks(self) -> Any:
         """Bool [N, A], True = legal, for the current observation.
 
@@ -190,7 +180,7 @@ class PlannedVectorEnv(VectorEnv):
         return self.form.out(legal_actions(self.plan, self.games).clone())
 
     def _legal_now(self) -> np.ndarray | None:
-        return legal_actions(self.plan, self.games).cpu().numpy() if self.is_started else None
+        return legal_actions(self.plan, self.games).cpu().numpy() if self._started else None
 
     def render(self) -> tuple[Any, ...] | None:
         """Return one frame per row in ``render_mode``, or None without one.
@@ -370,5 +360,5 @@ class PlannedVectorEnv(VectorEnv):
 
     def _require_started(self, what: str) -> None:
         self._require_open()
-        if not self.is_started:
+        if not self._started:
             raise ValueError(f"{what} before reset: call reset() first")

@@ -23,7 +23,6 @@ class Stream:
     START = 0
     HOST = 1
     AGENT = 2
-    USER = 3
 
 
 def _shift_right(value: Tensor, bits: int) -> Tensor:

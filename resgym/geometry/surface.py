@@ -172,7 +172,7 @@ class SurfaceGraph(Table):
         for line in (self.title, *CAPTION):
             shapes.append(Text((16, height), line, INK))
             width, height = max(width, int(text_width(line, 11)) + 32), height + 18
-        return picture_to_svg(Picture(width, height, tuple(shapes), self.title))
+        return picture_to_svg(Picture(width, height, shapes, self.title))
 
     def _repr_html_(self) -> str:
         return self.to_svg() + super()._repr_html_()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 from resgym.certificate_check import CLAIM, START, Proof, check, form
-from resgym.files import opened
+from resgym.files import StrPath, opened
 from resgym.game.exact import Position, moved, prune
 from resgym.game.spec import Axes, action_axes
 from resgym.polynomials.parse import parse
@@ -53,7 +52,7 @@ def certificate(points: Points, search: Search, host: Host | None = None) -> str
     return "".join([_line(START, first), *writer.lines])
 
 
-def read_certificate(certificate: str | os.PathLike[str]) -> Solution:
+def read_certificate(certificate: StrPath) -> Solution:
     """Check a certificate, and return what it proves, with the tree of its host.
 
     Raises:

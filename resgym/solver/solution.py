@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from resgym.game.exact import OrderedRule, Position, moved, search_actions
-from resgym.game.spec import GameSpec
+from resgym.game.spec import Axes, GameSpec
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import Goal, Objective, Points
 from resgym.texts import Table, counted
@@ -39,14 +39,12 @@ def grown_tree(
     return tree if tree.complete else None
 
 
-def by_position(best: Callable[[Position], tuple[int, ...]]) -> Choose:
+def by_position(best: Callable[[Position], Axes]) -> Choose:
     """Return the host of a tree that chooses by the points of a chart alone."""
     return lambda charts: [best(chart.points) for chart in charts]
 
 
-def best_set(
-    points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]
-) -> tuple[int, ...]:
+def best_set(points: Points, goal: Goal, bounds: Callable[[Points], tuple[Any, Any]]) -> Axes:
     """Return a set after which the proved bound of a position's value is reached.
 
     Of several sets it takes one with the least sum of bounds over the answers, then the first
@@ -59,7 +57,7 @@ def best_set(
         bounds: returns lower and upper bounds of a position, such as `Search.known`.
     """
 
-    def rank(axes: tuple[int, ...]) -> tuple[Any, Any]:
+    def rank(axes: Axes) -> tuple[Any, Any]:
         above = [bounds(moved(points, axes, axis))[1] for axis in axes]
         return goal.total(above), sum(above)
 

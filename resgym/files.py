@@ -23,7 +23,7 @@ MAX_DEPTH = 100
 
 
 @contextmanager
-def opened(path: StrPath, field: str, most: int = MAX_BYTES) -> Iterator[TextIO]:
+def opened(path: StrPath, field: str, most: int) -> Iterator[TextIO]:
     """Open a regular file of at most ``most`` bytes; a pipe or a device may never end.
 
     Raises:

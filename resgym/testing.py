@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.game.devices import resolve_device
-from resgym.game.rng import RowRandom, derive_seed
+from resgym.game.rng import RowRandom
 from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer, host_action_table
 from resgym.game.state import GameState
@@ -34,7 +34,6 @@ def check_player(
     player: Player,
     dimension: int = 3,
     num_games: int = 64,
-    seed: int = 0,
     *,
     spec: GameSpec | None = None,
     device: torch.device | str = "cpu",
@@ -54,12 +53,11 @@ def check_player(
     spec = spec or GameSpec(dimension=dimension)
     num_games = check_integer("num_games", num_games, 4)
     device = resolve_device(device)
-    key = torch.arange(num_games) + derive_seed(check_integer("seed", seed, 0, 2**62)) // 2
     try:
         role = check_role(getattr(player, "role", None), "the player's attribute role")
     except ValueError as error:
         raise AssertionError(str(error)) from None
-    rng = RowRandom(key.to(device))
+    rng = RowRandom(torch.arange(num_games, device=device))
     table = host_action_table(spec.dimension, device, spec.least_axes)
     state = random_starts(spec, rng.split(_OTHER))
     for step in range(_MOVES):

@@ -166,7 +166,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
     points, dimension = match.points, start.dimension
     names = _names(question)
     to_play = None if match.ending else "agent" if named else "host"
-    choices: Sequence[Axes] = [(axis,) for axis in named] or action_axes(dimension)
+    choices = [(axis,) for axis in named] or action_axes(dimension)
     if not to_play or len(choices) > LISTED_SETS:
         choices = ()
     shown = [position_pretty(each, names) for each in match.positions]

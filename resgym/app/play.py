@@ -61,7 +61,7 @@ class Match:
     ) -> None:
         self._rule = OrderedRule(GameSpec(start.dimension))
         self._random, self._max_moves = episode_random(seed), max_moves
-        self.positions: list[Position] = [self._rule.start(start)]
+        self.positions = [self._rule.start(start)]
         self.moves: list[Move] = []
         self._overflowed = False
         role, points = other_seat(seat), Exponents(self.points, start.variables)

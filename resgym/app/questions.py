@@ -28,7 +28,7 @@ def list_models(top: Path | None) -> dict[str, Path]:
     """
     if top is None:
         return {}
-    found: list[Path] = []
+    found = []
     for folder, below, files in islice(os.walk(top), MAX_FOLDERS):
         here = Path(folder)
         deep = len(here.relative_to(top).parts) >= DEPTH

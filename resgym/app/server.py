@@ -138,7 +138,7 @@ class Site:
         return Response(text, media_type=form, headers=HEADERS | {"Cache-Control": "no-store"})
 
     async def _answer(self, request: Request) -> Any:
-        name: str = request.path_params["name"]
+        name = request.path_params["name"]
         if len(request.url.query) > MAX_QUERY:
             raise RefusedError(f"the request must have at most {MAX_QUERY} characters", 414)
         if name == "options":

@@ -53,7 +53,7 @@ def render_game(
     coords: Sequence[int],
     move: int,
     render_mode: str,
-    last: tuple[Sequence[int], int] | None = None,
+    last: tuple[Sequence[int], int] | None,
 ) -> Any:
     """Return one frame of one game; arguments are those of `resgym.pictures.games.picture_of`.
 

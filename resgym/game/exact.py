@@ -318,7 +318,7 @@ class OrderedThom(OrderedRule):
 def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> OrderedRule:
     """Return the rule of a game; ``weights``, 1 by default, are for rule ``thom``."""
     # The default rule without torch, which takes a second to import.
-    kind: type[OrderedRule] = OrderedRule if spec.rule == "basic" else spec.kind.ordered
+    kind = OrderedRule if spec.rule == "basic" else spec.kind.ordered
     return kind(spec, weights)
 
 

@@ -120,7 +120,7 @@ def random_starts(spec: GameSpec, rng: RowRandom, sizes: GameSpec | None = None)
 
 
 def start_positions(
-    spec: GameSpec, rng: RowRandom, starts: GameState | None = None, sizes: GameSpec | None = None
+    spec: GameSpec, rng: RowRandom, starts: GameState | None, sizes: GameSpec | None = None
 ) -> GameState:
     """Return `random_starts`, or one of M ``starts`` for each row, drawn uniformly."""
     if starts is None:
@@ -129,7 +129,7 @@ def start_positions(
 
 
 def given_starts(
-    points: Any, spec: GameSpec, num_games: int, device: torch.device, weights: Any = None
+    points: Any, spec: GameSpec, num_games: int, device: torch.device, weights: Any
 ) -> GameState:
     """Make N positions from one game for all rows, or from N games; see `state_from_points`.
 

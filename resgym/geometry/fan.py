@@ -78,7 +78,7 @@ def eliminate(vectors: Iterable[Point]) -> tuple[list[Point], int]:
 
     This is Bareiss's elimination, which stays in the integers.
     """
-    kept, rows, before = list[Point](), dict[int, list[int]](), 1
+    kept, rows, before = [], dict[int, list[int]](), 1
     for vector in vectors:
         rest, before = list(vector), 1
         for column, row in rows.items():
@@ -125,7 +125,7 @@ class Divisors(Table, tuple[Divisor, ...]):
 
 def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:
     """Return the rays of the chart that moves, each a set and one of its axes, lead to."""
-    rays: Cone = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
+    rays = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
     for axes, axis in moves:
         rays = divided(rays, axes, axis)
     return rays

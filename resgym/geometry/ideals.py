@@ -63,7 +63,7 @@ class MonomialIdeal(Facts):
         <v, p> / N over the facets. Of infinitely many points along an axis, one counts.
         """
         scale = math.lcm(*self.facets.values())
-        found, top = list[int](), scale * (self.most or len(self.variables)) + (not self.most)
+        found, top = [], scale * (self.most or len(self.variables)) + (not self.most)
 
         def walk(axis: int, levels: list[tuple[int, list[int]]]) -> None:
             if axis == len(self.variables):

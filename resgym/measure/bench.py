@@ -94,7 +94,7 @@ def bench(
     }
     # By its own name a backend compiles at once; 'auto' may be the reference for a while.
     settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
-    rates: dict[int, list[float]] = {}
+    rates = {}
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
         progress(f"{number} games at once: {repeats} times {seconds:g} s")

@@ -134,7 +134,7 @@ def play_lengths(
 
 
 def record_all(
-    host: Any, agent: Any, starts: GameState, spec: GameSpec, rng: RowRandom, max_moves: int = 200
+    host: Any, agent: Any, starts: GameState, spec: GameSpec, rng: RowRandom, max_moves: int
 ) -> list[GameRecord]:
     """Play N games in parallel, so that players are asked in batches, and keep every position.
 

@@ -271,7 +271,7 @@ def _named(
 ) -> dict[str, Player]:
     if isinstance(players, str) or not isinstance(players, Iterable):
         raise TypeError(f"{role}s must be a list or a dict of players, got {shown(players)}")
-    named: dict[str, Player] = {}
+    named = {}
     unnamed = ((player_name(each), each) for each in players)
     for name, player in players.items() if isinstance(players, Mapping) else unnamed:
         while name in named:
@@ -296,7 +296,7 @@ def cross_play(
     kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
     host_players, agent_players = _named(hosts, "host", spec), _named(agents, "agent", spec)
     optima = dict.fromkeys(agent_players, kwargs.pop("optimum", False))
-    results: dict[str, dict[str, RhoResult]] = {}
+    results = {}
     for host, hp in host_players.items():
         results[host] = {
             agent: rho(hp, ap, optimum=optima[agent], **kwargs)

@@ -39,7 +39,7 @@ def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
     of the box. Floating point is enough for drawing.
     """
     points = np.array(vertices, dtype=float)
-    found: dict[bytes, Facet] = {}
+    found = {}
     for base in range(len(points)):
         for row, normal in zip(*_spanned(points, base), strict=True):
             if row.tobytes() not in found:
@@ -221,7 +221,7 @@ def space_diagram(
     shapes: list[Shape] = [Polygon(ground, FLOOR)]
     # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
     # last, so that no face lies over them.
-    ticks: list[Shape] = []
+    ticks = []
     for scale, corners, (right, down), anchor in (
         (scales[0], lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
         (scales[1], lambda share: ((0, share, 0), (1, share, 0)), (3, -6), "middle"),
@@ -274,8 +274,8 @@ def _faces(
     place: Callable[[float, float, float], Point],
 ) -> list[Shape]:
     """The faces, the unbounded ones first, and then their edges."""
-    areas: list[Shape] = []
-    edges: dict[frozenset[Point], Shape] = {}
+    areas = []
+    edges = {}
     for facet in facets_in_box(vertices):
         outline = [(place(*corner), corner in vertices) for corner in facet.corners]
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)

@@ -126,8 +126,8 @@ def outline(tree: ResolutionTree, max_charts: int, once: bool = True) -> Iterato
             parts[1:] = [cut, f"({len(chart.points)} monomials)"]
         if chart.axis is not None:
             parts.insert(0, Formula(f"{names[chart.axis]}:"))
-        note: list[str] = []
-        others: list[str] = []
+        note = []
+        others = []
         if hidden:
             where = f"like those below [{equal}]" if equal else "folded"
             note = [f"(+ {counted(hidden, 'chart')} {where})"]
@@ -230,7 +230,7 @@ def tree_to_svg(tree: ResolutionTree, max_charts: int = 100) -> str:
         Text((MARGIN, 44), totals, MUTED, SIZE),
     ]
     right = MARGIN + max(text_width(title, 14), text_width(totals, SIZE))
-    bottom, middles, divisors = HEADER, dict[int, float](), _divisors(tree)
+    bottom, middles, divisors = HEADER, {}, _divisors(tree)
     for line in outline(tree, max_charts):
         chart, text = line.chart, line.written(gap=GAP)
         left, middle = MARGIN + INDENT * chart.depth, bottom + ROW / 2

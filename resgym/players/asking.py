@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from resgym.game import devices
 from resgym.game.exact import Position, WeightedPosition
 from resgym.game.rng import GAMMA, RowRandom
-from resgym.game.spec import Axes, GameSpec, Point, Role, action_axes
+from resgym.game.spec import Axes, GameSpec, Role, action_axes
 from resgym.game.state import GameState, holds_integers, stamps, state_from_points, tensor_kind
 from resgym.game.stepping import EpisodeState
 from resgym.players.registry import (
@@ -307,7 +307,7 @@ class Seat:
         # To subtract what is least changes no answer.
         rows, dimension = max(_ROWS, len(position)), position.dimension
         self.spec = replace(game, dimension=dimension, max_num_points=rows, reposition=False)
-        self.player: Player = resolve_player(player, role, self.spec, role)
+        self.player = resolve_player(player, role, self.spec, role)
         self._ask = ask
         self.reads_order = bool(own_attribute(self.player, "reads_order"))
         self.name = player if isinstance(player, str) else player_name(self.player)
@@ -336,7 +336,7 @@ class Seat:
             points = pad_sequence(rows, batch_first=True, padding_value=-1)
             state = GameState(points, torch.tensor(sizes))
         else:
-            games, weights = [*map(list, positions)], list[Point]()
+            games, weights = [*map(list, positions)], []
             for game, position in zip(games, positions, strict=True):
                 if isinstance(position, WeightedPosition):
                     game.sort(key=position.distinguished.__eq__)  # which comes last

@@ -63,8 +63,7 @@ class ScoringPlayer:
 
     def scores(self, observation: Any) -> Tensor:
         """Return the function's scores of an observation, [N, A]."""
-        scores: Tensor = self.score(observation)
-        return scores
+        return self.score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
         if self.points_shape is None:

@@ -368,7 +368,7 @@ def resolve_player(
         if hasattr(opponent, "state_dict") and spec is not None:
             device = next((each.device for each in opponent.parameters()), "cpu")
             shape, name = (spec.max_num_points, spec.dimension), type(opponent).__name__
-            scoring: Factory = packaged("resgym.players.networks:ModulePlayer")
+            scoring = packaged("resgym.players.networks:ModulePlayer")
             return scoring(role, opponent.eval(), shape, device=device, name=name)
         if callable(opponent):
             check_function(field, opponent, "state", "coords", "rng")

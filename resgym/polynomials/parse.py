@@ -158,7 +158,7 @@ def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
     text = given if isinstance(given, str) else ",".join(given)
     if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
-    names: list[str] = []
+    names = []
     for word, low, high in _NAMES.findall(text):
         marks = range(int(low), min(int(high), int(low) + MAX_DIMENSION) + 1) if high else [low]
         names += [GREEK.get(word, word) + (f"_{mark}" if low else "") for mark in marks]

@@ -156,7 +156,7 @@ class _Writer:
 
     def _replies(self, here: Position, least: int) -> Needs:
         """Return the agent's replies, and the claims that they need."""
-        replies, aims = [], list[Aim]()
+        replies, aims = [], []
         for axes in action_axes(len(here[0])):
             ranks: list[Any] = []
             for axis, answer in zip(axes, _answers(here, axes), strict=True):

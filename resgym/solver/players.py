@@ -135,7 +135,7 @@ def _safe_sets(points: Position, budget: int) -> dict[Axes, list[Position]]:
     There are none if the budget does not prove the least depth.
     """
     proof = _prove(points, "depth", budget)
-    search, safe = proof.search, dict[Axes, list[Position]]()
+    search, safe = proof.search, {}
     for axes in action_axes(len(points[0])) if proof.settled else ():
         search.allow(max(0, budget - search.expanded))
         with suppress(OverflowError, TooMuch):

@@ -256,8 +256,8 @@ def _solve_variant(
     start = rule.start(position)
     search = _Exhaustive(rule, objective, limits)
     limit = search.goal.finished
-    value: int | None = None
-    stopped: str | None = None
+    value = None
+    stopped = None
     try:
         while (value := search.within(start, limit)) is None:
             limit += 1

@@ -284,7 +284,7 @@ def grow_tree(
     max_nodes: int,
     max_depth: int | None = None,
     respond: Respond | None = None,
-    title: str = "",
+    title: str,
 ) -> ResolutionTree:
     """Grow a tree level by level; the host is asked about many charts at once.
 
@@ -307,11 +307,11 @@ def grow_tree(
         room = batch and len(charts) < max_nodes
         wanted = list(choose(batch)) if room else [()] * len(batch)
         sets = [rule.centre(c.points, axes) for c, axes in zip(batch, wanted, strict=True)]
-        axes: Sequence[Axes] = sets
+        axes = sets
         if respond is not None and room:
             axes = [(axis,) for axis in respond(batch, sets)]
         for chart, chosen, followed in zip(batch, sets, axes, strict=True):
-            number, new = chart.number, list[Chart]()
+            number, new = chart.number, []
             if len(charts) >= max_nodes:
                 charts[number - 1] = chart._replace(ending="size")
                 continue

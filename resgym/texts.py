@@ -147,9 +147,7 @@ def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAME
 
 
 def format_position(
-    points: Sequence[Sequence[int]],
-    coords: Sequence[int] = (),
-    names: Sequence[str] = AXIS_NAMES,
+    points: Sequence[Sequence[int]], coords: Sequence[int] = (), names: Sequence[str] = AXIS_NAMES
 ) -> str:
     """Format the alive points as a table, one a line, and below it the host's set."""
     names = names[: len(points[0])]

@@ -23,12 +23,7 @@ from torch import Tensor
 from resgym.game.episode import legal_actions
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, check_choice, check_flag, check_integer
-from resgym.game.state import (
-    canonical_state,
-    check_tensor,
-    holds_integers,
-    tensor_kind,
-)
+from resgym.game.state import canonical_state, check_tensor, holds_integers, tensor_kind
 from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
 from resgym.texts import shown
 

@@ -123,10 +123,7 @@ def shifted(points: Iterable[Point], origin: Point) -> list[Point]:
 
 
 def played(
-    position: Sequence[Point],
-    axes: Axes,
-    axis: int,
-    total: Callable[[list[int]], int] = sum,
+    position: Sequence[Point], axes: Axes, axis: int, total: Callable[[list[int]], int] = sum
 ) -> list[Point]:
     """Return all points after the host's set ``axes`` and the agent's ``axis``.
 

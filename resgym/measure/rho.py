@@ -12,14 +12,7 @@ import torch
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import (
-    GameSpec,
-    Polytope,
-    Role,
-    check_function,
-    check_integer,
-    hints_keywords,
-)
+from resgym.game.spec import GameSpec, Polytope, Role, check_function, check_integer, hints_keywords
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player

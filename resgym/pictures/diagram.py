@@ -251,11 +251,7 @@ def space_diagram(
     return shapes + _points(points, vertices, places)
 
 
-def _points(
-    points: Points,
-    vertices: Points,
-    places: Sequence[Point],
-) -> list[Shape]:
+def _points(points: Points, vertices: Points, places: Sequence[Point]) -> list[Shape]:
     """The points and their numbers in the list of monomials, above all lines."""
     shapes: list[Shape] = []
     for number, (point, (x, y)) in enumerate(zip(points, places, strict=True), 1):
@@ -270,8 +266,7 @@ def shares_of(scales: Sequence[Scale], point: Vector) -> tuple[float, ...]:
 
 
 def _faces(
-    vertices: Sequence[Corner],
-    place: Callable[[float, float, float], Point],
+    vertices: Sequence[Corner], place: Callable[[float, float, float], Point]
 ) -> list[Shape]:
     """The faces, the unbounded ones first, and then their edges."""
     areas = []

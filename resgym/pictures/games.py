@@ -10,15 +10,7 @@ from typing import Any
 from resgym.envs.frames import PICTURE_DIMENSIONS
 from resgym.files import StrPath, output_file, write_file
 from resgym.measure.games import GameRecord
-from resgym.pictures.diagram import (
-    CHOSEN,
-    INK,
-    MUTED,
-    Box,
-    Points,
-    plane_diagram,
-    space_diagram,
-)
+from resgym.pictures.diagram import CHOSEN, INK, MUTED, Box, Points, plane_diagram, space_diagram
 from resgym.pictures.shapes import Picture, Text, picture_to_rgb, picture_to_svg, require_matplotlib
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import (
@@ -125,11 +117,7 @@ def pictures_of_game(game: GameRecord, names: Sequence[str] = AXIS_NAMES) -> lis
 
 
 def game_to_gif(
-    game: GameRecord,
-    path: StrPath,
-    *,
-    seconds: float = 1.5,
-    names: Sequence[str] = AXIS_NAMES,
+    game: GameRecord, path: StrPath, *, seconds: float = 1.5, names: Sequence[str] = AXIS_NAMES
 ) -> Path:
     """Write the game as an animated GIF that loops.
 

@@ -318,10 +318,7 @@ class Seat:
         return [sets[action] for action in self._answers(positions, None, rng)]
 
     def agent_axes(
-        self,
-        positions: Sequence[Position],
-        sets: Sequence[Axes],
-        rng: RowRandom | None = None,
+        self, positions: Sequence[Position], sets: Sequence[Axes], rng: RowRandom | None = None
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
         every = range(self.spec.dimension)

@@ -14,15 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Protocol,
-    TypeVar,
-    get_args,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, get_args, runtime_checkable
 
 from resgym.game.spec import (
     GameSpec,
@@ -326,10 +318,7 @@ def _checked_player(player: Any, role: Role, source: str) -> Player:
 
 
 def resolve_player(
-    opponent: Any,
-    role: Role,
-    spec: GameSpec | None = None,
-    field: str = "",
+    opponent: Any, role: Role, spec: GameSpec | None = None, field: str = ""
 ) -> Player:
     """Return the player that a caller means.
 

@@ -21,15 +21,7 @@ from resgym.game.spec import (
 )
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse
-from resgym.solver.search import (
-    GOALS,
-    Limits,
-    Objective,
-    Progress,
-    Proof,
-    check_seconds,
-    prove,
-)
+from resgym.solver.search import GOALS, Limits, Objective, Progress, Proof, check_seconds, prove
 from resgym.solver.solution import Solution, best_set, by_position, grown_tree
 from resgym.trees.growth import Centres, ResolutionTree, Stop, rule_of_charts
 

@@ -120,9 +120,7 @@ def compiled() -> Any:
     from resgym.kernels.cpu.compilation import compiled as entry
     from resgym.kernels.cpu.compilation import inlined
 
-    spec = plain.__spec__
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = plain.__spec__
     # Not in sys.modules, where its plain life stands.
     module = module_from_spec(spec)
     # Without being told numba does not inline what takes a whole table, which costs half the time.

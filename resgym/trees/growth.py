@@ -93,6 +93,7 @@ class ResolutionTree:
     """
 
     spec = GameSpec()
+    rule = OrderedRule(spec)
 
     divisors = Lazy("resgym.geometry.fan:tree_divisors")
     fan = Lazy("resgym.geometry.fan:tree_fan")
@@ -149,12 +150,12 @@ class ResolutionTree:
     @property
     def num_leaves(self) -> int:
         """Number of charts where a branch ends, including cut ones."""
-        return sum(chart.ending is not None for chart in self.charts)
+        return sum(chart.ending is not None for chart in self)
 
     @property
     def num_cut(self) -> int:
         """Number of cut branches."""
-        return sum(chart.is_cut for chart in self.charts)
+        return sum(chart.is_cut for chart in self)
 
     @property
     def complete(self) -> bool:
@@ -166,8 +167,11 @@ class ResolutionTree:
         return dict(json.loads(self.to_json()))
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
-        monomials = [monomial_text(point, self.variables) for point in chart.points]
-        found = {"chart": chart.number, **chart._asdict(), "monomials": monomials}
+        found = {
+            "chart": chart.number,
+            **chart._asdict(),
+            "monomials": [monomial_text(point, self.variables) for point in chart.points],
+        }
         del found["number"], found["others"]
         if chart.others:
             found["others"] = dict(chart.others)
@@ -185,14 +189,13 @@ class ResolutionTree:
     def compare(self, *hosts: Any) -> ResolutionTree:
         """Return the same tree with marks where other hosts, as in `resolution_tree`, differ."""
         charts = list(self)
-        going = [index for index, chart in enumerate(charts) if chart.axes]
         for host in hosts:
             name, choose = _choice(host, self.start, self.spec, 0)
-            for begin in range(0, len(going), BATCH_ROWS):
-                batch = going[begin : begin + BATCH_ROWS]
-                for index, axes in zip(batch, choose([charts[i] for i in batch]), strict=True):
-                    others = (*charts[index].others, (name, axes))
-                    charts[index] = charts[index]._replace(others=others)
+            for begin in range(0, len(charts), BATCH_ROWS):
+                batch = [chart for chart in charts[begin : begin + BATCH_ROWS] if chart.axes]
+                for chart, axes in zip(batch, choose(batch) if batch else (), strict=True):
+                    others = (*chart.others, (name, self.rule.centre(chart.points, axes)))
+                    charts[chart.number - 1] = chart._replace(others=others)
         tree = copy(self)
         tree.charts = tuple(charts)
         return tree
@@ -305,11 +308,9 @@ def grow_tree(
         batch = [chart for chart in batch if chart.ending is None]
         # When the room is spent the host is no longer asked, and the charts are closed.
         room = batch and len(charts) < max_nodes
-        wanted = list(choose(batch)) if room else [()] * len(batch)
+        wanted = choose(batch) if room else [()] * len(batch)
         sets = [rule.centre(c.points, axes) for c, axes in zip(batch, wanted, strict=True)]
-        axes = sets
-        if respond is not None and room:
-            axes = [(axis,) for axis in respond(batch, sets)]
+        axes = [(axis,) for axis in respond(batch, sets)] if respond and room else sets
         for chart, chosen, followed in zip(batch, sets, axes, strict=True):
             number, new = chart.number, []
             if len(charts) >= max_nodes:
@@ -327,5 +328,5 @@ def grow_tree(
                 charts[number - 1] = chart._replace(axes=chosen, children=children)
                 charts += new
     tree = ResolutionTree(charts, points.variables, title)
-    tree.spec, tree.start = rule.spec, points
+    tree.rule, tree.spec, tree.start = rule, rule.spec, points
     return tree

@@ -90,8 +90,9 @@ def test_a_factor_of_the_polynomial_belongs_to_the_strict_transform(reposition):
 
 
 def test_equimultiple_centres_are_those_of_the_definition():
-    tree = resgym.resolution_tree("E8", "spivakovsky", centres="equimultiple")
+    tree = resgym.resolution_tree("E8", centres="equimultiple").compare("zeillinger")
     for chart in tree:
+        assert not chart.axes or chart.others == (("zeillinger", chart.axes),)
         lowest = [min(p[k] for p in chart.points) for k in range(3)]
         axes = chart.axes or (0, 1, 2)
         order, all_axes = (

@@ -37,7 +37,7 @@ def opened(path: StrPath, field: str, most: int) -> Iterator[TextIO]:
         elif about.st_size > most:
             reason = f"expected at most {most} bytes, got {about.st_size}"
         else:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 yield file
             return
     except OSError as error:

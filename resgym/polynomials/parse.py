@@ -155,7 +155,7 @@ def _warned(found: Exponents) -> Exponents:
 
 
 def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    text = given if isinstance(given, str) else ",".join(given)
+    text = given if isinstance(given, str) else ",".join(map(str, given))
     if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
     names = []
@@ -222,7 +222,7 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
             "points must have numbers of at most 100 digits, got more", text, long.start()
         )
     if named := named_position(text):
-        return named
+        return _from_rows(named, names)
     if _ROWS.fullmatch(text) and text.count("[") == text.count("]"):
         rows = [[*map(int, re.findall("-?[0-9]+", row))] for row in _ROW_END.split(text)]
         if max(map(len, rows)) > 1:
@@ -313,7 +313,7 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
     axes = [symbols.get(name, sympy.Symbol(name)) for name in variables]
     try:
         poly = sympy.Poly(source, *axes or [sympy.Dummy()])
-    except sympy.PolynomialError:
+    except sympy.BasePolynomialError:
         raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
     if (
         poly.domain.characteristic()

@@ -66,6 +66,7 @@ def test_variables():
     ordered = parse("x^2+z^3", variables="z, x, t")
     assert (ordered, ordered.variables) == ([(0, 2, 0), (3, 0, 0)], ("z", "x", "t"))
     assert parse("[[1,2,0],[0,0,1]]", variables=["a", "b", "c"]).variables == ("a", "b", "c")
+    assert parse("E8", "a,b,c").variables == ("a", "b", "c")
     assert parse(parse("x^2+y"), "s,t").generators == ({(2, 0): 1, (0, 1): 1},)
     assert parse([(1, 2, 3, 4)]).variables == ("x", "y", "z", "w")
     assert parse([(1, 2, 3, 4, 5)]).variables == ("x_1", "x_2", "x_3", "x_4", "x_5")
@@ -75,7 +76,6 @@ def test_variables():
     ("text", "category", "pretty"),
     [
         ("x^2-y^3", CoefficientWarning, "x² + y³ (exponents only)"),
-        ("x^2+1/2*y", CoefficientWarning, "x² + y (exponents only)"),
         ("(x+y)^2*z", CoefficientWarning, "x²z + xyz + y²z (exponents only)"),
         ("x/3 + y/7 + 2*x/6 - 0.25y - 2/3*x + z", CoefficientWarning, "y + z (exponents only)"),
         ("x^2+y+1", ConstantWarning, "x² + y + 1"),
@@ -92,7 +92,7 @@ def test_what_the_game_does_not_see_is_noticed(text, category, pretty):
 
 def test_files(tmp_path):
     commented = "# E8\nx^2 + y^3   // two terms\n  + z^5\n"
-    for name, text in (("a.txt", commented), ("a.json", json.dumps(E8)), ("b.txt", "E8\n")):
+    for name, text in (("a.txt", commented), ("a.json", json.dumps(E8)), ("b.txt", "\ufeffE8\n")):
         (tmp_path / name).write_text(text)
         assert parse(tmp_path / name) == parse(str(tmp_path / name)) == E8
     wrong = tmp_path / "wrong.txt"
@@ -110,6 +110,7 @@ def test_sympy():
     sympy = pytest.importorskip("sympy")
     x, y, z, a = sympy.symbols("x y z a")
     p, q = sympy.symbols("x10 x9", positive=True)
+    free = sympy.Symbol("x", commutative=False)
     for source, variables, terms in (
         (x**2 + y**3 + z**5, "x y z", {(2, 0, 0): 1, (0, 3, 0): 1, (0, 0, 5): 1}),
         (p**2 + q**3, "x9 x10", {(3, 0): 1, (0, 2): 1}),
@@ -135,7 +136,7 @@ def test_sympy():
             for k in (sympy.sqrt(2), sympy.I, sympy.pi)
         ),
         (sympy.Poly(x**2 + y, x, y, modulus=3), "must be rational"),
-        *((term + y, "must be a polynomial") for term in (1 / x, sympy.sin(x), sympy.sqrt(x))),
+        *((term + y, "must be a polynomial") for term in (1 / x, sympy.sin(x), free)),
         (sympy.Integer(3), "2 to 10 variables, got the constant '3'"),
         (sympy.Poly(x + 1 / y), "must be rational"),  # with the generators x and 1/y
     ):
@@ -153,7 +154,6 @@ def test_sympy():
         ([[2**59 + 1, 0]], "0..2"),
         ([[10**5000, 0]], "got a number of over 99 digits"),
         (f"[[{'1' * 5000}, 0]]", "points must have numbers of at most 100 digits, got more"),
-        (f"{'1' * 5000} 0; 0 1", "points must have numbers of at most 100 digits, got more"),
         # Whatever is typed is read or refused at once.
         ("+" * 5000, "more than 150 signs and parentheses inside each other"),
         ("[" * 5000, "more than 150 signs and parentheses inside each other"),

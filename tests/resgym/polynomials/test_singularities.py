@@ -23,8 +23,6 @@ def test_normal_forms(name, expected):
 def test_the_names_of_the_lists():
     for kind, number in (("simple", 16), ("exceptional", 14), ("bimodal", 14)):
         assert len(singularity_names(kind)) == number
-    for text in ("Z11", "Q_10", "S_{12}", "E12"):
-        assert resgym.parse(text) == singularity(text)
     assert resgym.parse("z11+w12") == [(11, 0), (0, 12)]
 
 
@@ -32,7 +30,6 @@ def test_random_points():
     points = random_family("random(points=6, max=4, dim=5)", seed=3)
     assert (len(points), points.dimension) == (6, 5)
     assert points == random_family("RANDOM( dim = 5,points=6,max=4 )", seed=3)
-    assert points != random_family("random(points=6, max=4, dim=5)", seed=4)
     assert random_family("bp(2, 3,5,7)") == resgym.parse("x^2+y^3+z^5+w^7", variables="x,y,z,w")
     # Known values: the same on every machine.
     assert random_family("random(points=2,max=5,dim=2)", seed=1) == [(4, 2), (1, 4)]

@@ -51,9 +51,10 @@ def _cross_play(args: argparse.Namespace, rho: Callable[..., Any]) -> None:
 def _check(args: argparse.Namespace, check_modes: Callable[..., Any]) -> None:
     found = check_modes(**_options(args, check_modes))
     failures = {mode: failure for mode, failure in found.items() if failure}
-    lines = [f"{args.id} {mode}: {failure or 'ok'}" for mode, failure in found.items()]
-    plain = {"id": args.id, "ok": not failures, "failures": failures}
-    print(json.dumps(plain, indent=2) if args.json else "\n".join(lines))
+    if args.json:
+        print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
+    else:
+        print(*(f"{args.id} {mode}: {found[mode] or 'ok'}" for mode in found), sep="\n")
     if failures:
         raise SystemExit(1)
 
@@ -132,8 +133,12 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
     from resgym.pictures.shapes import require_matplotlib
     from resgym.texts import variable_pretty
 
-    drawn = args.start is None
-    points = random_position(**_options(args, random_position)) if drawn else _parse_start(args)
+    if args.start is None:
+        points = random_position(**_options(args, random_position))
+    elif args.starts is None:
+        points = _parse_start(args)
+    else:
+        raise ValueError(f"starts must not be given beside start, got {args.starts}")
     picture = args.out and args.out.suffix.lower() == ".gif"
     if picture:
         require_matplotlib("--out with .gif")
@@ -141,8 +146,9 @@ def _play(args: argparse.Namespace, play: Callable[..., Any]) -> None:
             raise ValueError(f"out must end in .json with {points.dimension} axes, got {args.out}")
     # With --json the conversation must not mix with the result.
     record = play(points, target=sys.stderr if args.json else sys.stdout, **_options(args, play))
-    result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
-    text = json.dumps(result, indent=2)
+    text = json.dumps(
+        {"variables": points.variables, "seat": args.seat, **record.to_dict()}, indent=2
+    )
     if picture:
         record.to_gif(args.out, names=[*map(variable_pretty, points.variables)])
     elif args.out:

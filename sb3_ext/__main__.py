@@ -1,8 +1,9 @@
 """``python -m sb3_ext NAME``: the commands of this package; without a name they are listed."""
 
 import sys
+from collections.abc import Sequence
 
-from sb3_ext.runs.command import start
+from sb3_ext.runs.command import command, start
 
 COMMANDS = {
     "train": ("sb3_ext.train.train", "main", "train one player, with rl_zoo3's options"),
@@ -19,23 +20,25 @@ COMMANDS = {
 """Module, function and a line of help of each."""
 
 
-def main() -> int:
-    """Runs the command that is named, or lists all; returns the exit code."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if name in COMMANDS:
-        module, function, _ = COMMANDS[name]
-        del sys.argv[1]
-        return start(name, module, function)
-    if name not in ("-h", "--help"):
-        print(
-            f"sb3_ext: command: got {name!r:.200}; expected one of {', '.join(COMMANDS)}",
-            file=sys.stderr,
-        )
-        return 2
+@command("sb3_ext")
+def listed(given: Sequence[str]) -> int:
+    """Lists the commands; another name than theirs is an error."""
+    if given and given[0] not in ("-h", "--help"):
+        raise ValueError(f"command: got {given[0]!r:.200}; expected one of {', '.join(COMMANDS)}")
     print("usage: python -m sb3_ext COMMAND ...; COMMAND --help lists its options\n")
     for each, (_, _, text) in COMMANDS.items():
         print(f"  {each:13} {text}")
     return 0
+
+
+def main() -> int:
+    """Runs the command that is named, or lists all; returns the exit code."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in COMMANDS:
+        return listed()
+    module, function, _ = COMMANDS[name]
+    del sys.argv[1]
+    return start(name, module, function)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ CASES = [
     ("resgym certificate -", "<&-", "", 2, "resgym certificate: certificate: cannot be read: No"),
     (CURVES, ">/dev/full", "", 1, "curves: standard output: [Errno 28] No space left on device"),
     (CURVES, "<&- >&-", "ascii", 0, ""),
-    (CURVES, "| true", "", 0, ""),
+    ("sb3_ext --help", "| true", "", 0, ""),
 ]
 
 

@@ -259,20 +259,26 @@ class CrossPlay(Table):
         return rows
 
 
+def players_by_name(players: Iterable[Any]) -> dict[str, Any]:
+    """Players by their short names; of several with the same name, all but the first get primes."""
+    named: dict[str, Any] = {}
+    for player in players:
+        name = player_name(player)
+        while name in named:
+            name += "'"
+        named[name] = player
+    return named
+
+
 def _named(
     players: Mapping[str, Any] | Sequence[Any], role: Role, spec: GameSpec
 ) -> dict[str, Player]:
     if isinstance(players, str) or not isinstance(players, Iterable):
         raise TypeError(f"{role}s must be a list or a dict of players, got {shown(players)}")
-    named = {}
-    unnamed = ((player_name(each), each) for each in players)
-    for name, player in players.items() if isinstance(players, Mapping) else unnamed:
-        while name in named:
-            name += "'"
-        named[name] = resolve_player(player, role, spec, f"{role}s")
+    named = players if isinstance(players, Mapping) else players_by_name(players)
     if not named:
         raise ValueError(f"{role}s must have at least one player, got none")
-    return named
+    return {name: resolve_player(player, role, spec, f"{role}s") for name, player in named.items()}
 
 
 def cross_play(

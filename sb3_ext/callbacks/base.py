@@ -76,7 +76,8 @@ class PeriodicCallback(BaseCallback):
         super().__init__()
         if not isinstance(every, (Every, Mapping)):
             raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {shown(every)}")
-        self.every = every if isinstance(every, Every) else Every(**every)
+        # A copy: two callbacks that were given the same object are both due.
+        self.every = copy.copy(every) if isinstance(every, Every) else Every(**every)
 
     @abstractmethod
     def act(self) -> None:

@@ -16,8 +16,8 @@ from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from resgym.measure.games import sample_games
-from resgym.measure.rho import rho
-from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
+from resgym.measure.rho import players_by_name, rho
+from resgym.players import RecurrentPlayer, ScoringPlayer, resolve_player
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.callbacks.base import Every, PeriodicCallback
 from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
@@ -118,7 +118,7 @@ class GamesAgainst(PeriodicCallback):
     It also acts at the end, unless that version has been played already.
 
     Args:
-        opponents: players of the other seat, by name or as objects.
+        opponents: players of the other seat, by name or as objects; see `players_by_name`.
         every: how often.
         game: as `resgym.rho`: ``games`` against each opponent, ``seed``, which fixes the starts
             (keep it apart from those of training), sizes; default: the model's own sizes.
@@ -135,13 +135,14 @@ class GamesAgainst(PeriodicCallback):
             raise ValueError(
                 f"opponents must be a list of at least one player, got {shown(opponents)}"
             )
-        self.opponents = {player_name(opponent): opponent for opponent in opponents}
+        self.opponents = players_by_name(opponents)
         self.game = {"games": self.default_games, "seed": 0, **game}
         check_arguments(partial(rho, None, None), self.game)
         check_count("games", self.game["games"])
         self._played: int | None = None  # updates of the version that has played last
 
     def _on_training_start(self) -> None:
+        player_of(self.model)  # refuses other observations
         self._role, points = seat_of(self.model)
         other: Any = "agent" if self._role == "host" else "host"
         self._players = {

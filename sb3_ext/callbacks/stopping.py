@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.seam import num_updates, progress_remaining
 from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
@@ -124,6 +125,12 @@ class StopConditions(ByConditions):
         self.rules.earlier_seconds = state["seconds"]
 
 
+def check_stages(env: VecEnv) -> None:
+    """An environment without `set_stage` is an error."""
+    if not env.has_attr("set_stage"):
+        raise ValueError(f"env must have set_stage, as those of resgym, got {shown(env)}")
+
+
 class Curriculum(ByConditions):
     """Call `set_stage` of the environment, and start the next stage when all conditions hold.
 
@@ -168,6 +175,7 @@ class Curriculum(ByConditions):
         return self.until[self.stage]
 
     def _on_training_start(self) -> None:
+        check_stages(self.training_env)
         # All of them, so that a mistake in a later stage is found now.
         for settings in [*self.settings, self.settings[self.stage]]:
             self.training_env.env_method("set_stage", **settings)
@@ -208,6 +216,7 @@ class GrowingStarts(BaseCallback):
         self.part = check_number("part", part, low=0, high=1, above=True)
 
     def _on_training_start(self) -> None:
+        check_stages(self.training_env)
         self.tenths = 0
         self._on_step()
 

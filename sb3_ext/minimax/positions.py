@@ -63,8 +63,8 @@ class WorstCasePositions(PeriodicCallback):
             of the target network.
 
     Raises:
-        ValueError: a number is out of its range, or there is no such host. The first walk refuses
-            one that draws its moves.
+        ValueError: a number is out of its range, or there is no such host; in `learn`, unless the
+            model is a `MinimaxDQN`. The first walk refuses a host that draws its moves.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("positions", "learnt", "costs")
@@ -96,7 +96,7 @@ class WorstCasePositions(PeriodicCallback):
     def _on_training_start(self) -> None:
         model = self.model
         if not isinstance(model, MinimaxDQN):
-            raise TypeError(f"model: need MinimaxDQN, got {type(model).__name__}")
+            raise ValueError(f"model: need MinimaxDQN, got {type(model).__name__}")
         self._on_training_end()  # an earlier call of learn may have ended with an error
         model.batch_changes.append(self.change_batch)
         if self.exact:

@@ -24,9 +24,11 @@ def numbers(run):
 
 def test_rhythm_and_number_kept(tmp_path):
     model = make_model(learning_starts=80)
-    every = Checkpoints(tmp_path / "a", Every(transitions=100), keep_last=3)
-    model.learn(400, [every, Checkpoints(tmp_path / "b", {"updates": 15}, keep_last=9)])
-    assert numbers(tmp_path / "a") == [200, 304, 400]  # the first step past 300, and the end
+    every = Every(transitions=100)
+    both = [Checkpoints(tmp_path / name, every, keep_last=3) for name in "ac"]
+    model.learn(400, [*both, Checkpoints(tmp_path / "b", {"updates": 15}, keep_last=9)])
+    for name in "ac":
+        assert numbers(tmp_path / name) == [200, 304, 400]  # the first step past 300, and the end
     saved = [load_checkpoint(p)["training"] for p in list_checkpoints(tmp_path / "b")]
     assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
 

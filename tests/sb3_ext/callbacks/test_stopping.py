@@ -164,6 +164,9 @@ def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
     for part in (0, 1.5):
         with pytest.raises(ValueError, match="part"):
             GrowingStarts(part)
+    for stages in (GrowingStarts(), Curriculum([{}])):
+        with pytest.raises(ValueError, match="env must have set_stage"):
+            make_model().learn(8, stages)
 
 
 @pytest.mark.parametrize("field", ["rho/score", "rho/random"])

@@ -32,6 +32,7 @@ from sb3_ext.minimax.algorithm import (
     worst_answers,
 )
 from tests.reference import rule
+from tests.sb3_ext.helpers import make_model
 
 SPEC = GameSpec(max_num_points=4, max_value=3)
 ID = "resgym/HironakaHost-v0"
@@ -88,7 +89,9 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
             assert worths[answer] == min(worths.values())
 
 
-def test_an_environment_that_scales_is_refused():
+def test_an_environment_that_scales_and_another_algorithm_are_refused():
+    with pytest.raises(ValueError, match="need MinimaxDQN, got DDQN"):
+        make_model().learn(8, WorstCasePositions())
     env = gymnasium.make_vec(ID, num_envs=2, opponent="random")
     with pytest.raises(ValueError, match="scale_observation=False"):
         MinimaxDQN("HostPolicy", TensorVecEnv(env))

@@ -41,7 +41,7 @@ from resgym.game.stepping import (
     StepPlan,
     check_reward,
 )
-from resgym.players import player_name
+from resgym.players import Player, player_name
 from resgym.players.asking import Mixture, make_mixture
 from resgym.players.registry import check_role
 from resgym.texts import shown
@@ -148,10 +148,15 @@ class PlannedVectorEnv(VectorEnv):
         # Frames show the answers, so the players themselves are asked.
         self.plan = replace(self.plan, opponent=None if self.render_mode else mixture.compiled)
 
+    @property
+    def opponents(self) -> list[Player]:
+        """The players that answer."""
+        return list(self._opponents.players)
+
     def __repr__(self) -> str:
         return (
             f"{super().__repr__()[:-1]}, seat={self.seat}, "
-            f"opponent={', '.join(map(player_name, self._opponents.players))})"
+            f"opponent={', '.join(map(player_name, self.opponents))})"
         )
 
     @property

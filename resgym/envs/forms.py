@@ -262,14 +262,17 @@ class ResultForm:
             points = points.reshape(len(points), -1)
         if seat == "host":
             return self.out(points)
-        named = torch.as_tensor(coords).any(1)  # where a set awaits the agent's answer
+        turn = []
+        if seat == "both":
+            # Where a set awaits the agent's answer.
+            named = torch.as_tensor(coords).any(1, keepdim=True)
+            turn = [~named, named]
         if flat:
             # As `flatten` orders them: the set, the points, and whose turn it is, one of two.
-            turn = [~named[:, None], named[:, None]] if seat == "both" else []
             parts = map(torch.as_tensor, [coords, points, *turn])
             return self.out(torch.cat([part.float() for part in parts], 1))
         seen = {"coords": self.out(coords), "points": self.out(points)}
-        return seen if seat == "agent" else seen | {"to_play": self.out(named.long())}
+        return seen | {"to_play": self.out(turn[1][:, 0].long())} if turn else seen
 
     def info(self, plan: StepPlan, result: StepResult, observation: Any) -> dict[str, Any]:
         """Return the info of a step that is observed so."""

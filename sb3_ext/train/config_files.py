@@ -10,6 +10,7 @@ import copy
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, Literal
 
 import gymnasium
@@ -248,7 +249,7 @@ def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     if issubclass(algorithm, DDQN):
         return arguments
     for key in SCHEDULED:
-        if not isinstance(arguments.get(key, 0), (int, float)):
+        if not isinstance(arguments.get(key), (int, float, NoneType)):
             schedule = parse_schedule(arguments[key], key)
             if schedule.unit != "progress":
                 raise ConfigError(

@@ -47,6 +47,7 @@ from sb3_ext.runs.files import RunFolder
 from sb3_ext.runs.stopping import RULES
 from sb3_ext.train.config_files import (
     TrainConfig,
+    ZooKeys,
     check_hyperparameters,
     make_callbacks,
     saved_config,
@@ -249,12 +250,16 @@ class Train(Job[TrainConfig]):
             config = TrainConfig.read({**saved_config(given.resume).to_dict(), **own})
             where, section = f"{given.resume}/config.yml", config.hyperparameters
         seed = config.seed if config.seed >= 0 else int(np.random.default_rng().integers(2**32))
-        section = {**section, **options.hyperparams}
+        section = {
+            key: value
+            for key, value in {**section, **options.hyperparams}.items()
+            if value is not None or key not in ZooKeys.model_fields  # as in rl_zoo3: left out
+        }
         where = f"{where} with -params" if options.hyperparams else where
         if options.n_timesteps != -1:
             section["n_timesteps"] = options.n_timesteps
         if options.actors is not None:
-            section["collector"] = {**(section.get("collector") or {}), "actors": options.actors}
+            section["collector"] = {**section.get("collector", {}), "actors": options.actors}
         if options.env_kwargs:  # as in rl_zoo3: not merged
             section["env_kwargs"] = options.env_kwargs
         if given.starts is not None:

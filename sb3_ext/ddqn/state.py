@@ -217,6 +217,10 @@ class DDQNState(Settings, Logs):
             self.policy_kwargs = {**self.policy_kwargs, "net_arch": written}
         if (default := torch.get_default_dtype()) != torch.float32:
             raise ValueError(f"torch.set_default_dtype: must be float32 for SB3, got {default}")
+        if (place := torch.get_default_device()).type != "cpu":
+            raise ValueError(
+                f"torch.set_default_device: must be unset, got {place}; use device={place}"
+            )
         self._find_legal_actions()
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about
@@ -346,10 +350,9 @@ class DDQNState(Settings, Logs):
         super(DDQNState, kept).save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = (
-            "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds"
+        names = (
+            "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds "
+            "_collector _collector_state _fitting _infos _online _sums _target _unread "
+            "exploration_schedule lr_schedule"  # made anew of what was given
         )
-        private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
-        schedules = "exploration_schedule lr_schedule"  # made anew of what was given
-        names = f"{ours} {private} {schedules}"
         return [*super()._excluded_save_params(), *names.split()]

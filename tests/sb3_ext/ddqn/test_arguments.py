@@ -60,14 +60,17 @@ def test_every_new_argument_is_described():
     assert ours - stock - {"sb3"} <= set(described)
 
 
-def test_another_default_type_is_refused_before_training():
+def test_another_default_is_refused_before_training():
     """SB3's observations are float32, whatever its networks are."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        with pytest.raises(ValueError, match="set_default_dtype: must be float32 for SB3, got"):
-            make_model()
-    finally:
-        torch.set_default_dtype(torch.float32)
+    defaults = {"dtype": (torch.float64, torch.float32), "device": ("meta", None)}
+    for name, (value, usual) in defaults.items():
+        change = getattr(torch, f"set_default_{name}")
+        change(value)
+        try:
+            with pytest.raises(ValueError, match=f"^torch.set_default_{name}: .*got {value}"):
+                make_model()
+        finally:
+            change(usual)
 
 
 def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():

@@ -200,8 +200,17 @@ class TensorVecEnv(VecEnv):
         if self._gives_arrays:
             infos = infos_of(info, np.arange(self.num_envs))
         rows = np.flatnonzero(ended.cpu())
-        if len(rows):
-            self._fill_infos(infos, rows, told, timeout)
+        if not len(rows):
+            return infos
+        final = each_entry(lambda value: value[torch.as_tensor(rows)], told["final_obs"])
+        final, timeouts = to_numpy(final, self.observation_space), timeout.tolist()
+        seconds = round(time.time() - self._start_time, 6)
+        for position, (row, own) in enumerate(zip(rows, infos_of(told, rows), strict=True)):
+            own["terminal_observation"] = each_entry(itemgetter(position), final)
+            own["TimeLimit.truncated"] = timeouts[row]
+            if "episode" in own:
+                own["episode"] |= {"t": seconds, **{key: own[key] for key in self.info_keywords}}
+            infos[row] = own
         return infos
 
     def _dense(self, final: Any, shown: Any) -> Any:
@@ -258,19 +267,6 @@ class TensorVecEnv(VecEnv):
     def action_masks(self) -> np.ndarray:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         return self.action_masks_tensor().cpu().numpy()
-
-    def _fill_infos(
-        self, infos: list[dict[str, Any]], ended: np.ndarray, told: dict[str, Any], timeout: Tensor
-    ) -> None:
-        final = each_entry(lambda value: value[torch.as_tensor(ended)], told["final_obs"])
-        final, timeouts = to_numpy(final, self.observation_space), timeout.tolist()
-        seconds = round(time.time() - self._start_time, 6)
-        for position, (row, own) in enumerate(zip(ended, infos_of(told, ended), strict=True)):
-            own["terminal_observation"] = each_entry(itemgetter(position), final)
-            own["TimeLimit.truncated"] = timeouts[row]
-            if "episode" in own:
-                own["episode"] |= {"t": seconds, **{key: own[key] for key in self.info_keywords}}
-            infos[row] = own
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next steps depend on, as tensors and plain data, for a checkpoint."""

@@ -49,8 +49,7 @@ def test_counts_are_those_of_the_rollouts_since_the_last_log():
     assert counts.state_dict()["counts"].sum() == 8
     whole = torch.tensor(counts.last) + counts.state_dict()["counts"]
     assert whole.tolist() == expected.tolist()
-    entropy = entropy_of_counts(counts.last)
-    assert logs.values("actions/entropy")[-1] == pytest.approx(entropy)
+    assert logs.values("actions/entropy")[-1] == pytest.approx(entropy_of_counts(counts.last))
     assert logs.values("actions/most_common_share")[-1] == pytest.approx(max(shares))
 
 

@@ -10,11 +10,12 @@ import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common import torch_layers
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
-from tests.sb3_ext.helpers import make_model
+from tests.sb3_ext.helpers import game_env, make_model
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,10 @@ from tests.sb3_ext.helpers import make_model
         ({"policy_kwargs": {"sort_axes": 1}}, "^sort_axes must be true or false, got 1"),
         ({"policy_kwargs": {"learning_rate_factors": {"q_nat": 2.0}}}, "unknown part 'q_nat'"),
         ({"policy_kwargs": {"optimizer_class": "adm"}}, "optimizer 'adm'; did you mean 'ada"),
+        (
+            {"env": VecNormalize(game_env("host")), "policy": "HostPolicy"},
+            "^norm_obs: must be False",
+        ),
         ({"replay_ratio": 1.0, "gradient_steps": 2}, r"got 1\.0 together with gradient_steps=2"),
     ],
     ids=str,

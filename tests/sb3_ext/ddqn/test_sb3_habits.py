@@ -169,6 +169,12 @@ def test_the_windows_of_a_buffer_also_from_a_file_are_those_of_the_model(tmp_pat
             assert found == pytest.approx([gamma**n for n in range(n_steps, 0, -1)])
 
 
+def test_a_buffer_without_windows_says_so(tmp_path):
+    DQN("MlpPolicy", "CartPole-v1", buffer_size=8).save_replay_buffer(tmp_path / "buffer")
+    with pytest.warns(UserWarning, match="n_steps=3 is ignored: a ReplayBuffer has none"):
+        DDQN("MlpPolicy", "CartPole-v1", n_steps=3).load_replay_buffer(tmp_path / "buffer")
+
+
 def test_schedules_of_transitions_go_on_in_a_second_learn():
     schedule = Linear(1.0, 0.0, steps=800, unit="transitions")
     model = make_model(learning_rate=schedule, exploration_rate=schedule)
@@ -193,5 +199,4 @@ def test_a_file_of_another_algorithm_is_refused_in_words(tmp_path):
 def test_lists_of_actions():
     env = make_vec_env("resgym/HironakaHost-v0", 2, vec_env_cls=TensorVecEnv)
     env.reset()
-    for actions in ([0, 1], [np.array(0), np.array(1)]):
-        assert env.step(actions)[1].shape == (2,)
+    assert env.step([np.array(0), np.array(1)])[1].shape == (2,)

@@ -237,9 +237,6 @@ def test_actions_of_any_shape_are_kept_as_by_sb3():
         assert np.array_equal(found, expected), name
     assert ours.dones.sum() > ours.timeouts.sum() > 0
     assert ours.sample(4).actions.shape == theirs.sample(4).actions.shape == (4, 4)
-    shown, wrong, never = torch.zeros(2, 1), torch.zeros(2, 3, 2), torch.zeros(2, dtype=torch.bool)
-    with pytest.raises(ValueError, match="actions: got shape"):
-        ours.add_batch(shown, shown, wrong, torch.zeros(2), never, never)
 
 
 def test_sb3s_algorithms_learn_from_it():

@@ -153,21 +153,24 @@ def to_arrays(observation: Any) -> Any:
 
 
 def owned(value: Any, device: torch.device | str | None = None) -> Any:
-    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples."""
+    """Copy tensors and arrays into new tensors, also inside of dictionaries and tuples.
+
+    They have no gradients, which simulators that can be differentiated would pass on.
+    """
     if isinstance(value, dict):
         return {key: owned(each, device) for key, each in value.items()}
     if isinstance(value, tuple):
         return tuple(owned(each, device) for each in value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return torch.tensor(value)
-    return value.to(device, copy=True) if isinstance(value, Tensor) else value
+    return value.detach().to(device, copy=True) if isinstance(value, Tensor) else value
 
 
-def to_numpy(observation: Observation, space: spaces.Space) -> Any:
+def to_numpy(observation: Any, space: Any) -> Any:
     """Return a numpy copy in the dtype of the space; later steps do not change it."""
-    if isinstance(observation, dict) and isinstance(space, spaces.Dict):
+    if isinstance(observation, dict):
         return {key: to_numpy(value, space[key]) for key, value in observation.items()}
-    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)  # type: ignore[union-attr]
+    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
@@ -266,7 +269,7 @@ def infos_of(info: Mapping[str, Any], rows: np.ndarray) -> list[dict[str, Any]]:
             values = infos_of(value, rows)
         elif isinstance(value, (Tensor, np.ndarray)) and value.ndim:
             part = to_arrays(value)[rows]
-            values = part.tolist() if part.ndim == 1 else part.copy()
+            values = part.tolist() if part.ndim == 1 else part
         else:
             continue
         known = to_arrays(info[f"_{key}"])[rows] if f"_{key}" in info else [True] * len(rows)

@@ -35,13 +35,15 @@ from sb3_ext.adapter.seam import (
     layers_of,
     owned,
     rows_of,
+    to_arrays,
     to_numpy,
 )
 
 SHOWING: weakref.WeakSet[TensorVecEnv] = weakref.WeakSet()
 """Those that have returned observations, see `TensorVecEnv.shown`."""
 VecEnvIndices = int | Iterable[int] | None
-_READING = ("action_masks", "render")  # methods whose result has one entry a row
+_GOALS = "compute_reward"  # of any goals, which SB3's HER asks of one row
+_READING = ("action_masks", _GOALS, "render")  # methods whose result has one entry a row
 _SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
 
 
@@ -100,7 +102,6 @@ class TensorVecEnv(VecEnv):
         self.info_keywords = tuple(info_keywords)
         self._device: torch.device | None = None
         self._gives_arrays = self._owner("device") is None  # until the first reset
-        self._actions: Any = None
         self.said: Any = None
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
@@ -179,8 +180,12 @@ class TensorVecEnv(VecEnv):
         observation, rewards, *ends, told = self._owned((*results, told))
         terminated, truncated = (each.bool() for each in ends)  # numbers in some environments
         ended = terminated | truncated
-        if "final_obs" not in told:  # an environment that may leave it out has waited itself
-            self._check_info(told, ended.nonzero()[:, 0], "final_obs")
+        # An environment that may leave it out has waited itself.
+        if "final_obs" not in told and ended.any():
+            raise ValueError(
+                f"final_obs: missing in the info of {self.venv} although rows"
+                f" {ended.nonzero()[:5, 0].tolist()} ended; it has {sorted(told)}"
+            )
         if self._counts_episodes:
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
@@ -195,8 +200,17 @@ class TensorVecEnv(VecEnv):
         if self._gives_arrays:
             infos = infos_of(info, np.arange(self.num_envs))
         rows = np.flatnonzero(ended.cpu())
-        if len(rows):
-            self._fill_infos(infos, rows, told, timeout)
+        if not len(rows):
+            return infos
+        final = each_entry(lambda value: value[torch.as_tensor(rows)], told["final_obs"])
+        final, timeouts = to_numpy(final, self.observation_space), timeout.tolist()
+        seconds = round(time.time() - self._start_time, 6)
+        for position, (row, own) in enumerate(zip(rows, infos_of(told, rows), strict=True)):
+            own["terminal_observation"] = each_entry(itemgetter(position), final)
+            own["TimeLimit.truncated"] = timeouts[row]
+            if "episode" in own:
+                own["episode"] |= {"t": seconds, **{key: own[key] for key in self.info_keywords}}
+            infos[row] = own
         return infos
 
     def _dense(self, final: Any, shown: Any) -> Any:
@@ -248,33 +262,11 @@ class TensorVecEnv(VecEnv):
         self.flush()
         dones = (terminated | truncated).cpu().numpy()
         infos, shown = self.infos(), self._show(observation)
-        return shown, rewards.cpu().numpy().astype(np.float32), dones, infos
+        return shown, rewards.cpu().numpy(), dones, infos
 
     def action_masks(self) -> np.ndarray:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
-        return self.action_masks_tensor().cpu().numpy().astype(bool)
-
-    def _check_info(self, info: dict[str, Any], ended: Any, name: str) -> None:
-        if name not in info and len(ended):
-            raise ValueError(
-                f"{name}: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
-                f" ended; it has {sorted(info)}"
-            )
-
-    def _fill_infos(
-        self, infos: list[dict[str, Any]], ended: np.ndarray, told: dict[str, Any], timeout: Tensor
-    ) -> None:
-        if self._has_statistics:
-            self._check_info(told, ended, "episode")
-        final = each_entry(lambda value: value[torch.as_tensor(ended)], told["final_obs"])
-        final, timeouts = to_numpy(final, self.observation_space), timeout.tolist()
-        seconds = round(time.time() - self._start_time, 6)
-        for position, (row, own) in enumerate(zip(ended, infos_of(told, ended), strict=True)):
-            own["terminal_observation"] = each_entry(itemgetter(position), final)
-            own["TimeLimit.truncated"] = timeouts[row]
-            if "episode" in own:
-                own["episode"] |= {"t": seconds, **{key: own[key] for key in self.info_keywords}}
-            infos[row] = own
+        return self.action_masks_tensor().cpu().numpy()
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next steps depend on, as tensors and plain data, for a checkpoint."""
@@ -333,6 +325,8 @@ class TensorVecEnv(VecEnv):
         if method_name not in _READING:
             self._check_rows(method_name, indices)
         result = self._find(method_name)(*method_args, **method_kwargs)
+        if method_name == _GOALS:
+            result = (to_arrays(result),) * self.num_envs
         return rows_of(result, self.num_envs, self._get_indices(indices))
 
     def _check_rows(self, name: str, indices: VecEnvIndices) -> None:

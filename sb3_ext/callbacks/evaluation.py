@@ -238,8 +238,13 @@ class RhoEvaluation(GamesAgainst):
         better = self.best_score is None or sign * score > sign * self.best_score
         if better:
             self.best_score = score
-        if self.save_path is not None:
-            self._save(self.save_path, better)
+        if folder := self.save_path:
+            if better:
+                with going_on_without("best model", folder):
+                    save_player(folder / "best", self.model, entry)
+            with going_on_without("history", folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                write_json(folder / "rho.json", self.history)
         values: dict[str, Any] = {f"rho/{name}": value for name, value in results.items()}
         values["rho/best"] = self.best_score
         for each in walk_callbacks(self.locals.get("callback")):
@@ -251,14 +256,6 @@ class RhoEvaluation(GamesAgainst):
         for key, value in values.items():
             self.logger.record(key, value)
         self._begin += time.monotonic() - begin  # only training counts
-
-    def _save(self, folder: Path, better: bool) -> None:
-        if better:
-            with going_on_without("best model", folder):
-                save_player(folder / "best", self.model, self.history[-1])
-        with going_on_without("history", folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            write_json(folder / "rho.json", self.history)
 
 
 class SampleGames(GamesAgainst):

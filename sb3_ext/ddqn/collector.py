@@ -230,8 +230,9 @@ class TensorCollector:
         episode = None
         if "episode" in info:
             episode = {"ended": info["_episode"], **info["episode"]}
-            if "is_success" in info:
-                episode["is_success"] = info["is_success"]
+            if isinstance(found := info.get("is_success"), Tensor):
+                said = info.get("_is_success", info["_episode"])
+                episode["is_success"] = torch.where(said, found, torch.nan)
         # A promise of the environment itself: a wrapper may change some rows alone.
         whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
         reached = info["final_obs"] if whole else reached_observation(shown, info)

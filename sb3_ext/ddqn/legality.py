@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor
 from torch.nn import functional
 
@@ -144,6 +144,8 @@ class LegalActions:
         check_spaces(action_space)
         seeing = source in ("auto", "observation")
         key = mask_key(observation_space, action_space) if seeing else None
+        if key and key in getattr(unwrap_vec_normalize(env), "obs_rms", {}):  # type: ignore[arg-type]
+            raise ValueError(f"norm_obs_keys: {key} must not be one, as it is the legal actions")
         # Looked up on the class: a wrapper around it may have masks of its own.
         all_legal = hasattr(type(env), "all_actions_legal") and env.all_actions_legal  # type: ignore[union-attr]
         asked = env is not None and env.has_attr("action_masks")

@@ -43,6 +43,7 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.ddqn.legality import LOSSES, STRATEGIES, LegalActions
 from sb3_ext.ddqn.logs import MEASURED, Logs
+from sb3_ext.networks.extractors import PointExtractor
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule
@@ -217,6 +218,10 @@ class DDQNState(Settings, Logs):
             self.policy_kwargs = {**self.policy_kwargs, "net_arch": written}
         if (default := torch.get_default_dtype()) != torch.float32:
             raise ValueError(f"torch.set_default_dtype: must be float32 for SB3, got {default}")
+        if (place := torch.get_default_device()).type != "cpu":
+            raise ValueError(
+                f"torch.set_default_device: must be unset, got {place}; use device={place}"
+            )
         self._find_legal_actions()
         with warnings.catch_warnings():
             # About the rounding of an interval in transitions, which is not done here, and about
@@ -224,6 +229,9 @@ class DDQNState(Settings, Logs):
             if isinstance(self.replay_buffer, TensorReplayBuffer):
                 warnings.simplefilter("ignore", UserWarning)
             super()._setup_model()
+        normalizes = getattr(self._vec_normalize_env, "norm_obs", False)
+        if normalizes and isinstance(self.q_net.features_extractor, PointExtractor):
+            raise ValueError("norm_obs: must be False, as networks know absent points by their -1")
         if self.train_freq.unit != TrainFrequencyUnit.STEP or self.train_freq.frequency < 1:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
@@ -305,8 +313,8 @@ class DDQNState(Settings, Logs):
         former = self.replay_buffer
         super().load_replay_buffer(path, truncate_last_traj)
         buffer = self.replay_buffer
-        asked = self.legal_actions.source == "environment"
-        if asked and not getattr(buffer, "store_next_legal", False):
+        source = self.legal_actions.source
+        if source == "environment" and not getattr(buffer, "store_next_legal", False):
             self.replay_buffer = former
             raise ValueError(
                 "store_next_legal: False in this buffer; mask_source='environment' needs True"
@@ -315,6 +323,9 @@ class DDQNState(Settings, Logs):
             own = self.replay_buffer_kwargs.get
             buffer.n_steps = own("n_steps", self.n_steps)
             buffer.gamma = own("gamma", self.gamma)
+        elif self.n_steps > 1:  # as in SB3
+            kind = type(buffer).__name__
+            warnings.warn(f"n_steps={self.n_steps} is ignored: a {kind} has none", stacklevel=2)
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
         """As in SB3."""
@@ -346,10 +357,9 @@ class DDQNState(Settings, Logs):
         super(DDQNState, kept).save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:
-        ours = (
-            "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds"
+        names = (
+            "batch_changes extra_losses last_legal last_said legal_actions random_streams seconds "
+            "_collector _collector_state _fitting _infos _online _sums _target _unread "
+            "exploration_schedule lr_schedule"  # made anew of what was given
         )
-        private = "_collector _collector_state _fitting _infos _online _sums _target _unread"
-        schedules = "exploration_schedule lr_schedule"  # made anew of what was given
-        names = f"{ours} {private} {schedules}"
         return [*super()._excluded_save_params(), *names.split()]

@@ -234,10 +234,12 @@ class MinimaxDQN(DDQN):
 
     def _setup_model(self) -> None:
         space = self.observation_space
-        if len(space.shape or ()) != 2 or float(getattr(space, "high", torch.ones(1)).max()) <= 1:
+        scaled = float(getattr(space, "high", torch.ones(1)).max()) <= 1
+        scaled |= getattr(self._vec_normalize_env, "norm_obs", False)
+        if scaled or len(space.shape or ()) != 2:
             raise ValueError(
-                "env must be of the host with scale_observation=False, whose positions are exact,"
-                f" got observations {space}"
+                "env must be of the host with scale_observation=False and not normalised, whose "
+                f"positions are exact, got observations {space}"
             )
         if not self.policy_kwargs.keys() & {"extractor", "features_extractor_class"}:
             self.policy_kwargs = {**_NETWORK, **self.policy_kwargs}

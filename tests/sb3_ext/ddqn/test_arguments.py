@@ -10,11 +10,12 @@ import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common import torch_layers
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import PointSetExtractor
-from tests.sb3_ext.helpers import make_model
+from tests.sb3_ext.helpers import game_env, make_model
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,10 @@ from tests.sb3_ext.helpers import make_model
         ({"policy_kwargs": {"sort_axes": 1}}, "^sort_axes must be true or false, got 1"),
         ({"policy_kwargs": {"learning_rate_factors": {"q_nat": 2.0}}}, "unknown part 'q_nat'"),
         ({"policy_kwargs": {"optimizer_class": "adm"}}, "optimizer 'adm'; did you mean 'ada"),
+        (
+            {"env": VecNormalize(game_env("host")), "policy": "HostPolicy"},
+            "^norm_obs: must be False",
+        ),
         ({"replay_ratio": 1.0, "gradient_steps": 2}, r"got 1\.0 together with gradient_steps=2"),
     ],
     ids=str,
@@ -60,14 +65,17 @@ def test_every_new_argument_is_described():
     assert ours - stock - {"sb3"} <= set(described)
 
 
-def test_another_default_type_is_refused_before_training():
+def test_another_default_is_refused_before_training():
     """SB3's observations are float32, whatever its networks are."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        with pytest.raises(ValueError, match="set_default_dtype: must be float32 for SB3, got"):
-            make_model()
-    finally:
-        torch.set_default_dtype(torch.float32)
+    defaults = {"dtype": (torch.float64, torch.float32), "device": ("meta", None)}
+    for name, (value, usual) in defaults.items():
+        change = getattr(torch, f"set_default_{name}")
+        change(value)
+        try:
+            with pytest.raises(ValueError, match=f"^torch.set_default_{name}: .*got {value}"):
+                make_model()
+        finally:
+            change(usual)
 
 
 def test_an_id_makes_many_games_and_a_batch_of_gymnasium_is_played_as_it_is():

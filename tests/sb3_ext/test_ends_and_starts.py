@@ -30,7 +30,8 @@ class Command:
     def train(self, more, goes_on):
         if goes_on:
             return train(["--resume", str(self.run), *more])
-        return train([*SMALL_RUN, "-f", str(self.folder), "-n", "320", *more])
+        few = ("-n", "320", "--eval-freq", "-1")
+        return train([*SMALL_RUN, "-f", str(self.folder), *few, *more])
 
     def of_file(self, job, config, more, goes_on=False):
         begin = ["--config", config, "--out", str(self.out)]

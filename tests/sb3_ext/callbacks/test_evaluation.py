@@ -50,7 +50,7 @@ def test_b23_evaluation_leaves_no_trace_in_training(seat):
     ends = []
     for callback in (None, measuring(opponents, updates=3)):
         model = game_model(seat)  # which seeds the global generators
-        model.learn(240, callback)
+        model.learn(160, callback)
         ends.append((weights(model), torch.get_rng_state(), np.random.get_state()[1].tolist()))
     (plain, *generators), (evaluated, *others) = ends
     assert equal(plain, evaluated)

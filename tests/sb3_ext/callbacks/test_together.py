@@ -88,8 +88,7 @@ def test_b11_nothing_piles_up(tmp_path):
     model, callbacks = game_model(buffer_size=160), everything(tmp_path)
     model.learn(240, callbacks)
     before = alive()
-    for _ in range(2):
-        model.learn(240, callbacks, reset_num_timesteps=False)
+    model.learn(240, callbacks, reset_num_timesteps=False)
     assert alive() <= before + 2
 
 

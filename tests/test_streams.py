@@ -78,13 +78,13 @@ def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
     words = ["solve", "random(dim=7,points=30,max=60)"]
     command = [sys.executable, "-m", "resgym", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running:
-        time.sleep(2)
+        time.sleep(1)
         running.send_signal(getattr(signal, name))
         error = running.communicate(timeout=60)[1]
     assert (running.returncode, error) == (-getattr(signal, name), b"")
 
 
-@pytest.mark.parametrize(("ignored", "code", "seconds"), [(False, 129, 60), (True, 0, 4)])
+@pytest.mark.parametrize(("ignored", "code", "seconds"), [(False, 129, 60), (True, 0, 2)])
 def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, seconds, tmp_path):
     words = ["two_player", "--config", "small", "--steps", "100000", "--out", "run"]
     words += ["--stop", f"max_seconds={seconds}"]
@@ -92,7 +92,7 @@ def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, seconds,
     with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=tmp_path) as running:
         while running.poll() is None and not list(tmp_path.glob("run/*.jsonl")):
             time.sleep(0.1)
-        time.sleep(1)
+        time.sleep(0.2)
         running.send_signal(signal.SIGHUP)
         out, error = running.communicate(timeout=100)
     assert (running.returncode, "Traceback" in error) == (code, False), error

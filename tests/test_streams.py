@@ -129,5 +129,3 @@ def test_what_a_command_does_not_load(command, absent):
 
 def test_the_version_is_printed(capsys):
     assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
-    command = [sys.executable, "-m", "resgym", "--version"]
-    assert subprocess.check_output(command, text=True) == f"resgym {resgym.__version__}\n"

@@ -87,6 +87,7 @@ MODELS = {
         exploration_strategy="boltzmann",
         exploration_rate=Linear(5.0, 0.05, steps=40),
         evaluation_rows=3,
+        stats_window_size=5,
         loss="mse",
         autocast=True,
         verbose=1,

@@ -161,6 +161,10 @@ def test_a_process_that_hangs_ends_the_run(tmp_path):
         toy().learn(480, collector=source)
 
 
+def one(**arguments):
+    return {"actors": 1, "env_kwargs": arguments}
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -169,16 +173,8 @@ def test_a_process_that_hangs_ends_the_run(tmp_path):
             ValueError,
             r"^actor 0: chunk 0: ZeroDivisionError: the board fell off the table$",
         ),
-        (
-            {"env_kwargs": {"num_actions": 5}, "actors": 1},
-            ValueError,
-            "^actor 0: chunk 0: ValueError: observ",
-        ),
-        (
-            {"env_kwargs": {"nonsense": 1}, "actors": 1},
-            ValueError,
-            "^actor 0: chunk 0: TypeError: .*nonsense",
-        ),
+        (one(num_actions=5), ValueError, "^actor 0: chunk 0: ValueError: observ"),
+        (one(nonsense=1), ValueError, "^actor 0: chunk 0: TypeError: .*nonsense"),
         ({"actors": 3}, ValueError, r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"),
         ({"games": 12}, ValueError, r"^games must be a multiple of the model's 8, got 12$"),
         pytest.param(

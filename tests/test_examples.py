@@ -307,12 +307,12 @@ def counted(study):
 def whole_study(tune, tmp_path_factory):
     """A study's storage, and what a worker finds that nothing interrupts."""
     storage = f"sqlite:///{tmp_path_factory.mktemp('study')}/study.db"
-    return storage, counted(tune(storage, trials=2, **QUICK))
+    return storage, counted(tune(storage, trials=3, **QUICK))
 
 
 def test_a_study_continues_after_a_kill(tune, whole_study, tmp_path, capsys):
     _, whole = whole_study
-    assert len({str(params) for params, _ in whole}) == 2
+    assert len({str(params) for params, _ in whole}) == 3
     storage = f"sqlite:///{tmp_path}/study.db"
     tune(storage, trials=1, **QUICK)
     slow = f"import runpy; runpy.run_path({str(EXAMPLES / 'tune_two_player.py')!r})['main']("
@@ -325,7 +325,7 @@ def test_a_study_continues_after_a_kill(tune, whole_study, tmp_path, capsys):
         os.kill(worker.pid, signal.SIGKILL)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
     time.sleep(3)  # no heartbeat for two seconds: it is dead
-    study = tune(storage, trials=2, heartbeat=1, **QUICK)
+    study = tune(storage, trials=3, heartbeat=1, **QUICK)
     assert [trial.state.name for trial in study.trials].count("FAIL") == 1
     assert counted(study) == whole
     assert "train with the best: python -m sb3_ext.two_player" in capsys.readouterr().out
@@ -343,7 +343,7 @@ def test_a_study_that_cannot_be_read_is_one_line(storage, tune, tmp_path, capsys
 
 def test_a_study_prunes_by_what_was_measured_on_the_way(tune, whole_study):
     never = optuna.pruners.ThresholdPruner(lower=2.0)  # rho is at most 1
-    study = tune(whole_study[0], trials=3, pruner=never, **QUICK)
+    study = tune(whole_study[0], trials=4, pruner=never, **QUICK)
     *_, pruned = study.trials
     assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [2])
 

@@ -5,6 +5,7 @@ end at different times, ends by termination and by truncation, and box or dictio
 """
 
 from itertools import pairwise
+from operator import is_not
 from typing import ClassVar
 
 import gymnasium
@@ -60,6 +61,7 @@ class ToyVectorEnv(VectorEnv):
         self._seed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._episode = self._step = self._length = self._seed
         self._return = torch.zeros(num_envs, dtype=torch.float32, device=self.device)
+        self._hashed = self._hashes = None
         self.reset_calls = []
 
     def reset(self, *, seed=None, options=None):
@@ -90,7 +92,9 @@ class ToyVectorEnv(VectorEnv):
         self._step = self._step + 1
         self._return = self._return + reward
         ended = self._step >= self._length
-        by_time = self._hash(_STREAM_END, step=0) % 2 == 1
+        by_time = self._hash(_STREAM_END) % 2 == 1
+        if self.device.type == "cpu" and not bool(ended.any()):
+            return self._observe(), reward, ended, ended.clone(), {}
         info = {
             "final_obs": self._observe(),
             "_final_obs": ended,
@@ -101,8 +105,6 @@ class ToyVectorEnv(VectorEnv):
         self._step = torch.where(ended, 0, self._step)
         self._return = torch.where(ended, 0.0, self._return)
         self._length = torch.where(ended, self._draw_length(), self._length)
-        if self.device.type == "cpu" and not bool(ended.any()):
-            info = {}
         return self._observe(), reward, ended & ~by_time, ended & by_time, info
 
     def action_masks(self):
@@ -124,18 +126,24 @@ class ToyVectorEnv(VectorEnv):
         for name, value in state.items():
             setattr(self, "_" + name, value.clone().to(self.device))
 
-    def _hash(self, stream, step):
-        word = mix64(self._seed * 4 + stream + 1)
-        word = mix64(word + self._episode)
-        return mix64(word + step) & (2**31 - 1)
+    def _hash(self, stream):
+        """Of one stream; those of all are made at once, and kept until the state is another."""
+        state = self._seed, self._episode, self._step
+        if self._hashed is None or any(map(is_not, state, self._hashed)):
+            streams = torch.arange(4, device=self.device)[:, None]
+            word = mix64(self._seed * 4 + streams + 1)
+            word = mix64(word + self._episode)
+            step = self._step * (streams >= _STREAM_TARGET)  # the others are the same in all steps
+            self._hashes, self._hashed = mix64(word + step) & (2**31 - 1), state
+        return self._hashes[stream]
 
     def _draw_length(self):
-        return 1 + self._hash(_STREAM_LENGTH, step=0) % self.horizon
+        return 1 + self._hash(_STREAM_LENGTH) % self.horizon
 
     def _legal_and_target(self):
-        target = self._hash(_STREAM_TARGET, self._step) % self.num_actions
+        target = self._hash(_STREAM_TARGET) % self.num_actions
         button = torch.arange(self.num_actions, device=self.device)
-        coin = self._hash(_STREAM_LEGAL, self._step)[:, None] >> button
+        coin = self._hash(_STREAM_LEGAL)[:, None] >> button
         return (coin % 2 == 1) | (button == target[:, None]), target
 
     def _observe(self):

@@ -248,7 +248,8 @@ PAGES = sorted(
 )
 # What only takes long; every line runs.
 LESS = {".learn(60_000)": ".learn(3_000)", "games=2_000": "games=100", '=20"': '=2"'}
-LESS |= {"seconds=60": "seconds=2", "time_limit=5": "time_limit=1"}
+LESS |= {"seconds=60": "seconds=0.2", "time_limit=5": "time_limit=0.2"}
+LESS |= {"max_depth=30": "max_depth=8"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,9 +25,11 @@ from resgym.game.exact import ordered_rule
 from resgym.game.spec import RULES
 from resgym.players import registry
 from resgym.scoreboard import read_rows
+from sb3_ext import two_player
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.train.train import main as train
+from sb3_ext.two_player import HostAgentTrainer, read_config
 from tests.sb3_ext.helpers import recorded
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -243,7 +246,16 @@ def test_win_by_play_teaches_an_agent(monkeypatch):
     assert load("win_by_play").main(timesteps=27_648) < 0.15
 
 
-def test_own_job_goes_on_where_it_was_stopped(tmp_path, capsys):
+def few_games(name, changes=()):
+    """A configuration of two players with little to play and small networks."""
+    few = ["games=10", "action_games=5", "max_moves=9", "opponents.host=[random]"]
+    less = [f"roles.{role}.rollout.initial_rollout_size=8" for role in ("host", "agent")]
+    return read_config(name, [*changes, *(f"evaluation.{each}" for each in few), *less])
+
+
+def test_own_job_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
+    small = partial(HostAgentTrainer, few_games("small"))
+    monkeypatch.setattr(two_player, "HostAgentTrainer", lambda name: small())
     run = load("own_job").main
     (tmp_path / "turns.yml").write_text("{agents: [choose_first, random], updates: 2}")
     start = ["--config", str(tmp_path / "turns.yml"), "--out", str(tmp_path / "run")]
@@ -276,7 +288,14 @@ def test_search_host_moves_by_the_position_alone_and_finds_more(monkeypatch):
     assert int(data.chosen(blind).sum()) > 10
 
 
-QUICK = {"steps": 10, "interval": 5, "games": 20}
+QUICK = {"steps": 4, "interval": 2, "games": 10}
+
+
+@pytest.fixture(scope="module")
+def tune():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(two_player, "read_config", few_games)
+        return load("tune_two_player").main
 
 
 def counted(study):
@@ -285,18 +304,17 @@ def counted(study):
 
 
 @pytest.fixture(scope="module")
-def whole_study(tmp_path_factory):
+def whole_study(tune, tmp_path_factory):
     """A study's storage, and what a worker finds that nothing interrupts."""
     storage = f"sqlite:///{tmp_path_factory.mktemp('study')}/study.db"
-    return storage, counted(load("tune_two_player").main(storage, trials=3, **QUICK))
+    return storage, counted(tune(storage, trials=3, **QUICK))
 
 
-def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
+def test_a_study_continues_after_a_kill(tune, whole_study, tmp_path, capsys):
     _, whole = whole_study
     assert len({str(params) for params, _ in whole}) == 3
     storage = f"sqlite:///{tmp_path}/study.db"
-    run = load("tune_two_player").main
-    run(storage, trials=1, **QUICK)
+    tune(storage, trials=1, **QUICK)
     slow = f"import runpy; runpy.run_path({str(EXAMPLES / 'tune_two_player.py')!r})['main']("
     slow += f"{storage!r}, 2, steps=10**6, heartbeat=1)"
     with subprocess.Popen([sys.executable, "-c", slow]) as worker:
@@ -307,33 +325,38 @@ def test_a_study_continues_after_a_kill(whole_study, tmp_path, capsys):
         os.kill(worker.pid, signal.SIGKILL)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "RUNNING"]
     time.sleep(3)  # no heartbeat for two seconds: it is dead
-    study = run(storage, trials=3, heartbeat=1, **QUICK)
+    study = tune(storage, trials=3, heartbeat=1, **QUICK)
     assert [trial.state.name for trial in study.trials].count("FAIL") == 1
     assert counted(study) == whole
     assert "train with the best: python -m sb3_ext.two_player" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("storage", ["sqlite:///{}/broken.db", "no:storage"])
-def test_a_study_that_cannot_be_read_is_one_line(storage, tmp_path, capsys):
+def test_a_study_that_cannot_be_read_is_one_line(storage, tune, tmp_path, capsys):
     (tmp_path / "broken.db").write_bytes(b"no database" * 99)
     with pytest.raises(SystemExit) as end:
-        load("tune_two_player").main(storage.format(tmp_path))
+        tune(storage.format(tmp_path))
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("--storage: cannot be read: ")
 
 
-def test_a_study_prunes_by_what_was_measured_on_the_way(whole_study):
+def test_a_study_prunes_by_what_was_measured_on_the_way(tune, whole_study):
     never = optuna.pruners.ThresholdPruner(lower=2.0)  # rho is at most 1
-    study = load("tune_two_player").main(whole_study[0], trials=4, pruner=never, **QUICK)
+    study = tune(whole_study[0], trials=4, pruner=never, **QUICK)
     *_, pruned = study.trials
-    assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [5])
+    assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [2])
 
 
+# Two processes with the variables that torchrun gives them, which import once.
 TOGETHER = """
+import os
 import pathlib
+import socket
 import sys
 import torch
+from sb3_ext.callbacks import evaluation
+from sb3_ext.ddqn import policies
 from torch import distributed
 
 def check():
@@ -347,18 +370,24 @@ def check():
 source = open(sys.argv[1]).read()
 assert source.count("learn_together(model.q_net)") == 1
 source = source.replace("learn_together(model.q_net)", "check(); learn_together(model.q_net)")
+source = source.replace("games=2_000", "games=100")
 names = {"__name__": "__main__", "check": check}
-sys.argv[1:] = ["--timesteps", "3000"]
+sys.argv[1:] = ["--timesteps", "1000"]
+with socket.create_server(("127.0.0.1", 0)) as server:
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(server.getsockname()[1])}
+child = os.fork()
+os.environ |= {"WORLD_SIZE": "2", **dict.fromkeys(("RANK", "LOCAL_RANK"), str(int(not child)))}
 exec(compile(source, "torchrun_ddqn.py", "exec"), names)
 threads = [path.read_text() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
 assert not [name for name in threads if "gloo" in name]  # at exit they would abort the process
+if child:
+    assert os.waitpid(child, 0)[1] == 0
 """
 
 
 def test_processes_average_their_gradients_and_learn_one_network(tmp_path):
     (tmp_path / "together.py").write_text(TOGETHER)
-    two = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [sys.executable, "-m", *two, "together.py", str(EXAMPLES / "torchrun_ddqn.py")]
+    command = [sys.executable, "together.py", str(EXAMPLES / "torchrun_ddqn.py")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert re.match(r"2 processes, \d\d+ updates each, equal weights; rho", done.stdout)

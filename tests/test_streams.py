@@ -78,25 +78,23 @@ def test_a_signal_ends_a_command_by_its_code(name, tmp_path):
     words = ["solve", "random(dim=7,points=30,max=60)"]
     command = [sys.executable, "-m", "resgym", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running:
-        time.sleep(2)
+        time.sleep(1)
         running.send_signal(getattr(signal, name))
         error = running.communicate(timeout=60)[1]
     assert (running.returncode, error) == (-getattr(signal, name), b"")
 
 
-@pytest.mark.parametrize(("ignored", "code", "seconds"), [(False, 129, 60), (True, 0, 4)])
-def test_a_hang_up_stops_a_run_unless_nohup_is_before_it(ignored, code, seconds, tmp_path):
+def test_a_hang_up_stops_a_run(tmp_path):
     words = ["two_player", "--config", "small", "--steps", "100000", "--out", "run"]
-    words += ["--stop", f"max_seconds={seconds}"]
-    command = [*["nohup"] * ignored, sys.executable, "-m", "sb3_ext", *words]
+    command = [sys.executable, "-m", "sb3_ext", *words]
     with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=tmp_path) as running:
         while running.poll() is None and not list(tmp_path.glob("run/*.jsonl")):
             time.sleep(0.1)
-        time.sleep(1)
+        time.sleep(0.2)
         running.send_signal(signal.SIGHUP)
         out, error = running.communicate(timeout=100)
-    assert (running.returncode, "Traceback" in error) == (code, False), error
-    assert ("SIGHUP" in out) == (not ignored)
+    assert (running.returncode, "Traceback" in error) == (129, False), error
+    assert "SIGHUP" in out
 
 
 LEARNING = ["optuna", "pandas", "rl_zoo3", "torch._dynamo"]
@@ -129,5 +127,3 @@ def test_what_a_command_does_not_load(command, absent):
 
 def test_the_version_is_printed(capsys):
     assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
-    command = [sys.executable, "-m", "resgym", "--version"]
-    assert subprocess.check_output(command, text=True) == f"resgym {resgym.__version__}\n"

@@ -3,6 +3,7 @@
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 CODE = [*ROOT.glob("resgym/**/*.py"), *ROOT.glob("sb3_ext/**/*.py"), *ROOT.glob("examples/*.py")]
 
 
+@cache
 def words(path):
     """A page, or the comments and strings of a module, with single blanks."""
     text = path.read_text(encoding="utf-8")

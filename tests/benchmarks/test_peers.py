@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import stable_baselines3
 
+import sb3_ext
 from benchmarks import peers
 
 # A suite in the form of SB3's.
@@ -43,20 +44,28 @@ def suite(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("part", "page", "expected", "code"),
+    ("part", "listed", "code", "expected"),
     [
-        ("ddqn", "", ["1 of 2 pass, 0 fail", "not listed: test_algorithms.py::test_fails"], 1),
-        ("ddqn", "test_algorithms.py::test_fails", ["1 of 2 pass, 1 fail for a reason"], 0),
-        ("buffer", "test_algorithms.py::test_buffer", ["listed, but passes"], 1),
+        ("ddqn", "test_fails", 0, ["1 of 2 pass, 1 fail for a reason"]),
+        (
+            "buffer",
+            "test_buffer",
+            1,
+            [
+                "2 of 3 pass, 0 fail for a reason",
+                "not listed: test_algorithms.py::test_name[DQN]",
+                "listed, but passes: test_algorithms.py::test_buffer",
+            ],
+        ),
     ],
 )
 def test_parts_replace_classes_and_compare_with_the_page(
-    part, page, expected, code, suite, monkeypatch, capsys
+    part, listed, code, expected, suite, monkeypatch, capsys
 ):
     monkeypatch.setattr(peers, "ROOT", Path(suite))
     monkeypatch.setattr(peers, "LISTED", suite / "page.md")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    peers.LISTED.write_text(f"| `{page}` | a reason |\n")
+    peers.LISTED.write_text(f"| `test_algorithms.py::{listed}` | a reason |\n")
     assert peers.main(["--only", part]) == code
     said = capsys.readouterr().out
     assert all(each in said for each in expected)
@@ -82,9 +91,7 @@ def test_the_page_names_tests_with_reasons():
 
 def test_names_of_the_package_are_lazy():
     """Nothing heavy is loaded before a name is used."""
-    code = (
-        "import sys, sb3_ext; assert not {'torch', 'stable_baselines3'} & {*sys.modules};"
-        "from sb3_ext import DDQN, TensorVecEnv; assert DDQN.__name__ == 'DDQN';"
-        "assert {'DDQN', 'TensorVecEnv', 'exploit'} <= {*dir(sb3_ext)}"
-    )
+    code = "import sys, sb3_ext; assert not {'torch', 'stable_baselines3'} & {*sys.modules}"
     subprocess.run([sys.executable, "-c", code], check=True)
+    assert sb3_ext.DDQN.__name__ == "DDQN"
+    assert {"DDQN", "TensorVecEnv", "exploit"} <= {*dir(sb3_ext)}

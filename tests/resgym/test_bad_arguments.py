@@ -117,6 +117,10 @@ CASES = [
     ),
     (lambda: pickle.loads(pickle.dumps(small())).certificate(), "^certificate: only the optimum"),
     (lambda: exposed(starts=0), "starts must"),
+    (
+        lambda: resgym.GameSpec(rule="polyhedra", reposition=True),
+        "^reposition must be False with rule 'polyhedra'",
+    ),
     (lambda: exposed(starts=[]), "points must"),
     *(
         (partial(exposed, seconds=given), "seconds must be at least 0 seconds, got")

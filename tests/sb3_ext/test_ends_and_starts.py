@@ -30,7 +30,8 @@ class Command:
     def train(self, more, goes_on):
         if goes_on:
             return train(["--resume", str(self.run), *more])
-        return train([*SMALL_RUN, "-f", str(self.folder), "-n", "320", *more])
+        few = ("-n", "320", "--eval-freq", "-1")
+        return train([*SMALL_RUN, "-f", str(self.folder), *few, *more])
 
     def of_file(self, job, config, more, goes_on=False):
         begin = ["--config", config, "--out", str(self.out)]
@@ -99,11 +100,6 @@ def file_of_starts(folder):
     return str(path)
 
 
-def starts_of(env):
-    env.reset(seed=0)
-    return [sorted(points) for points in env.unwrapped.games.point_lists()]
-
-
 @pytest.mark.parametrize("name", ["train", "two_player"])
 def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
     command, path = Command(name, tmp_path), file_of_starts(tmp_path)
@@ -124,7 +120,8 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
         models = {role: str(command.out / "models" / f"{role}.zip") for role in trainer.roles}
         found = resgym.rho(*models.values(), games=20, seed=1, starts=path, **sizes)
         assert found.rho == pairs["host-agent"]
-    shown = starts_of(env)
+    env.reset(seed=0)
+    shown = [sorted(points) for points in env.unwrapped.games.point_lists()]
     assert [points for points in STARTS if sorted(points) not in shown] == []
     assert len({str(points) for points in shown}) == len(STARTS)
     bad = tmp_path / "bad.txt"

@@ -27,7 +27,7 @@ SIZES = {
 @pytest.mark.parametrize("env_id", IDS)
 def test_vector_contract(env_id, mode, output, size, backend):
     options = {"autoreset_mode": mode, "output": output, "backend": backend, **SIZES[size]}
-    check_vector_env(lambda n: make_vec(env_id, n, **options), num_envs=7, steps=40, seed=5)
+    check_vector_env(lambda n: make_vec(env_id, n, **options), num_envs=7, steps=24, seed=5)
     assert make_vec(env_id, 2, **options).unwrapped.final_obs_of_all_rows
 
 

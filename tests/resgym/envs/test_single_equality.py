@@ -26,7 +26,7 @@ def test_made_by_gymnasium(env_id, variant):
     seen, _ = vector.reset(seed=40)
     expected, _ = single.reset(seed=40)
     ends = 0
-    for time in range(200):
+    for time in range(120):
         assert same(seen, expected)
         masks = [env.unwrapped.action_masks() for env in single.envs]
         assert np.array_equal(masks, vector.action_masks())

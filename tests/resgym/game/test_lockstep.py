@@ -46,5 +46,5 @@ def test_true_vertices(backend, dimension):
     spec = GameSpec(dimension, 12, 20, polytope="newton", reposition=dimension % 2 == 0)
     reference = Basic("newton", spec.reposition)
     source = random.Random(dimension)
-    tally = play(get(backend, spec), spec, reference, source, 24, 16)
+    tally = play(get(backend, spec), spec, reference, source, 20, 16)
     assert tally["endings"] >= 5

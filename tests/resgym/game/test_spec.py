@@ -56,11 +56,6 @@ def test_impossible_values_and_types_are_refused(field, value, allowed):
         GameSpec(**{field: value})
 
 
-def test_the_polyhedra_game_is_never_repositioned():
-    with pytest.raises(ValueError, match=r"^reposition must be False with rule 'polyhedra'"):
-        GameSpec(rule="polyhedra", reposition=True)
-
-
 def test_integers_of_numpy_are_integers():
     spec = GameSpec(dimension=np.int32(4), max_num_points=np.int64(7), max_value=np.uint8(9))
     assert (spec.dimension, spec.max_num_points, spec.max_value) == (4, 7, 9)

@@ -24,7 +24,7 @@ from tests.resgym.kernels.steps import pair, play_both, play_overflows, refuse_s
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 CUDA = torch.cuda.is_available() and not INTERPRETED
 # The interpreter takes about as long for a program of many games as for one game.
-STEPS, FEW = (6, 4) if INTERPRETED else (60, 30)
+STEPS, FEW = (6, 4) if INTERPRETED else (40, 20)
 HAS_TRITON = importlib.util.find_spec("triton") is not None and (CUDA or INTERPRETED)
 BACKENDS = ["numba"] * (not INTERPRETED) + ["triton"] * HAS_TRITON
 REWARDS = ("terminal", "step", "survival", "points")
@@ -150,10 +150,10 @@ def drawing_host(state, coords, rng):
 )
 def test_opponents_that_are_asked(fast, env_id, opponent, mode, invalid_action):
     options = {"opponent": opponent, "autoreset_mode": mode, "max_num_points": 4, "max_value": 6}
-    seen = both(fast, env_id, 60, max_episode_steps=4, num_envs=6, **options)
+    seen = both(fast, env_id, 40, max_episode_steps=4, num_envs=6, **options)
     assert seen["terminated"] + seen["truncated"] > 20
     options |= {"illegal": True, "invalid_action": invalid_action, "max_episode_steps": 5}
-    both(fast, env_id, 40, num_envs=6, **options)
+    both(fast, env_id, 25, num_envs=6, **options)
 
 
 OPTIONS = [

@@ -6,22 +6,8 @@ from pathlib import Path
 
 import torch
 
-import sb3_ext.callbacks as package
+from sb3_ext import callbacks
 from sb3_ext.adapter.seam import walk_callbacks
-from sb3_ext.callbacks import (
-    ActionCounts,
-    Bound,
-    Checkpoints,
-    Curriculum,
-    GrowingStarts,
-    LayerStatistics,
-    RhoEvaluation,
-    SampleGames,
-    Signals,
-    StopConditions,
-    SystemStatistics,
-    Timers,
-)
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.models import model_state
 from sb3_ext.checkpoints.resume import resume
@@ -30,26 +16,28 @@ from tests.sb3_ext.helpers import equal, game_model, keep_logs
 
 
 def everything(run_dir, keep_last=2):
-    stages = [{"num_points": 3, "until": Bound("updates", lower=15)}, {}]
+    stages = [{"num_points": 3, "until": callbacks.Bound("updates", lower=15)}, {}]
     sizes = {"games": 20, "max_value": 6, "save_path": run_dir}
     return [
-        RhoEvaluation(["random"], Every(updates=10), at_start=True, **sizes),
-        Curriculum(stages),
-        GrowingStarts(0.5),
-        ActionCounts(Every(updates=6)),
-        LayerStatistics(Every(updates=5)),
-        SampleGames(run_dir, ["random"], Every(updates=20), games=1),
-        Timers(Every(updates=5)),
-        SystemStatistics(Every(updates=5)),
-        StopConditions(max_updates=10**6, max_episodes=10**6, until=Bound("rho/random", lower=9)),
-        Signals(),
-        Checkpoints(run_dir, Every(transitions=64), keep_last=keep_last),
+        callbacks.RhoEvaluation(["random"], Every(updates=10), at_start=True, **sizes),
+        callbacks.Curriculum(stages),
+        callbacks.GrowingStarts(0.5),
+        callbacks.ActionCounts(Every(updates=6)),
+        callbacks.LayerStatistics(Every(updates=5)),
+        callbacks.SampleGames(run_dir, ["random"], Every(updates=20), games=1),
+        callbacks.Timers(Every(updates=5)),
+        callbacks.SystemStatistics(Every(updates=5)),
+        callbacks.StopConditions(
+            max_updates=10**6, max_episodes=10**6, until=callbacks.Bound("rho/random", lower=9)
+        ),
+        callbacks.Signals(),
+        callbacks.Checkpoints(run_dir, Every(transitions=64), keep_last=keep_last),
     ]
 
 
 def test_the_list_is_complete(tmp_path):
-    kinds = {type(callback).__name__ for callback in everything(tmp_path)}
-    assert kinds == set(package.__all__) - {"Bound", "CALLBACKS", "Converged", "evaluate_policy"}
+    kinds = {type(each).__name__ for each in everything(tmp_path)}
+    assert kinds == set(callbacks.__all__) - {"Bound", "CALLBACKS", "Converged", "evaluate_policy"}
 
 
 def test_exact_after_a_resume(tmp_path):
@@ -85,11 +73,10 @@ def test_b11_nothing_piles_up(tmp_path):
         gc.collect()
         return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
-    model, callbacks = game_model(buffer_size=160), everything(tmp_path)
-    model.learn(240, callbacks)
+    model, every = game_model(buffer_size=160), everything(tmp_path)
+    model.learn(240, every)
     before = alive()
-    for _ in range(2):
-        model.learn(240, callbacks, reset_num_timesteps=False)
+    model.learn(240, every, reset_num_timesteps=False)
     assert alive() <= before + 2
 
 

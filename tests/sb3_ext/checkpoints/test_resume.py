@@ -38,8 +38,8 @@ def stock_model(algorithm):
     return algorithm(
         "MlpPolicy",
         TensorVecEnv(ToyVectorEnv(8)),
-        buffer_size=600,
-        learning_starts=100,
+        buffer_size=280,
+        learning_starts=50,
         batch_size=16,
         train_freq=2,
         target_update_interval=40,
@@ -66,8 +66,8 @@ MODELS = {
         replay_ratio=1.3, target_update_unit="transitions", target_update_interval=50, tau=0.3
     ),
     "schedules of transitions": lambda: make_model(
-        learning_rate=Cosine(1e-2, 1e-4, steps=700, unit="transitions"),
-        exploration_rate=Linear(1.0, 0.05, steps=600, unit="transitions"),
+        learning_rate=Cosine(1e-2, 1e-4, steps=350, unit="transitions"),
+        exploration_rate=Linear(1.0, 0.05, steps=300, unit="transitions"),
     ),
     "batch norm and dropout of the global generator": lambda: make_model(
         policy_kwargs={"net_arch": [16, "b"], "activation_fn": NoisyActivation}
@@ -87,6 +87,7 @@ MODELS = {
         exploration_strategy="boltzmann",
         exploration_rate=Linear(5.0, 0.05, steps=40),
         evaluation_rows=3,
+        stats_window_size=5,
         loss="mse",
         autocast=True,
         verbose=1,
@@ -119,9 +120,9 @@ COPIED = [name for name in MODELS if not any(word in name for word in INEXACT)]
 def test_twice_n_equals_n_saved_and_resumed_or_copied(name, tmp_path):
     make = MODELS[name]
     whole = make()
-    whole.learn(640)
+    whole.learn(320)
     first = make()
-    first.learn(320)
+    first.learn(160)
     path = save_run(first, tmp_path)
     torch.manual_seed(99)  # what happens between the two processes must not matter
     others = [copy.deepcopy(first), pickle.loads(pickle.dumps(first))] if name in COPIED else []
@@ -130,8 +131,8 @@ def test_twice_n_equals_n_saved_and_resumed_or_copied(name, tmp_path):
     assert resume(others[-1], tmp_path) == path
     before, theirs = weights(first), model_state(whole)
     for other in others:
-        other.learn(640 - other.num_timesteps, reset_num_timesteps=False)
-        assert other.num_timesteps == whole.num_timesteps == 640
+        other.learn(320 - other.num_timesteps, reset_num_timesteps=False)
+        assert other.num_timesteps == whole.num_timesteps == 320
         ours = model_state(other)
         assert [part for part in theirs if not equal(ours[part], theirs[part])] == []
     assert equal(weights(first), before)
@@ -241,7 +242,7 @@ def test_a_second_learn_continues_the_names(name, tmp_path):
     """Its states are the newest, and a new model in an old folder is not pruned either."""
     make, saving = MODELS[name], Checkpoints(tmp_path, Every(updates=10))
     model, updates, before = make(), [], 0
-    for steps in (640, 320, 160):
+    for steps in (320, 240, 160):
         model.learn(steps, saving)
         found = make()
         newest = resume(found, tmp_path)
@@ -251,7 +252,7 @@ def test_a_second_learn_continues_the_names(name, tmp_path):
         assert number > before
         before = number
     if hasattr(model, "num_transitions"):
-        assert number == model.num_transitions == 1120
+        assert number == model.num_transitions == 720
     assert updates == sorted({*updates})
     other = make()
     other.learn(160, Checkpoints(tmp_path, Every(updates=10)))

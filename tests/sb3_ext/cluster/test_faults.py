@@ -50,10 +50,12 @@ def arguments(folder, *more):
     return [*command, "-params", "n_envs:16", "learning_starts:100", "buffer_size:5000"]
 
 
-def test_the_command_line_trains_with_actors(tmp_path, capfd):
+def test_the_command_line_trains_with_actors(tmp_path, capfd, request):
+    """In a cluster of its own, and in one that is there."""
     chunks = "collector:{chunk: 10, deterministic: true}"
     assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
     run = run_of(tmp_path)
     assert "received: 4\n  accepted: 4\n  stale: 0" in capfd.readouterr().out
+    request.getfixturevalue("cluster")
     assert train(["--resume", str(run), "-n", "960"]) == 0
     assert "received: 6\n  accepted: 6\n  stale: 0" in capfd.readouterr().out

@@ -18,19 +18,10 @@ from sb3_ext.cluster import connection as pieces
 from sb3_ext.cluster.connection import AHEAD, spreading
 from sb3_ext.runs.files import file_digest
 from sb3_ext.teach import teach
-from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
+from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
 from tests.sb3_ext.helpers import LESS
 
 COMMAND = b"ray::do_piece"
-NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two processors; it is the user's, so that it stays when a block ends."""
-    pytest.importorskip("ray", reason=NEEDS_RAY)
-    with marked_cluster(num_cpus=2):
-        yield
 
 
 def workers():

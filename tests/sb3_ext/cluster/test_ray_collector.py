@@ -12,17 +12,13 @@ from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.cluster import RayCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
+from tests.sb3_ext.cluster.processes import actor_processes, wait_until
 from tests.sb3_ext.helpers import equal, make_model, weights
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    """Two processors; it is the user's, so that sessions leave it as it is."""
-    with marked_cluster(num_cpus=2):
-        yield
+pytestmark = pytest.mark.usefixtures("cluster")
 
 
 class BrokenToy(ToyVectorEnv):
@@ -120,21 +116,13 @@ def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(actors, arg
     second = toy(**arguments)
     resume(second, tmp_path)
     torch.manual_seed(99)
+    with pytest.raises(ValueError, match=rf"^actors: the resumed run has {actors}, got 1$"):
+        deterministic(second, 640, 1)
     after = deterministic(second, 640, actors)
     assert equal(weights(whole), weights(second))
     for name in ("received", "episodes", "staleness_max", "staleness_mean"):
         assert after[name] == counted[name]
     assert equal(whole.replay_buffer.state_dict(), second.replay_buffer.state_dict())
-
-
-def test_a_run_goes_on_with_as_many_actors(tmp_path):
-    model = toy()
-    deterministic(model, 160, 1)
-    save_run(model, tmp_path)
-    other = toy()
-    resume(other, tmp_path)
-    with pytest.raises(ValueError, match=r"^actors: the resumed run has 1, got 2$"):
-        deterministic(other, 160, 2)
 
 
 @pytest.mark.long
@@ -173,6 +161,10 @@ def test_a_process_that_hangs_ends_the_run(tmp_path):
         toy().learn(480, collector=source)
 
 
+def one(**arguments):
+    return {"actors": 1, "env_kwargs": arguments}
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -181,8 +173,8 @@ def test_a_process_that_hangs_ends_the_run(tmp_path):
             ValueError,
             r"^actor 0: chunk 0: ZeroDivisionError: the board fell off the table$",
         ),
-        ({"env_kwargs": {"num_actions": 5}}, ValueError, r"^actor \d: chunk 0: ValueError: observ"),
-        ({"env_kwargs": {"nonsense": 1}}, ValueError, r"^actor \d: chunk 0: TypeError: .*nonsense"),
+        (one(num_actions=5), ValueError, "^actor 0: chunk 0: ValueError: observ"),
+        (one(nonsense=1), ValueError, "^actor 0: chunk 0: TypeError: .*nonsense"),
         ({"actors": 3}, ValueError, r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"),
         ({"games": 12}, ValueError, r"^games must be a multiple of the model's 8, got 12$"),
         pytest.param(

@@ -157,10 +157,3 @@ def test_what_is_refused_is_one_line(tmp_path, text, words):
         read_mapping(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_cannot_be_read(tmp_path):
-    (tmp_path / "bytes.yml").write_bytes(b"\xff\xfe\x00")
-    for name in ("none.yml", ".", "a" * 5000, "bytes.yml"):
-        with pytest.raises(ValueError, match="cannot be read"):
-            read_mapping(tmp_path / name)

@@ -171,7 +171,7 @@ def test_configurations(name, evil, tmp_path):
 def saved(tmp_path_factory):
     """Folders that this project writes: a run of `train`, a checkpoint of two players, a model."""
     root = tmp_path_factory.mktemp("saved")
-    assert train_main([*SMALL_RUN, "-f", str(root)]) == 0
+    assert train_main([*SMALL_RUN, "-f", str(root), "-n", "96"]) == 0
     trainer = HostAgentTrainer(tiny())
     trainer.train(2)
     trainer.save(root / "two")

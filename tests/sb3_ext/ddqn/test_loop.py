@@ -12,7 +12,6 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.checkpoints.models import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv
 from tests.sb3_ext.adapter.test_numpy_environments import MAKE, Toy
@@ -218,13 +217,3 @@ def test_callbacks_see_what_those_of_sb3_see():
     assert seen[0] == seen[1]
     with pytest.raises(ValueError, match="read-only"):
         make_model().learn(8, StepHook(lambda each: each.locals["rewards"].fill(0)))
-
-
-def test_windows_go_on_after_a_checkpoint():
-    first, second = (make_model(stats_window_size=5, evaluation_rows=2) for _ in range(2))
-    first.learn(200)
-    load_training_state(second, training_state(first))
-    for name in ("ep_info_buffer", "ep_success_buffer", "evaluation_buffer"):
-        assert getattr(second, name) == getattr(first, name)
-        assert getattr(second, name).maxlen == 5
-    assert len(second.ep_info_buffer) == 5

@@ -116,6 +116,14 @@ def test_a_signal_ends_it_after_a_checkpoint(count, number):
     assert count() == (0, "5 to 10: 55\n")
 
 
+def test_a_hang_up_that_nohup_ignores_ends_nothing(count):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert count(signals={5: signal.SIGHUP}) == (0, "0 to 10: 55\n")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_checkpoint_is_written_when_asked_for(count):
     for number, before in ((4, "04"), (2, "02")):  # else 3
         out, signals = count.out / str(number), {number: signal.SIGUSR1}

@@ -58,7 +58,7 @@ def test_taught_in_four_axes():
     ],
 )
 def test_the_contract(host, files, size, other):
-    check_player(make_host(host), num_games=24)
+    check_player(make_host(host), num_games=8)
     assert all(file.stat().st_size < size for file in files)
     # In other numbers of axes Zeillinger's host answers.
     for points in ([(3, 0, 1), (0, 2, 4)], [(0, 5, 2), (1, 1, 1), (4, 0, 3)]):
@@ -72,7 +72,7 @@ def test_the_contract(host, files, size, other):
 def test_the_learned_agents_keep_the_contract(name):
     agent = make_agent(name)
     for dimension in (3, 4):
-        check_player(agent, dimension=dimension, num_games=24)
+        check_player(agent, dimension=dimension, num_games=8)
     both = [agent, "greedy_points"]  # which answers in other numbers of axes
     own, greedy = (resgym.rho("random", a, games=20, dimension=4, seed=1) for a in both)
     assert own == greedy
@@ -99,7 +99,7 @@ def test_any_plays_every_number_of_axes(dimension, least, number):
     assert strength("any") > least
     assert dimension == 2 or strength("spivakovsky") < least
     for player in (make_host("any"), make_agent("any")):
-        check_player(player, dimension=dimension, num_games=24)
+        check_player(player, dimension=dimension, num_games=6)
 
 
 @pytest.mark.parametrize("name", ["S12", "T3,4,5"])

@@ -21,6 +21,7 @@ from tests.sb3_ext.helpers import player_model
 @pytest.fixture(autouse=True)
 def few_starts(monkeypatch):
     monkeypatch.setattr(tasks, "load", lambda part: load(part).select(torch.arange(2)))
+    monkeypatch.setattr(tasks, "MAX_MOVES", 10)
 
 
 @pytest.fixture(scope="module")

@@ -206,7 +206,7 @@ def test_the_host_learns_to_win_against_every_agent_without_the_solver(monkeypat
         monkeypatch.setattr(f"resgym.solver.{solver}.__init__", refuse)
     model = host()
     assert held_up(model) > 20
-    model.learn(32 * 1200, callback=WorstCasePositions({"updates": 100}))
+    model.learn(32 * 1500, callback=WorstCasePositions({"updates": 100}))
     assert held_up(model) == 0
 
 

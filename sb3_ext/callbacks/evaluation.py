@@ -159,6 +159,7 @@ class GamesAgainst(PeriodicCallback):
 
     def _on_training_end(self) -> None:
         if self._played != num_updates(self.model):
+            self.locals = {}  # conditions count no measurement of an end: a run may continue
             self.act()
 
 

@@ -145,7 +145,7 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
+def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
@@ -154,7 +154,6 @@ def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
     """
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
-    run_dir = Path(run_dir)
     for path in list(run_dir.glob("*.tmp")):
         _remove(path)
     replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]

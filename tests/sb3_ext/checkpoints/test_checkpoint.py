@@ -275,8 +275,7 @@ def test_killed_while_writing(every, tmp_path):
             assert torch.equal(state["a"], torch.full((9,), state["n"]))
             for path in list_checkpoints(run):
                 load_checkpoint(path)
-        save_checkpoint(run / checkpoint_name(9), {"n": 9})
-        prune_checkpoints(run, 1)
+        save_checkpoint(run / checkpoint_name(9), {"n": 9}, keep_last=1)
         assert [path.name for path in run.iterdir()] == [checkpoint_name(9)]
         if not killed:
             break

@@ -18,12 +18,12 @@ from resgym.trust import import_modules
 
 
 def told(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a type of argparse that shows the ValueErrors of a function as they are."""
+    """Return a type of argparse that shows the errors of a function as they are."""
 
     def tell(text: str) -> Any:
         try:
             return read(text)
-        except ValueError as error:
+        except (OSError, ValueError) as error:  # a name may be too long, a folder may be closed
             raise argparse.ArgumentTypeError(str(error)) from error
 
     return tell
@@ -35,11 +35,6 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _imported(name: str) -> str:
-    import_modules([name])
-    return name
-
-
 class OneLineParser(argparse.ArgumentParser):
     """An `ArgumentParser` with ``--import``, errors on one line, and no empty paths."""
 
@@ -49,9 +44,7 @@ class OneLineParser(argparse.ArgumentParser):
         # It imports as soon as it is read, before any name is looked up.
         self.add_argument(
             "--import",
-            action="append",
-            type=told(_imported),
-            dest="modules",
+            type=told(lambda name: import_modules([name])),
             metavar="MODULE",
             help="import this Python module first; the players, rewards and algorithms that it "
             "registers can then be named; may be repeated",

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from resgym.benchmark.tasks import TASKS, Result, evaluate
+from resgym.benchmark.tasks import TASKS, Result, evaluate, task_named
 from resgym.files import output_file, parse_json, read_text, write_file
 from resgym.texts import Rows, Table, printable, short, shown
 from resgym.trust import check_data
@@ -79,6 +79,9 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(
             f"action must be 'add MODEL' or 'check FILE', got {shown(' '.join(args.action))}"
         )
+    tasks = args.task or TASKS
+    for task in tasks:
+        task_named(task)
     file = output_file(given[0] if action == "check" else args.file, (".json",), "file")
     own = read_rows(file) if file.is_file() or action == "check" else []
     if action == "check":
@@ -90,15 +93,13 @@ def run(args: argparse.Namespace) -> None:
         new = evaluate(given[0], task, **about)
         own = [*(row for row in own if (row.name, row.task) != (new.name, task)), new]
         write_rows(file, own)
-    tasks = args.task or TASKS
     rows = Scoreboard(row for row in [*shipped_rows(), *own] if row.task in tasks)
     if args.json:
         print(json.dumps([*map(asdict, rows)], indent=1))
         return
     print(rows)
     for row in own:
-        heading = f"{printable(row.name)}, {row.task}"
         again = f", reproduced: {row.reproduced}" if action == "check" else ""
-        print(f"\n{heading}: {row}, {row.details}{again}")
+        print(f"\n{printable(row.name)}, {row.task}: {row}, {row.details}{again}")
     if action == "check" and not all(row.reproduced for row in own):
         raise SystemExit(1)

@@ -79,7 +79,7 @@ class Evaluation(EvalCallback):
     def state_dict(self) -> dict[str, Any]:
         """Return the measurements so far, and the state of the environment."""
         values = {name: getattr(self, name) for name in _REMEMBERED}
-        played = bool(self.evaluations_timesteps)
+        played = self.evaluations_timesteps
         return {"environment": vec_env_state(self.eval_env) if played else None, **values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -159,6 +159,7 @@ class GamesAgainst(PeriodicCallback):
 
     def _on_training_end(self) -> None:
         if self._played != num_updates(self.model):
+            self.locals = {}  # conditions count no measurement of an end: a run may continue
             self.act()
 
 

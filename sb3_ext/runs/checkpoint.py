@@ -66,7 +66,8 @@ def save_checkpoint(
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
 
     Raises:
-        OSError: it could not be written; earlier checkpoints are as they were.
+        OSError: it could not be written, or there is something else of that name; earlier
+            checkpoints are as they were.
         TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
     """
     path = Path(path)
@@ -79,7 +80,8 @@ def save_checkpoint(
     aside.mkdir(parents=True)
     try:
         _write(aside, parts)
-        if path.exists():
+        # Anything else stays: renaming over a file, or over a folder that is not empty, fails.
+        if is_checkpoint(path) or path in list_checkpoints(path.parent):
             _remove(replaced)
             rename_durably(path, replaced)
         rename_durably(aside, path)
@@ -145,7 +147,7 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
+def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
@@ -154,8 +156,7 @@ def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
     """
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
-    run_dir = Path(run_dir)
-    for path in list(run_dir.glob("*.tmp")):
+    for path in run_dir.glob("*.tmp"):
         _remove(path)
     replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]
     for path in [*list_checkpoints(run_dir)[keep_last:], *replaced]:

@@ -220,8 +220,8 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
         invalid; 130, 143 and 129: Ctrl-C, SIGTERM and SIGHUP,
         after a checkpoint.
     """
-    said = "stopped; finished work is kept, and the same command continues"
-    said = "interrupted" if job.resumes else said
+    kept = "stopped; finished work is kept, and the same command continues"
+    said = "interrupted" if job.resumes else kept
     return command(job.name, interrupted=said)(partial(_drive, job))(arguments)
 
 

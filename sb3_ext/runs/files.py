@@ -158,10 +158,10 @@ class RunFolder:
         self._made: list[Path] = []
 
     def __enter__(self) -> RunFolder:
-        if self.path.is_file():
-            raise ValueError(f"{self.name}: must be a folder, {self.path} is a file")
         above = [self.path, *self.path.parents]
         try:
+            if self.path.is_file():
+                raise ValueError(f"{self.name}: must be a folder, {self.path} is a file")
             self._made = [path for path in (self.path / LOCK, *above) if not path.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)

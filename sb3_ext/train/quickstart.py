@@ -110,8 +110,10 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
 
 def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
     parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=f"{preset.show.__doc__}")
-    add, updates = parser.add_argument, "gradient updates (default %(default)s)"
-    add("--updates", type=int, default=preset.updates, help=updates)
+    add = parser.add_argument
+    add(
+        "--updates", type=int, default=preset.updates, help="gradient updates (default %(default)s)"
+    )
     add("--seed", type=int, default=0, help="seed of the run (default 0)")
     add("--games", type=int, default=10_000, help="most games against one agent at a time")
     add("--out", type=Path, default=Path("runs", name), help="folder for the results")

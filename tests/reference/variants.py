@@ -109,7 +109,6 @@ class Thom(Basic):
 
     def moved(self, position, axes, axis):
         marked = position.distinguished
-        assert marked is not None
         weights = list(position.weights)
         for other in axes:
             if other != axis:

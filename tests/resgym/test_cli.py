@@ -88,6 +88,7 @@ BAD = [
     (["play", "E8", "--starts", "none"], "starts must not be given", "got none"),
     (["scoreboard", "add"], "action must be 'add MODEL' or 'check FILE'", "got 'add'"),
     (["scoreboard", "ad", "zeillinger"], "action must be 'add MODEL'", "got 'ad"),
+    (["scoreboard", "--task", "worst20"], "task must be one of", "did you mean 'worst-20'?"),
     (["scoreboard", "check", "none.json"], "none.json", "No such file or directory: 'none.json'"),
     (["scoreboard", "--file", "a.txt"], "file", "must end in one of .json"),
     (["serve", "--port", "70000"], "--port", "70000"),
@@ -203,6 +204,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
         ("file.bmp", "must end in one of"),
         (f"nowhere/file.{ending}", "must be in a folder that exists"),
         (f"folder.{ending}", "must be a file"),
+        (f"{'x' * 300}.{ending}", "File name too long"),
         (f"file.{ending}", "must be in a folder that is writable"),
     ]:
         if "writable" in message:

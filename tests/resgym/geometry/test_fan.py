@@ -14,8 +14,6 @@ from resgym.polynomials.parse import ConstantWarning
 from resgym.polynomials.singularities import random_family
 from tests.resgym.trees.tree_check import check_leaves_fill_the_orthant
 
-HOWALD = "x*y^4*z^6, x^5*y, y^7*z, x^8*z^8"  # an example of Macaulay2's documentation of lct
-
 POINT = st.tuples(*[st.integers(0, 5)] * 3).filter(any)
 POSITIONS = st.lists(POINT, min_size=2, max_size=5, unique=True)
 

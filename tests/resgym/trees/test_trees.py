@@ -113,7 +113,7 @@ def test_outline():
     assert "cut: size limit" in resolution_tree("E8", max_nodes=5).to_text()
 
 
-def test_graphviz_source(tmp_path):
+def test_graphviz_source():
     tree = resolution_tree("E8", max_depth=4)
     source = tree.to_dot()
     assert source.count(" -> ") == tree.num_nodes - 1

@@ -16,6 +16,7 @@ from sb3_ext.runs.checkpoint import CheckpointError, list_checkpoints, load_chec
 from sb3_ext.runs.files import CheckpointWarning
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.helpers import StepHook, keep_logs, make_model
+from tests.sb3_ext.runs.killed import full
 
 
 def numbers(run):
@@ -56,10 +57,6 @@ def test_full_disk_warns_and_training_goes_on(tmp_path, monkeypatch):
     checkpoints = Checkpoints(tmp_path, Every(transitions=100))
     model.learn(200, checkpoints)
     before = numbers(tmp_path)
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr("sb3_ext.runs.files.os.fsync", full)
     with (
         pytest.warns(CheckpointWarning, match="no checkpoint was written: .*No space left"),

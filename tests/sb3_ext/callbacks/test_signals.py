@@ -78,14 +78,12 @@ def test_second_interrupt_is_handled_as_usual():
 def test_handlers_of_the_program_are_put_back_and_asked_again():
     received = []
     signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
-    try:
-        signals = Signals()
-        for times in (1, 2):  # the same object again
-            make_model().learn(80, [send(signal.SIGTERM, at=40), signals])
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert received == [signal.SIGTERM] * times
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signals = Signals()
+    for times in (1, 2):  # the same object again
+        make_model().learn(80, [send(signal.SIGTERM, at=40), signals])
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert received == [signal.SIGTERM] * times
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def test_an_error_in_training_puts_the_handlers_back():

@@ -28,7 +28,6 @@ def test_a_signal_ends_a_run_with_a_checkpoint(tmp_path, number, playing):
     given = arguments(tmp_path, "--actors", "1", "-n", "10000000")
     command = [sys.executable, "-m", "sb3_ext.train", *given, "collector:{chunk: 10}"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     while not process.stdout.readline().startswith("Log path"):
         assert process.poll() is None
     cluster = str(Path(str(ray.__file__)).parent).encode()  # where its own programs lie

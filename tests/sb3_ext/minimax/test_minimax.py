@@ -259,7 +259,7 @@ def test_updates_are_on_batches_of_every_size(learnt):
     assert met.count((20, 6, 2)) == pytest.approx(0.15 * len(met), rel=0.5)
 
 
-def test_positions_are_of_the_game_and_starts_grow_with_the_environments(learnt, monkeypatch):
+def test_positions_are_of_the_game_and_starts_grow_with_the_environments(learnt):
     model, (flat, _), _ = learnt
     for state in (flat.positions, flat.played):
         count = (state[:, :, 0] >= 0).sum(1)

@@ -145,7 +145,6 @@ def held_by_another(folder):
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         try:
-            assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
             yield
         finally:

@@ -103,6 +103,7 @@ def test_a_block_that_fails_at_once_leaves_nothing(tmp_path):
     [
         ("file/run", "file/run cannot be written to: "),
         ("file", "must be a folder, .*file is a file"),
+        ("x" * 300, "cannot be written to: File name too long"),
     ],
 )
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, name, message):

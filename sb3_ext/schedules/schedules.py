@@ -48,7 +48,7 @@ def _number(low: float = -math.inf, *, above: bool = False, high: float = math.i
 
 @dataclass(kw_only=True)
 class Schedule(ABC):
-    """The base of schedules. A subclass defines ``_value`` and ``bounds``.
+    """The base of schedules. A subclass defines ``_value``, and ``bounds`` where it turns back.
 
     With ``unit`` None, the unit is that of the inner schedules, or ``"updates"``.
     """
@@ -77,9 +77,10 @@ class Schedule(ABC):
     def _value(self, count: float) -> float:
         """The value at a count of at least 0."""
 
-    @abstractmethod
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest value that the schedule can take."""
+        """The lowest and the highest value that the schedule can take: those of its two ends."""
+        begin, end = self(0.0), self(math.inf)
+        return min(begin, end), max(begin, end)
 
     def _inside(self) -> list[Schedule]:
         return []
@@ -103,9 +104,6 @@ class Constant(Schedule):
     def _value(self, count: float) -> float:
         return self.value
 
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        return self.value, self.value
-
 
 @dataclass
 class _Between(Schedule):
@@ -113,9 +111,6 @@ class _Between(Schedule):
 
     init: float = _number()
     final: float = _number()
-
-    def bounds(self) -> tuple[float, float]:
-        return min(self.init, self.final), max(self.init, self.final)
 
 
 @SCHEDULES.register("exponential")
@@ -141,9 +136,6 @@ class Inverse(Schedule):
     def _value(self, count: float) -> float:
         # Divided by rate: at t = 0 this is init exactly, and rate / init cannot overflow.
         return self.init / (count * (self.init / self.rate) + 1.0)
-
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        return 0.0, self.init
 
 
 @SCHEDULES.register("linear")

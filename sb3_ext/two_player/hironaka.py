@@ -13,10 +13,9 @@ from torch import Tensor
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role
-from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
-from resgym.players import CallablePlayer, Player, ask_player, resolve_player
+from resgym.players import Player, resolve_player
 from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.sections import PositiveCount, Section
 
@@ -135,20 +134,18 @@ class Game:
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
         counts = torch.zeros(num_actions, dtype=torch.int64)
 
-        def act(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-            answer = ask_player(players[role], state, coords, rng)
-            counts.add_(torch.bincount(answer.cpu(), minlength=num_actions))
-            return answer
+        def note(game: Tensor, action: Tensor, axis: Tensor, *_: Any) -> None:
+            chosen = action if role == "host" else axis
+            counts.add_(torch.bincount(chosen.cpu(), minlength=num_actions))
 
-        counting = CallablePlayer(act, cast("Role", role))
-        self._lengths({**players, role: counting}, games, seed, max_moves)
+        self._lengths(players, games, seed, max_moves, note=note)
         return counts.tolist()
 
     def _lengths(
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
+        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int, **more: Any
     ) -> Lengths:
         row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
-        host, agent = players["host"], players["agent"]
-        return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.section.backend)
+        pair, backend = (players["host"], players["agent"]), self.section.backend
+        return play_lengths(*pair, starts, self.spec, rng, max_moves, backend, **more)

@@ -20,16 +20,10 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim
-from sb3_contrib.common.maskable import policies as maskable
-from sb3_contrib.qrdqn import policies as qrdqn
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    BasePolicy,
-    MultiInputActorCriticPolicy,
-)
+from sb3_contrib import QRDQN, MaskablePPO
+from stable_baselines3 import A2C, DQN
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule
-from stable_baselines3.dqn import policies as dqn
 
 from resgym.trust import check_data
 from sb3_ext.config.checks import Registry, errors_named, errors_of, shown
@@ -39,22 +33,15 @@ from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint."""
 
-POLICIES.update(
-    {
-        "contrib.MaskableActorCriticCnnPolicy": maskable.MaskableActorCriticCnnPolicy,
-        "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
-        "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
-        "contrib.QRDQNCnnPolicy": qrdqn.CnnPolicy,
-        "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
-        "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
-        "sb3.ActorCriticCnnPolicy": ActorCriticCnnPolicy,
-        "sb3.ActorCriticPolicy": ActorCriticPolicy,
-        "sb3.DQNCnnPolicy": dqn.CnnPolicy,
-        "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
-        "sb3.DQNPolicy": dqn.DQNPolicy,
-        "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
-    }
-)
+# Those of others by the names of their classes: sb3.ActorCriticPolicy, contrib.QRDQNCnnPolicy.
+for _start, _algorithm in (
+    ("sb3.", A2C),
+    ("sb3.DQN", DQN),
+    ("contrib.", MaskablePPO),
+    ("contrib.QRDQN", QRDQN),
+):
+    for _policy in _algorithm.policy_aliases.values():
+        POLICIES[_start + _policy.__name__.removeprefix(_algorithm.__name__)] = _policy
 POLICIES.later(
     CnnPolicy="sb3_ext.ddqn.policies:CnnPolicy",
     PointsPolicy="sb3_ext.ddqn.policies:PointsPolicy",

@@ -165,9 +165,7 @@ def owned(value: Any, device: torch.device | str | None = None) -> Any:
 
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:
     """Return a numpy copy in the dtype of the space; later steps do not change it."""
-    if isinstance(observation, dict) and isinstance(space, spaces.Dict):
-        return {key: to_numpy(value, space[key]) for key, value in observation.items()}
-    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)  # type: ignore[union-attr]
+    return each_entry(lambda x, own: np.array(x.cpu().numpy(), own.dtype), observation, space)
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +31,6 @@ from sb3_ext.config.checks import (
     errors_named,
     unknown_word,
 )
-from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import (
     ConfigFile,
     Count,
@@ -201,7 +199,7 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}"):
-                _check_callback(name, arguments)
+                check_arguments(_callback_class(name), arguments)
 
 
 def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -216,20 +214,12 @@ def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 def make_callbacks(given: Any) -> list[BaseCallback]:
     """The callbacks that rl_zoo3's forms name."""
-    return [
-        (get_class_by_name(name) if "." in name else CALLBACKS.resolve(name))(**arguments)
-        for name, arguments in named_with_arguments(given)
-    ]
+    return [_callback_class(name)(**arguments) for name, arguments in named_with_arguments(given)]
 
 
-def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
-    kind: Any = None
-    if "." not in name:
-        kind = CALLBACKS.resolve(name)
-    with suppress(ValueError):  # of a module that the command line names
-        kind = kind or known_class(name)
-    if kind is not None:
-        check_arguments(kind, arguments)
+def _callback_class(name: str) -> Any:
+    """The class of a registered name or of a path, which `judge` has let in."""
+    return get_class_by_name(name) if "." in name else CALLBACKS.resolve(name)
 
 
 def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:

@@ -245,4 +245,4 @@ class Signals(BaseCallback):
 
     def after_learn(self) -> None:
         """Restore the previous handlers."""
-        self._handlers.__exit__()
+        self._handlers.close()

@@ -48,7 +48,7 @@ def _number(low: float = -math.inf, *, above: bool = False, high: float = math.i
 
 @dataclass(kw_only=True)
 class Schedule(ABC):
-    """The base of schedules. A subclass defines ``_value``, and ``bounds`` where it turns back.
+    """The base of schedules. A subclass defines ``_value`` and ``bounds``.
 
     With ``unit`` None, the unit is that of the inner schedules, or ``"updates"``.
     """
@@ -77,10 +77,9 @@ class Schedule(ABC):
     def _value(self, count: float) -> float:
         """The value at a count of at least 0."""
 
+    @abstractmethod
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest value that the schedule can take: those of its two ends."""
-        begin, end = self(0.0), self(math.inf)
-        return min(begin, end), max(begin, end)
+        """The lowest and the highest value that the schedule can take."""
 
     def _inside(self) -> list[Schedule]:
         return []
@@ -94,9 +93,17 @@ class Schedule(ABC):
         return check_count(name, steps)
 
 
+class _OneWay(Schedule):
+    """It only rises or only falls, from its first value to that after any number of steps."""
+
+    def bounds(self) -> tuple[float, float]:
+        low, high = sorted((self(0.0), self(math.inf)))
+        return low, high
+
+
 @SCHEDULES.register("constant")
 @dataclass
-class Constant(Schedule):
+class Constant(_OneWay):
     """v(t) = value."""
 
     value: float = _number()
@@ -106,7 +113,7 @@ class Constant(Schedule):
 
 
 @dataclass
-class _Between(Schedule):
+class _Between(_OneWay):
     """From one value to another."""
 
     init: float = _number()
@@ -127,7 +134,7 @@ class Exponential(_Between):
 
 @SCHEDULES.register("inverse")
 @dataclass
-class Inverse(Schedule):
+class Inverse(_OneWay):
     """v(t) = rate / (t + rate / init), both above 0: half of ``init`` at t = rate / init."""
 
     init: float = _number(0, above=True)

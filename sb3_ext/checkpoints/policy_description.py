@@ -29,6 +29,7 @@ from resgym.trust import check_data
 from sb3_ext.config.checks import Registry, errors_named, errors_of, shown
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
+from sb3_ext.types import Data
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint."""
@@ -72,7 +73,7 @@ _FIELDS = {
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
 
 
-def describe_policy(policy: BasePolicy) -> dict[str, Any]:
+def describe_policy(policy: BasePolicy) -> Data:
     """A policy's class and arguments as plain data.
 
     Raises:
@@ -99,7 +100,7 @@ class _NoOptimizer(torch.optim.Optimizer):
         self.defaults, self.state, self.param_groups = {}, {}, []  # type: ignore[assignment]
 
 
-def build_policy(description: Mapping[str, Any]) -> BasePolicy:
+def build_policy(description: Data) -> BasePolicy:
     """Build a policy with fresh weights from a `describe_policy`; it can only play.
 
     Raises:
@@ -127,7 +128,7 @@ def build_policy(description: Mapping[str, Any]) -> BasePolicy:
     return policy
 
 
-def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
+def describe_space(space: spaces.Space[Any]) -> Data:
     """A Box, Discrete, MultiBinary, MultiDiscrete, or a Dict of these, as plain data.
 
     Raises:
@@ -145,7 +146,7 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     return {"type": kind, **plain}
 
 
-def build_space(description: Mapping[str, Any], most: int = 2**20) -> spaces.Space[Any]:
+def build_space(description: Data, most: int = 2**20) -> spaces.Space[Any]:
     """The space that `describe_space` described, of ``most`` numbers at most.
 
     Raises:

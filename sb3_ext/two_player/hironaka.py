@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import gymnasium
@@ -20,6 +19,9 @@ from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.sections import PositiveCount, Section
 
 ROLES = ("host", "agent")
+
+ByRole = dict[str, Any]
+"""What each role has, by its name."""
 
 _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
 
@@ -97,7 +99,7 @@ class Game:
         """A scripted player, or a saved model; a ValueError if there is none of this name."""
         return resolve_player(name, cast("Role", role), self.spec)
 
-    def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+    def evaluate(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
         """Games finished per move."""
         found = rho(
             players["host"],
@@ -111,7 +113,7 @@ class Game:
         )
         return found.rho
 
-    def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+    def match(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
         """The host's score in 0..1: the mean of E / (E + L) over the games.
 
         L is the game's length, E that of a random host and a random agent from the same start: the
@@ -128,7 +130,7 @@ class Game:
         return float((even / (even + lengths)).mean())
 
     def count_actions(
-        self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
+        self, players: ByRole, role: str, games: int, seed: int, max_moves: int
     ) -> list[int]:
         """How often a role takes each of its actions."""
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
@@ -142,7 +144,7 @@ class Game:
         return counts.tolist()
 
     def _lengths(
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int, **more: Any
+        self, players: ByRole, games: int, seed: int, max_moves: int, **more: Any
     ) -> Lengths:
         row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))

@@ -83,14 +83,14 @@ class TensorVecEnv(VecEnv):
         info_keywords: Sequence[str] = (),
         **make_kwargs: Any,
     ) -> None:
-        override_existing = True
+        overrides = True
         if isinstance(venv, (list, tuple)):
             venv, monitor = batched_env(venv, **make_kwargs)
             if monitor is not None:
                 info_keywords = info_keywords or monitor.info_keywords
                 if filename is None and monitor.results_writer is not None:
                     file = monitor.results_writer.file_handler
-                    filename, override_existing = file.name, "a" not in file.mode
+                    filename, overrides = file.name, "a" not in file.mode
         elif make_kwargs:
             raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
@@ -112,9 +112,7 @@ class TensorVecEnv(VecEnv):
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             env_id = str(getattr(self.venv.spec, "id", None))
-            self._monitor_file = MonitorFile(
-                os.fspath(filename), env_id, override_existing, info_keywords
-            )
+            self._monitor_file = MonitorFile(os.fspath(filename), env_id, overrides, info_keywords)
             weakref.finalize(self, self._monitor_file.close)  # also at exit
 
     @property

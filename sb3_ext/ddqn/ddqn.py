@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -50,10 +50,9 @@ from sb3_ext.ddqn.policies import ALIASES, clip_gradients, forget_tiny_moments
 from sb3_ext.ddqn.state import DDQNState, Playable, Settings
 from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import set_learning_rate
-from sb3_ext.types import Arguments
 
 # Where the default is another one than SB3's.
-_DEFAULTS: Arguments = {
+_DEFAULTS: dict[str, Any] = {
     "batch_size": 256,
     "buffer_size": 500_000,
     "learning_starts": 1_000,
@@ -546,7 +545,7 @@ class DDQN(DDQNState):
         self.num_target_updates += 1
 
 
-def complete_signature(algorithm: Any, base: Any, defaults: Arguments) -> None:
+def complete_signature(algorithm: Any, base: Any, defaults: Mapping[str, Any]) -> None:
     """Show `base`'s arguments in the place of `**arguments`; configurations are checked by them."""
     parameters = inspect.signature(algorithm.__init__).parameters
     own = {name: each for name, each in parameters.items() if each.kind != each.VAR_KEYWORD}

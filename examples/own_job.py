@@ -7,7 +7,7 @@
 `Job` gives it a checked configuration, `--set`, `--stop`, a run folder, checkpoints, resuming.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sb3_ext.config.sections import ConfigFile, PositiveCount
@@ -44,7 +44,7 @@ class Turns(Job[TurnsConfig]):
         return self.trainer.state_dict()
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: dict[str, Any]) -> None:
         self.trainer.load_state_dict(parts)
 
     def run(self, pulse: Pulse) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from resgym.envs.environments import HironakaEnv
-from resgym.envs.forms import LegalDiscrete
+from resgym.envs.forms import Info, LegalDiscrete, StateDict
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.game.spec import check_integer
 
@@ -88,7 +88,7 @@ class raw_env(AECEnv):
         self.action_spaces = {seat: Discrete(size) for seat, size in sizes.items()}
         self.__setstate__({})
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: StateDict) -> None:
         self.__dict__.update(state)
         self.action_spaces = {
             seat: LegalDiscrete(space, partial(self._mask, seat))
@@ -136,7 +136,7 @@ class raw_env(AECEnv):
                 mask[:] = self._game.action_masks()[: len(mask)]
         return mask
 
-    def _inform(self, info: dict[str, Any]) -> None:
+    def _inform(self, info: Info) -> None:
         self.infos = {
             seat: {"overflow": info["overflow"], "action_mask": self._mask(seat)}
             for seat in self.agents

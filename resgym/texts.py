@@ -56,6 +56,9 @@ def markdown(text: str) -> str:
     return "".join(f"\\{each}" if each in "\\`*[]<>|&" else each for each in printable(text))
 
 
+Names = Sequence[str]
+"""Names of the axes, which are those of the variables of a polynomial."""
+
 AXIS_NAMES = "xyzwvutsrq"
 
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -98,13 +101,13 @@ def latex(text: str) -> str:
     return f"${_DOLLAR.sub('', found)}$" if isinstance(text, Formula) else found
 
 
-def monomial_text(point: Sequence[int], variables: Sequence[str]) -> str:
+def monomial_text(point: Sequence[int], variables: Names) -> str:
     """Format a monomial as input: ``x^2*y``; ``1`` for the constant."""
     powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
 
 
-def monomial_pretty(point: Sequence[int], variables: Sequence[str]) -> str:
+def monomial_pretty(point: Sequence[int], variables: Names) -> str:
     """Format a monomial for reading: ``x²y``; ``1`` for the constant."""
     factors = [
         variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
@@ -115,7 +118,7 @@ def monomial_pretty(point: Sequence[int], variables: Sequence[str]) -> str:
 
 
 def position_pretty(
-    points: Iterable[Sequence[int]], variables: Sequence[str], between: str = " + "
+    points: Iterable[Sequence[int]], variables: Names, between: str = " + "
 ) -> Formula:
     """Join the monomials of a position."""
     return Formula(between.join(monomial_pretty(point, variables) for point in points))
@@ -128,7 +131,7 @@ def variable_pretty(name: str) -> str:
     return _LETTERS.get(letter, letter) + index
 
 
-def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> Formula:
+def format_axes(axes: Sequence[int], names: Names = AXIS_NAMES) -> Formula:
     """Format axes: ``{x, z}`` for the axes 0 and 2."""
     return Formula("{" + ", ".join(names[axis] for axis in axes) + "}")
 
@@ -138,7 +141,7 @@ def counted(number: float | None, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
+def format_move(axes: Sequence[int], axis: int, names: Names = AXIS_NAMES) -> str:
     """Format a move: ``host {x, y}, agent y: y becomes x + y``."""
     return (
         f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes "
@@ -147,7 +150,7 @@ def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAME
 
 
 def format_position(
-    points: Sequence[Sequence[int]], coords: Sequence[int] = (), names: Sequence[str] = AXIS_NAMES
+    points: Sequence[Sequence[int]], coords: Sequence[int] = (), names: Names = AXIS_NAMES
 ) -> str:
     """Format the alive points as a table, one a line, and below it the host's set."""
     names = names[: len(points[0])]
@@ -164,6 +167,9 @@ def format_position(
         lines.append(f"{len(points)} points; the host is to play")
     return "\n".join(lines)
 
+
+Data = dict[str, Any]
+"""A result as plain data, for JSON."""
 
 Rows = Sequence[Sequence[str]]
 """The heading and the rows of a table."""

@@ -4,8 +4,6 @@ Its packages are imported by name, and `DDQN`, `TensorVecEnv` and `exploit`, the
 player, when they are first asked for, so that ``import sb3_ext`` itself stays light.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from resgym.lazy import lazy_names

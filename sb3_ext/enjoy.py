@@ -3,4 +3,4 @@
 from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    raise SystemExit(start("enjoy", "sb3_ext.train.play", "enjoy"))
+    raise SystemExit(start("enjoy", "sb3_ext.train.play:enjoy"))

@@ -35,7 +35,7 @@ resgym.app resgym.hironaka_v0 resgym.testing
 ABOVE = """
 resgym
 resgym.__main__ resgym.benchmark resgym.cli resgym.functional resgym.scoreboard
-sb3_ext.adapter sb3_ext.config
+sb3_ext.adapter sb3_ext.config sb3_ext.types
 sb3_ext.schedules sb3_ext.runs
 sb3_ext.networks sb3_ext.replay sb3_ext.__main__
 sb3_ext.checkpoints

@@ -130,7 +130,7 @@ def test_commands_and_their_options_exist(command, capsys):
     if words[0] == "resgym":
         _, text, _ = run(capsys, words[1], "--help")
     else:
-        _, text, _ = run(capsys, "--help", main=packaged(":".join(SB3_COMMANDS[words[0]][:2])))
+        _, text, _ = run(capsys, "--help", main=packaged(SB3_COMMANDS[words[0]][0]))
     assert "usage:" in text
     options = [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert [option for option in options if not re.search(rf"{option}\b", text)] == []

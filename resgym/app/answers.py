@@ -39,7 +39,15 @@ from resgym.pictures.shapes import picture_to_svg
 from resgym.players import agent_names, host_names, resolve_player
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse_text
-from resgym.texts import format_axes, format_move, monomial_pretty, position_pretty, variable_pretty
+from resgym.texts import (
+    Data,
+    Names,
+    format_axes,
+    format_move,
+    monomial_pretty,
+    position_pretty,
+    variable_pretty,
+)
 from resgym.trees.growth import resolution_tree
 
 TREE_DEPTH = 60
@@ -159,7 +167,7 @@ def _known_player(source: str | Path, role: Role, dimension: int, stamp: int) ->
     return resolve_player(source, role, GameSpec(dimension, MAX_POINTS))
 
 
-def _game(question: Question, models: Path | None) -> dict[str, Any]:
+def _game(question: Question, models: Path | None) -> Data:
     """Return everything that the page shows of a game."""
     match, named = _replayed(question, models)
     start = _read(question.start)
@@ -201,7 +209,7 @@ def _game(question: Question, models: Path | None) -> dict[str, Any]:
     }
 
 
-def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> dict[str, Any]:
+def chart_facts(points: Sequence[Point], rays: Cone, names: Names) -> Data:
     """Describe a chart's coordinates, total transform and divisors.
 
     Args:
@@ -239,7 +247,7 @@ def chart_facts(points: Sequence[Point], rays: Cone, names: Sequence[str]) -> di
     }
 
 
-def _hint(question: Question, models: Path | None) -> dict[str, Any]:
+def _hint(question: Question, models: Path | None) -> Data:
     match, named = _replayed(question, models)
     if match.ending:
         raise ValueError("the game is over: there is nothing to advise")

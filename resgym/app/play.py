@@ -23,7 +23,7 @@ from resgym.polynomials.parse import parse
 from resgym.polynomials.starts import resolve_starts
 from resgym.solver.search import Limits, prove
 from resgym.solver.solve import solve
-from resgym.texts import counted, format_axes, format_move, format_position
+from resgym.texts import Data, Names, counted, format_axes, format_move, format_position
 
 Move = tuple[Axes, int]
 """The host's set and the agent's axis."""
@@ -118,7 +118,7 @@ MAX_POSITIONS = 200_000
 """Largest table of the solver for one hint, about 80 MB."""
 
 
-def hint(points: Position, named: Axes, names: Sequence[str], seconds: float = HINT_SECONDS) -> str:
+def hint(points: Position, named: Axes, names: Names, seconds: float = HINT_SECONDS) -> str:
     """Return a best move of an unfinished position, or what could be proved about it.
 
     Args:
@@ -159,7 +159,7 @@ REMEMBERED = 50_000
 _DEPTHS: dict[Position, int] = {}
 
 
-def score(match: Match, named: Axes = (), seconds: float = HINT_SECONDS) -> dict[str, Any]:
+def score(match: Match, named: Axes = (), seconds: float = HINT_SECONDS) -> Data:
     """Compare the moves of a game with best play.
 
     Args:
@@ -288,7 +288,7 @@ class _Person:
     """The person at the terminal."""
 
     def __init__(
-        self, role: Role, match: Match, names: Sequence[str], source: TextIO, target: TextIO
+        self, role: Role, match: Match, names: Names, source: TextIO, target: TextIO
     ) -> None:
         self.role, self.match, self.names = role, match, names
         self._source, self._target = source, target

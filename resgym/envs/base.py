@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,10 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.envs.forms import (
+    Info,
     LegalMultiDiscrete,
     ResultForm,
+    StateDict,
     load_state,
     parse_integers,
     parse_options,
@@ -117,7 +119,7 @@ class PlannedVectorEnv(VectorEnv):
         if not self.all_actions_legal:
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: StateDict) -> None:
         vars(self).update(state)
         self._sample_legal()
 
@@ -230,7 +232,7 @@ class PlannedVectorEnv(VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Any, Info]:
         """Start new episodes.
 
         Args:
@@ -275,7 +277,7 @@ class PlannedVectorEnv(VectorEnv):
             episode=torch.where(given, -1, games.episode),
         )
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         """Play one action in every row.
 
         Args:
@@ -340,11 +342,11 @@ class PlannedVectorEnv(VectorEnv):
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Return all that the next steps depend on except the players: copied tensors and data."""
         return save_state(self.plan, self.games, self._started)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue where `state_dict` was taken, with as many rows of the same game.
 
         Raises:

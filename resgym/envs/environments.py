@@ -13,8 +13,10 @@ from gymnasium.vector import AutoresetMode
 from resgym.envs.base import PlannedVectorEnv
 from resgym.envs.forms import (
     MAX_SEED,
+    Info,
     LegalDiscrete,
     ResultForm,
+    StateDict,
     parse_autoreset_mode,
     parse_options,
 )
@@ -212,13 +214,13 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         self.render_mode = vector_env.render_mode
         self._every_action = np.ones(vector_env.plan.num_actions, np.int8)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: StateDict) -> None:
         vars(self).update(state)
         self.action_space = LegalDiscrete(self.action_space, self.vector_env._legal_now)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Any, Info]:
         """Start an episode; ``options={"points": ...}`` sets the start.
 
         The info of reset and step has ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a bool
@@ -233,7 +235,7 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         return _row(observation), {"action_mask": self._mask(), "overflow": np.array(False)}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Play one action; see the vector environment for its meaning."""
         values = np.asarray(action)
         if values.size != 1:

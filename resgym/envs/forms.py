@@ -29,6 +29,12 @@ from resgym.texts import shown
 
 MAX_SEED = 2**63 - 1
 
+Info = dict[str, Any]
+"""What an environment tells beside an observation."""
+
+StateDict = dict[str, Any]
+"""All that the next steps depend on: tensors and plain data by name."""
+
 
 def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """Return the mode of an enum member, its name or its value."""
@@ -132,7 +138,7 @@ FIELDS = tuple(name for name in EpisodeState._fields if name not in ("key", "rul
 """The saved fields of a state; keys follow from seeds and episodes."""
 
 
-def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, Any]:
+def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> StateDict:
     """Return all that the next steps depend on.
 
     Returns:
@@ -151,7 +157,7 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
 
 
 def load_state(
-    plan: StepPlan, like: EpisodeState, state: Mapping[str, Any]
+    plan: StepPlan, like: EpisodeState, state: StateDict
 ) -> tuple[StepPlan, EpisodeState, bool]:
     """Return the plan with the stage of the saved games, the games, and whether they started.
 
@@ -274,7 +280,7 @@ class ResultForm:
         seen = {"coords": self.out(coords), "points": self.out(points)}
         return seen | {"to_play": self.out(turn[1][:, 0].long())} if turn else seen
 
-    def info(self, plan: StepPlan, result: StepResult, observation: Any) -> dict[str, Any]:
+    def info(self, plan: StepPlan, result: StepResult, observation: Any) -> Info:
         """Return the info of a step that is observed so."""
         info = {"overflow": self.out(result.overflow)}
         if self.full_info:

@@ -10,7 +10,7 @@ from resgym.geometry.fan import compact_cells, degenerate_faces
 from resgym.geometry.smooth import full_tree, isolated_fault
 from resgym.polynomials.monomials import factored, is_isolated, sympy_poly
 from resgym.polynomials.parse import read
-from resgym.texts import Facts
+from resgym.texts import Data, Facts
 
 _PRINCIPAL = "the ideal of the monomials becomes principal in every final chart"
 _CROSSINGS = "over the origin, the total transform has normal crossings in every final chart"
@@ -19,7 +19,7 @@ _CROSSINGS = "over the origin, the total transform has normal crossings in every
 class Examination(Facts, dict[str, Any]):
     """Facts about a polynomial, each with its name."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return the facts as plain data."""
         return dict(self)
 

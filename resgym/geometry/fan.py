@@ -19,7 +19,7 @@ from typing import NamedTuple
 from resgym.game.exact import corner, minimal, shifted
 from resgym.game.spec import Axes, Point
 from resgym.polynomials.monomials import Exponents, factored, is_degenerate, sympy_poly
-from resgym.texts import Rows, Table, monomial_pretty, variable_pretty
+from resgym.texts import Names, Rows, Table, monomial_pretty, variable_pretty
 from resgym.trees.growth import ResolutionTree
 
 Ray = tuple[int, ...]
@@ -161,7 +161,7 @@ def chart_rays(tree: ResolutionTree, first: Cone | None = None) -> list[Cone]:
     return found
 
 
-def old_coordinates(rays: Cone, names: Sequence[str]) -> list[str]:
+def old_coordinates(rays: Cone, names: Names) -> list[str]:
     """Format the substitution of a chart, such as ``x = xz``: the root's variables in its own."""
     return [
         f"{variable_pretty(name)} = {monomial_pretty(column, names)}"

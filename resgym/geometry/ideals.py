@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from resgym.game.spec import Point
 from resgym.geometry.fan import Face, Ray, dot
-from resgym.texts import Facts, Rows, position_pretty
+from resgym.texts import Data, Facts, Rows, position_pretty
 
 MOST = 1_000_000
 """Numbers of a spectrum, eigenvalues or lattice points, with repetitions."""
@@ -116,7 +116,7 @@ class MonomialIdeal(Facts):
             and not any(x and inside((*p[:i], x - 1, *p[i + 1 :])) for i, x in enumerate(p))
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data, with the reason as text where an invariant does not exist."""
         found = dict([self.about])
         for name in self.shown:

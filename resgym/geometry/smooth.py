@@ -24,6 +24,7 @@ from resgym.geometry.fan import (
     subsets,
 )
 from resgym.polynomials.monomials import Exponents
+from resgym.texts import Names
 from resgym.trees.growth import Centres, ResolutionTree, Stop, resolution_tree
 
 
@@ -144,7 +145,7 @@ def _vanish_together(systems: Iterable[Sequence[Point]]) -> bool:
     )
 
 
-def isolated_fault(points: Sequence[Point], variables: Sequence[str]) -> str:
+def isolated_fault(points: Sequence[Point], variables: Names) -> str:
     """Return why polynomials with these exponents are not isolated at 0; empty where they are.
 
     Without a linear term, on every coordinate plane as many partial derivatives as it has

@@ -15,7 +15,7 @@ from torch.utils.benchmark import Timer
 from resgym.envs.environments import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.solver.search import Search, compiled
-from resgym.texts import Rows, Table
+from resgym.texts import Data, Rows, Table
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class BenchResult(Table):
         rates: for each number of games the rates of all repeats, in moves per second.
     """
 
-    settings: dict[str, Any]
+    settings: Data
     rates: dict[int, list[float]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data for JSON."""
         rates = {
             str(size): {"median": statistics.median(each), "min": min(each), "max": max(each)}
@@ -86,7 +86,7 @@ def bench(
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")
-    settings: dict[str, Any] = {
+    settings: Data = {
         "dimension": dimension,
         "max_num_points": max_num_points,
         "device": device,
@@ -109,7 +109,7 @@ class Compiled:
 
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data for JSON."""
         return asdict(self)
 

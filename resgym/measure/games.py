@@ -19,7 +19,7 @@ from resgym.lazy import Lazy
 from resgym.players import Player, ask_player, player_name, resolve_player, rows_of
 from resgym.players.registry import begin_games
 from resgym.polynomials.starts import resolve_starts
-from resgym.texts import format_move, format_position
+from resgym.texts import Data, format_move, format_position
 
 _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
 _ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that is played
@@ -41,7 +41,7 @@ class GameRecord:
     axis: list[int]
     finished: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data, for JSON."""
         return {
             "finished": self.finished,

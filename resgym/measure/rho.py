@@ -17,7 +17,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import Player, player_name, resolve_player
 from resgym.polynomials.starts import resolve_starts
-from resgym.texts import Rows, Table, counted, percent, shown
+from resgym.texts import Data, Rows, Table, counted, percent, shown
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -82,7 +82,7 @@ class RhoResult(Table):
         finished = sum(length * number for length, number in enumerate(self.histogram))
         return round((self.moves - finished) / self.unfinished) if self.unfinished else 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Plain data, for JSON."""
         plain = asdict(self)
         optimum, plain["interval_95"] = plain.pop("optimum"), [*plain.pop("interval")]
@@ -227,6 +227,10 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
     )
 
 
+Several = Mapping[str, Any] | Sequence[Any]
+"""Players by name, or a list of them."""
+
+
 @dataclass(frozen=True)
 class CrossPlay(Table):
     """A table of pairings.
@@ -241,7 +245,7 @@ class CrossPlay(Table):
     agents: list[str]
     results: dict[str, dict[str, RhoResult]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Plain data, for JSON."""
         return {
             host: {agent: result.to_dict() for agent, result in row.items()}
@@ -270,9 +274,7 @@ def players_by_name(players: Iterable[Any]) -> dict[str, Any]:
     return named
 
 
-def _named(
-    players: Mapping[str, Any] | Sequence[Any], role: Role, spec: GameSpec
-) -> dict[str, Player]:
+def _named(players: Several, role: Role, spec: GameSpec) -> dict[str, Player]:
     if isinstance(players, str) or not isinstance(players, Iterable):
         raise TypeError(f"{role}s must be a list or a dict of players, got {shown(players)}")
     named = players if isinstance(players, Mapping) else players_by_name(players)
@@ -282,8 +284,8 @@ def _named(
 
 
 def cross_play(
-    hosts: Mapping[str, Any] | Sequence[Any],
-    agents: Mapping[str, Any] | Sequence[Any],
+    hosts: Several,
+    agents: Several,
     **kwargs: Any,
 ) -> CrossPlay:
     """Measure every host against every agent, all from the same starts.

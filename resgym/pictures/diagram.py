@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from resgym.game.exact import is_vertex, prune
 from resgym.pictures.shapes import Circle, Line, Point, Polygon, Shape, Text
+from resgym.texts import Data, Names
 
 # For coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
@@ -161,9 +162,7 @@ def polyhedron_vertices(points: Points) -> list[Vector]:
     return [point for point in kept if is_vertex(point, kept)]
 
 
-def plane_diagram(
-    points: Points, chosen: Sequence[int], names: Sequence[str], area: Box
-) -> list[Shape]:
+def plane_diagram(points: Points, chosen: Sequence[int], names: Names, area: Box) -> list[Shape]:
     """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
 
     The chosen axes are thick; tick labels lie outside the area.
@@ -198,9 +197,7 @@ def plane_diagram(
     return shapes + _points(points, vertices, [place(*shares_of(scales, each)) for each in points])
 
 
-def space_diagram(
-    points: Points, chosen: Sequence[int], names: Sequence[str], area: Box
-) -> list[Shape]:
+def space_diagram(points: Points, chosen: Sequence[int], names: Names, area: Box) -> list[Shape]:
     """Three axes seen from above a corner, each point with a line down to the floor.
 
     The faces of the Newton polyhedron are shaded as far as the axes go, and are transparent.
@@ -282,7 +279,7 @@ def _faces(
 
 def _axes(
     scales: Sequence[Scale],
-    names: Sequence[str],
+    names: Names,
     chosen: Sequence[int],
     start: Point,
     ways: Iterable[tuple[Point, Point, str]],
@@ -300,7 +297,7 @@ def _axes(
     return shapes
 
 
-def space_scene(points: Points, names: Sequence[str]) -> dict[str, Any]:
+def space_scene(points: Points, names: Names) -> Data:
     """Return the Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 of the axes.
 
     Returns:

@@ -15,6 +15,7 @@ from resgym.pictures.shapes import Picture, Text, picture_to_rgb, picture_to_svg
 from resgym.polynomials.monomials import Exponents
 from resgym.texts import (
     AXIS_NAMES,
+    Names,
     counted,
     format_axes,
     format_move,
@@ -37,7 +38,7 @@ def picture_of(
     points: Points,
     coords: Sequence[int],
     move: int,
-    names: Sequence[str] = AXIS_NAMES,
+    names: Names = AXIS_NAMES,
     axis: int | None = None,
     last: tuple[Sequence[int], int] | None = None,
 ) -> Picture:
@@ -86,7 +87,7 @@ def position_svg(points: Exponents) -> str | None:
     return picture_to_svg(picture_of(points, (), 0, [*map(variable_pretty, points.variables)]))
 
 
-def _monomial_list(points: Points, names: Sequence[str]) -> list[Text]:
+def _monomial_list(points: Points, names: Names) -> list[Text]:
     shown = points if len(points) <= _ROWS else points[: _ROWS - 1]
     base = _BASE
     lines = [Text((_LEFT, base), counted(len(points), "monomial"), MUTED)]
@@ -103,7 +104,7 @@ def _monomial_list(points: Points, names: Sequence[str]) -> list[Text]:
     return lines
 
 
-def pictures_of_game(game: GameRecord, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
+def pictures_of_game(game: GameRecord, names: Names = AXIS_NAMES) -> list[Picture]:
     """Return one picture per position, each with the move made in it.
 
     Raises:
@@ -117,7 +118,7 @@ def pictures_of_game(game: GameRecord, names: Sequence[str] = AXIS_NAMES) -> lis
 
 
 def game_to_gif(
-    game: GameRecord, path: StrPath, *, seconds: float = 1.5, names: Sequence[str] = AXIS_NAMES
+    game: GameRecord, path: StrPath, *, seconds: float = 1.5, names: Names = AXIS_NAMES
 ) -> Path:
     """Write the game as an animated GIF that loops.
 

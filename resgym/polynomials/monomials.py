@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from resgym.game.spec import MAX_DIMENSION, Point, check_coordinates
 from resgym.lazy import Lazy
-from resgym.texts import latex, markup, monomial_text, position_pretty, shown
+from resgym.texts import Names, latex, markup, monomial_text, position_pretty, shown
 
 Terms = dict[Point, Fraction]
 """A polynomial: its coefficients, none of them 0, by exponents."""
@@ -37,7 +37,7 @@ class Exponents(list[Point]):
     def __init__(
         self,
         points: Iterable[Point],
-        variables: Sequence[str] | None = None,
+        variables: Names | None = None,
         generators: Iterable[Terms] = (),
     ) -> None:
         super().__init__(points)
@@ -113,7 +113,7 @@ def _entries(values: Any, name: str, allowed: str) -> list[Any]:
     return list(values)
 
 
-def sympy_poly(terms: Terms, variables: Sequence[str]) -> Any:
+def sympy_poly(terms: Terms, variables: Names) -> Any:
     """Return a polynomial as a SymPy ``Poly``."""
     import sympy
 

@@ -19,7 +19,7 @@ from resgym.polynomials.monomials import Exponents, Terms, check_points
 from resgym.polynomials.reader import ParseError as ParseError
 from resgym.polynomials.reader import Reader, variable_order
 from resgym.polynomials.singularities import named_position
-from resgym.texts import GREEK, shown
+from resgym.texts import GREEK, Names, shown
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2", ".sage", ".jl")
 MAX_LENGTH = 50_000
@@ -93,7 +93,7 @@ class ConstantWarning(UserWarning):
     """With a constant term the hypersurface misses the origin: the game is over."""
 
 
-def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
+def parse(source: Any, variables: str | Names | None = None) -> Exponents:
     """Return the exponents of a polynomial, given in any usual form.
 
     Args:
@@ -130,7 +130,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
     return found if found is source else _warned(found)
 
 
-def read(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
+def read(source: Any, variables: str | Names | None = None) -> Exponents:
     """Parse as `parse` does, but without warnings: ``.notices`` has them."""
     names = None if variables is None else _variable_names(variables)
     if isinstance(source, Exponents) and names in (None, source.variables):
@@ -154,7 +154,7 @@ def _warned(found: Exponents) -> Exponents:
     return found
 
 
-def _variable_names(given: str | Sequence[str]) -> tuple[str, ...]:
+def _variable_names(given: str | Names) -> tuple[str, ...]:
     text = given if isinstance(given, str) else ",".join(map(str, given))
     if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
         raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
@@ -258,9 +258,7 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
     return _from_terms(reader.polynomials, reader.names, names is not None, text)
 
 
-def _from_terms(
-    polynomials: Sequence[Terms], names: Sequence[str], declared: bool, text: str
-) -> Exponents:
+def _from_terms(polynomials: Sequence[Terms], names: Names, declared: bool, text: str) -> Exponents:
     """Return the exponents, with notices of what the game ignores."""
     points = [*dict.fromkeys(chain(*polynomials))]
     if not points:
@@ -292,14 +290,14 @@ def _from_terms(
     return found
 
 
-def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
+def _from_rows(rows: Any, names: Names | None) -> Exponents:
     points = [*dict.fromkeys(check_points(rows))]
     if names and len(names) != len(points[0]):
         raise ValueError(f"variables must be {len(points[0])} names, got {len(names)}")
     return Exponents(points, names, getattr(rows, "generators", ()))
 
 
-def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
+def _parse_sympy(source: Any, names: Names | None) -> Exponents:
     import sympy
 
     if isinstance(source, sympy.Equality):
@@ -332,7 +330,7 @@ def _parse_sympy(source: Any, names: Sequence[str] | None) -> Exponents:
     return _from_terms([terms], variables, bool(declared), str(source))
 
 
-def _parse_sage(source: Any, names: Sequence[str] | None) -> Exponents:
+def _parse_sage(source: Any, names: Names | None) -> Exponents:
     ring, rows = source.parent(), map(tuple, source.exponents())
     if ring.characteristic():
         raise ValueError(f"points must be rational, got {shown(source)} over {shown(ring)}")

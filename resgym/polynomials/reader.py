@@ -28,7 +28,7 @@ from typing import NoReturn
 
 from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import Terms
-from resgym.texts import GREEK, short
+from resgym.texts import GREEK, Names, short
 
 MAX_TERMS = 10_000
 MAX_PRODUCTS = 50_000
@@ -108,7 +108,7 @@ class Reader:
     """
 
     def __init__(
-        self, text: str, places: Sequence[tuple[int, int]], declared: Sequence[str] | None
+        self, text: str, places: Sequence[tuple[int, int]], declared: Names | None
     ) -> None:
         self._text, self._declared = text, declared or ()
         bare = ";".join(text[start:end] for start, end in places)
@@ -159,7 +159,7 @@ class Reader:
                 yield "^" + power.strip("(){} "), at
         yield "", end
 
-    def _variables(self, word: str, at: int) -> Sequence[str]:
+    def _variables(self, word: str, at: int) -> Names:
         """Return the variables of a word, without index."""
         if word in self._letters or word in GREEK.values():
             return [word]

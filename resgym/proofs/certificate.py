@@ -20,12 +20,13 @@ from resgym.game.spec import Axes, action_axes
 from resgym.polynomials.parse import parse
 from resgym.solver.search import GOALS, Limits, Points, Search
 from resgym.solver.solution import Solution, best_set, by_position, grown_tree
+from resgym.texts import Data
 
 Host = Callable[[Position], Axes]
 Aim = tuple[Position, int]
 # As `certificate_check` has them alone.
 MOST_BYTES, LONGEST_LINE = 2**27, 2**19
-Needs = tuple[dict[str, Any], list[Aim]]
+Needs = tuple[Data, list[Aim]]
 
 
 def certificate(points: Points, search: Search, host: Host | None = None) -> str:
@@ -87,7 +88,7 @@ def read_certificate(certificate: StrPath) -> Solution:
     )
 
 
-def _line(pattern: str, data: dict[str, Any]) -> str:
+def _line(pattern: str, data: Data) -> str:
     line = json.dumps(data, separators=(",", ":"))
     if not re.fullmatch(pattern, line):
         raise ValueError("a certificate has at most 300 points with coordinates below 10^100")

@@ -12,7 +12,7 @@ from resgym.game.exact import OrderedRule, Position, moved, search_actions
 from resgym.game.spec import Axes, GameSpec
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.search import Goal, Objective, Points
-from resgym.texts import Table, counted
+from resgym.texts import Data, Table, counted
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 from resgym.trust import packaged
 
@@ -131,7 +131,7 @@ class Solution(Table):
             f"(stopped by {self.stopped_by}; {effort})"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data without the tree; infinity is the text ``infinite``."""
         names = "objective value lower_bound upper_bound proved stopped_by seconds"
         values = {name: getattr(self, name) for name in (*names.split(), "positions_searched")}

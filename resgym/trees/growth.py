@@ -19,7 +19,7 @@ from resgym.game.spec import Axes, GameSpec, check_integer, hints_keywords
 from resgym.lazy import Lazy
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import parse
-from resgym.texts import monomial_text
+from resgym.texts import Data, Names, monomial_text
 from resgym.trust import packaged
 
 Stop = Literal["smooth", "crossings"]
@@ -110,7 +110,7 @@ class ResolutionTree:
     to_latex = Lazy("resgym.pictures.trees:tree_to_latex")
     _repr_html_ = Lazy("resgym.pictures.trees:tree_in_notebook")
 
-    def __init__(self, charts: Sequence[Chart], variables: Sequence[str], title: str = "") -> None:
+    def __init__(self, charts: Sequence[Chart], variables: Names, title: str = "") -> None:
         self.charts = tuple(charts)
         self.variables = tuple(variables)
         self.title = title
@@ -162,11 +162,11 @@ class ResolutionTree:
         """Whether no branch was cut."""
         return not self.num_cut
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Return plain data: totals, and every chart with exponents and monomials."""
         return dict(json.loads(self.to_json()))
 
-    def _chart_dict(self, chart: Chart) -> dict[str, Any]:
+    def _chart_dict(self, chart: Chart) -> Data:
         found = {
             "chart": chart.number,
             **chart._asdict(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.utils import get_parameters_by_name
 from torch import Tensor
+
+from sb3_ext.types import Info, StateDict
 
 UPDATES = "_n_updates"
 """The counter of gradient updates."""
@@ -168,12 +170,10 @@ def owned(value: Any, device: torch.device | str | None = None) -> Any:
 
 def to_numpy(observation: Any, space: Any) -> Any:
     """Return a numpy copy in the dtype of the space; later steps do not change it."""
-    if isinstance(observation, dict):
-        return {key: to_numpy(value, space[key]) for key, value in observation.items()}
-    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)
+    return each_entry(lambda x, own: np.array(x.cpu().numpy(), own.dtype), observation, space)
 
 
-def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
+def reached_observation(next_observation: Observation, info: Info) -> Observation:
     """Return the observations that a step reached, before any reset, to learn from.
 
     Args:
@@ -259,9 +259,9 @@ def layers_of(env: Any) -> Iterator[Any]:
 STEPS_BETWEEN_WRITES = 64
 
 
-def infos_of(info: Mapping[str, Any], rows: np.ndarray) -> list[dict[str, Any]]:
+def infos_of(info: Info, rows: np.ndarray) -> list[Info]:
     """What an info with masks `_key` says about some rows, as SB3 has it: a dictionary for each."""
-    found: list[dict[str, Any]] = [{} for _ in rows]
+    found: list[Info] = [{} for _ in rows]
     for key, value in info.items():
         if key.startswith("_") or key in ("final_obs", "final_info"):
             continue
@@ -295,7 +295,7 @@ class MonitorFile:
         info_keywords: Sequence[str] = (),
     ) -> None:
         self._start = time.time()
-        self._pending: list[tuple[float, dict[str, Any]]] = []
+        self._pending: list[tuple[float, Info]] = []
         self._keywords = tuple(info_keywords)
         self._writer = ResultsWriter(
             filename,
@@ -305,7 +305,7 @@ class MonitorFile:
         )
         self._file = self._writer.file_handler
 
-    def add(self, info: dict[str, Any], *, now: bool) -> None:
+    def add(self, info: Info, *, now: bool) -> None:
         """Note the episodes that ended in a step."""
         if "episode" in info:
             names = ("episode", "_episode", *self._keywords)
@@ -326,13 +326,13 @@ class MonitorFile:
         self._pending.clear()
         self._file.flush()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Write what has been collected; return the file's length and digest."""
         self.flush()
         content = Path(self._file.name).read_bytes()
         return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Remove the episodes written after `state_dict`, which will be played again.
 
         A file that has changed before that point is left as it is.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -38,6 +38,7 @@ from sb3_ext.adapter.seam import (
     to_arrays,
     to_numpy,
 )
+from sb3_ext.types import Info, StateDict, StrPath
 
 SHOWING: weakref.WeakSet[TensorVecEnv] = weakref.WeakSet()
 """Those that have returned observations, see `TensorVecEnv.shown`."""
@@ -80,18 +81,18 @@ class TensorVecEnv(VecEnv):
     def __init__(
         self,
         venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
-        filename: str | os.PathLike[str] | None = None,
+        filename: StrPath | None = None,
         info_keywords: Sequence[str] = (),
         **make_kwargs: Any,
     ) -> None:
-        override_existing = True
+        overrides = True
         if isinstance(venv, (list, tuple)):
             venv, monitor = batched_env(venv, **make_kwargs)
             if monitor is not None:
                 info_keywords = info_keywords or monitor.info_keywords
                 if filename is None and monitor.results_writer is not None:
                     file = monitor.results_writer.file_handler
-                    filename, override_existing = file.name, "a" not in file.mode
+                    filename, overrides = file.name, "a" not in file.mode
         elif make_kwargs:
             raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
@@ -112,9 +113,7 @@ class TensorVecEnv(VecEnv):
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             env_id = str(getattr(self.venv.spec, "id", None))
-            self._monitor_file = MonitorFile(
-                os.fspath(filename), env_id, override_existing, info_keywords
-            )
+            self._monitor_file = MonitorFile(os.fspath(filename), env_id, overrides, info_keywords)
             weakref.finalize(self, self._monitor_file.close)  # also at exit
 
     @property
@@ -157,7 +156,7 @@ class TensorVecEnv(VecEnv):
 
     def step_tensors(
         self, actions: Tensor | np.ndarray
-    ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
+    ) -> tuple[Observation, Tensor, Tensor, Tensor, Info]:
         """Step all rows without waiting for the device.
 
         Returns:
@@ -193,10 +192,10 @@ class TensorVecEnv(VecEnv):
         self.said = (ended, truncated & ~terminated, info, told)
         return observation, rewards.float(), terminated, truncated, told
 
-    def infos(self) -> list[dict[str, Any]]:
+    def infos(self) -> list[Info]:
         """The infos that `step` returns, of the last step; waits for the device."""
         ended, timeout, info, told = self.said
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        infos: list[Info] = [{} for _ in range(self.num_envs)]
         if self._gives_arrays:
             infos = infos_of(info, np.arange(self.num_envs))
         rows = np.flatnonzero(ended.cpu())
@@ -222,7 +221,7 @@ class TensorVecEnv(VecEnv):
         empty: Any = create_empty_array(space, self.num_envs)
         return concatenate(space, [now if last is None else last for last, now in rows], empty)
 
-    def _count(self, rewards: Tensor, ended: Tensor, info: dict[str, Any]) -> None:
+    def _count(self, rewards: Tensor, ended: Tensor, info: Info) -> None:
         """Add the statistics of episodes, if the environment does not."""
         counted = self._counted + torch.stack([rewards, torch.ones_like(rewards)])
         self._counted = counted * ~ended
@@ -256,7 +255,7 @@ class TensorVecEnv(VecEnv):
         # PyTorch does not take a list of arrays.
         self._actions = np.asarray(actions) if isinstance(actions, (list, tuple)) else actions
 
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[Info]]:
         """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""
         observation, rewards, terminated, truncated, _ = self.step_tensors(self._actions)
         self.flush()
@@ -268,7 +267,7 @@ class TensorVecEnv(VecEnv):
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         return self.action_masks_tensor().cpu().numpy()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """All that the next steps depend on, as tensors and plain data, for a checkpoint."""
         return {
             "counted": self._counted,
@@ -276,7 +275,7 @@ class TensorVecEnv(VecEnv):
             "venv": self._find("state_dict")(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`, without a reset; ValueError if it does not fit.
 
         A `monitor.csv` that continues is cut back to the episodes that it had then.
@@ -287,7 +286,7 @@ class TensorVecEnv(VecEnv):
             self._monitor_file.load_state_dict(state["monitor"])
         self._reset_seeds()  # those of before have been used
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> StateDict:
         """A copy writes no monitor file: it is the original's."""
         return {**vars(self), "_monitor_file": None, "said": None}
 

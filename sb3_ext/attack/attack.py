@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -37,6 +37,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive, go
 from sb3_ext.runs.files import write_json
 from sb3_ext.train.config_files import transitions_for
+from sb3_ext.types import Data, StateDict
 
 PARTS = ("exact", "scripted", "trained")
 _PROBES = 256
@@ -72,7 +73,7 @@ examples:
         if self._inexact and parts == ["exact"]:
             raise ConfigError(f"player: {self._inexact}")
         self._parts = parts
-        self.found: dict[str, Any] = {"exact": None, "scripted": {}, "trained": {}}
+        self.found: Data = {"exact": None, "scripted": {}, "trained": {}}
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
@@ -107,12 +108,12 @@ examples:
         return [each["best"]["rho"] for each in self.found["trained"].values()]
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> StateDict:
         """Who is attacked, and what was found."""
         return {"attack": {"player": self._digest, "found": self.found}}
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: StateDict) -> None:
         if parts["attack"]["player"] != self._digest:
             raise ConfigError(
                 f"out: got {self.run_of.folder}, which belongs to an attack on another "
@@ -146,7 +147,7 @@ examples:
         self.run_of.say(exact_line(found))
         return found
 
-    def _scripted(self, spread: Spread) -> dict[str, Any]:
+    def _scripted(self, spread: Spread) -> Data:
         """Rho against every script, and against the worst of them with lookahead."""
         seat: Role = "agent" if self._player.role == "host" else "host"
         names = getattr(self.config, f"{seat}s")
@@ -186,7 +187,7 @@ examples:
         used = Used(before.updates + updates, before.timesteps + transitions, before.steps)
         beat(pulse, used, **metrics)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Data:
         """Everything that was found, with the worst responder."""
         rhos = dict(self.found["scripted"])
         for seed, each in self.found["trained"].items():
@@ -261,7 +262,7 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
     return hashlib.sha256(about.encode() + array.tobytes()).hexdigest(), inexact
 
 
-def _rho(player: Player, config: AttackConfig, other: Player) -> dict[str, Any]:
+def _rho(player: Player, config: AttackConfig, other: Player) -> Data:
     pair = (player, other) if player.role == "host" else (other, player)
     return rho(*pair, **config.test.to_dict() | config.game.to_dict()).to_dict()
 
@@ -293,7 +294,7 @@ class _BestVersion(RhoEvaluation):
 
 def _trained(
     player: Player, config: AttackConfig, tell: Callable[..., object], seed: int
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[Data, Any]:
     """The figures of a trained responder, and its policy.
 
     It meets only the frozen player, in random games; the version that did most on the validation
@@ -338,7 +339,7 @@ def exploit(
     settings: Sequence[str] = (),
     parts: Sequence[str] = PARTS,
     say: Callable[[str], None] = lambda line: None,
-) -> dict[str, Any]:
+) -> Data:
     """Attack a player from Python; no files are kept.
 
     Args:

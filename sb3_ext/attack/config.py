@@ -20,6 +20,7 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player.hironaka import GameSizes
+from sb3_ext.types import Arguments
 
 
 class Game(GameSizes):
@@ -67,7 +68,7 @@ class AttackConfig(ConfigFile):
     """name of the setting"""
     game: Game
     """the game and its starts"""
-    learner: Annotated[dict[str, Any], accepted_by(_learner)]
+    learner: Annotated[Arguments, accepted_by(_learner)]
     """arguments of DDQN and n_envs, as in configs/ddqn.yml without policy and n_timesteps"""
     reward: Literal["step", "survival", "terminal", "points"]
     """reward of the learner; step is the length of the game"""

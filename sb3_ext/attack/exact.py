@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +12,7 @@ from resgym import GameSpec, Player, exploitability
 from resgym.game.state import GameState
 from resgym.measure.rho import rho_of_games
 from sb3_ext.cluster.connection import Spread
+from sb3_ext.types import Data
 
 TOGETHER = 100
 """Starts of a part, which share what is found."""
@@ -21,7 +20,7 @@ TOGETHER = 100
 
 def exact(
     player: Player, starts: GameState, spec: GameSpec, cut: int, positions: int, spread: Spread
-) -> dict[str, Any]:
+) -> Data:
     """Plain data: rho of a perfect opponent, and how far it is from the optimum.
 
     ``lowest`` and ``highest`` are the rho if open games are as long or as short as their bounds
@@ -34,7 +33,7 @@ def exact(
     found = zip(*spread(partial(_bounds, player, spec, cut, positions), parts), strict=True)
     (least, most), (low, high) = (np.concatenate(each).T for each in found)
 
-    def rho(moves: np.ndarray) -> dict[str, Any]:
+    def rho(moves: np.ndarray) -> Data:
         length, over = torch.from_numpy(moves.clip(max=cut)).long(), torch.from_numpy(moves <= cut)
         return rho_of_games(length, over, torch.zeros_like(over)).to_dict()
 
@@ -65,7 +64,7 @@ def _bounds(
     return found.optimal, found.worst
 
 
-def exact_line(found: Mapping[str, Any]) -> str:
+def exact_line(found: Data) -> str:
     """The exact figures as a line of text; a range where searches were given up."""
     ends = [found["lowest"], found["highest"]]
     rhos = " to ".join(dict.fromkeys(f"{each['rho']:.4f}" for each in ends))

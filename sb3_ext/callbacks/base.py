@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import signal
 import time
 from abc import abstractmethod
@@ -23,6 +22,7 @@ from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.runs.command import RunSignals
 from sb3_ext.runs.files import going_on_without
+from sb3_ext.types import Metrics, StateDict, StrPath
 
 
 @dataclass(kw_only=True)
@@ -59,6 +59,10 @@ class Every:
         self.last, self._began = last, time.monotonic() - last * self._period
 
 
+Period = Every | Mapping[str, Any]
+"""How often: an `Every`, or its arguments such as ``{"updates": 1000}``."""
+
+
 class PeriodicCallback(BaseCallback):
     """A callback that acts periodically; a resumed run keeps the same period.
 
@@ -72,7 +76,7 @@ class PeriodicCallback(BaseCallback):
     between_rollouts = False
     """Act when a rollout begins, after the updates of the one before, rather than in a step."""
 
-    def __init__(self, every: Every | Mapping[str, Any]) -> None:
+    def __init__(self, every: Period) -> None:
         super().__init__()
         if not isinstance(every, (Every, Mapping)):
             raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {shown(every)}")
@@ -96,12 +100,12 @@ class PeriodicCallback(BaseCallback):
             self.act()
         return True
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """What a checkpoint needs, as tensors and plain data."""
         own = {name: copy.deepcopy(getattr(self, name)) for name in self.remembered}
         return {"every": self.every.last, **own}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`."""
         self.every.go_on_after(state["every"])
         for name in self.remembered:
@@ -116,7 +120,7 @@ class NumberWriter(KVWriter):
         self.take({k: float(v) for k, v in key_values.items() if isinstance(v, Real)}, step)
 
     @abstractmethod
-    def take(self, numbers: dict[str, float], step: int) -> None:
+    def take(self, numbers: Metrics, step: int) -> None:
         """Take the numbers of one step of the log."""
 
     def close(self) -> None:
@@ -161,8 +165,8 @@ class Checkpoints(PeriodicCallback):
 
     def __init__(
         self,
-        run_dir: str | os.PathLike[str],
-        every: Every | Mapping[str, Any],
+        run_dir: StrPath,
+        every: Period,
         *,
         keep_last: int = 2,
     ) -> None:
@@ -245,4 +249,4 @@ class Signals(BaseCallback):
 
     def after_learn(self) -> None:
         """Restore the previous handlers."""
-        self._handlers.__exit__()
+        self._handlers.close()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -19,13 +18,14 @@ from resgym.measure.games import sample_games
 from resgym.measure.rho import players_by_name, rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, resolve_player
 from sb3_ext.adapter.seam import num_updates, walk_callbacks
-from sb3_ext.callbacks.base import Every, PeriodicCallback
+from sb3_ext.callbacks.base import Period, PeriodicCallback
 from sb3_ext.checkpoints.models import load_vec_env_state, save_model, save_player, vec_env_state
 from sb3_ext.config.checks import check_arguments, check_count, shown
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.networks.mlp import action_scores, recurrent_scores, seat_of, size_played
 from sb3_ext.runs.files import going_on_without, rename_durably, write_durably, write_json
+from sb3_ext.types import Data, StateDict, StrPath
 
 _REMEMBERED = (
     "best_mean_reward",
@@ -76,13 +76,13 @@ class Evaluation(EvalCallback):
                 self.best_mean_reward = kept
         return goes_on
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Return the measurements so far, and the state of the environment."""
         values = {name: getattr(self, name) for name in _REMEMBERED}
         played = self.evaluations_timesteps
         return {"environment": vec_env_state(self.eval_env) if played else None, **values}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`."""
         for name in _REMEMBERED:
             setattr(self, name, state[name])
@@ -127,9 +127,7 @@ class GamesAgainst(PeriodicCallback):
     remembered: ClassVar[tuple[str, ...]] = ("_played",)
     default_games = 2000
 
-    def __init__(
-        self, opponents: Sequence[Any], every: Every | Mapping[str, Any], **game: Any
-    ) -> None:
+    def __init__(self, opponents: Sequence[Any], every: Period, **game: Any) -> None:
         super().__init__(every)
         if isinstance(opponents, str) or not opponents:
             raise ValueError(
@@ -195,7 +193,7 @@ class RhoEvaluation(GamesAgainst):
     def __init__(
         self,
         opponents: Sequence[Any],
-        every: Every | Mapping[str, Any],
+        every: Period,
         *,
         best: str = "worst",
         save_path: str | Path | None = None,
@@ -209,7 +207,7 @@ class RhoEvaluation(GamesAgainst):
             )
         self.best, self.at_start = best, at_start
         self.save_path = None if save_path is None else Path(save_path)
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Data] = []
         self.best_score: float | None = None
 
     def _on_training_start(self) -> None:
@@ -276,9 +274,9 @@ class SampleGames(GamesAgainst):
 
     def __init__(
         self,
-        run_dir: str | os.PathLike[str],
+        run_dir: StrPath,
         opponents: Sequence[Any],
-        every: Every | Mapping[str, Any],
+        every: Period,
         **game: Any,
     ) -> None:
         super().__init__(opponents, every, **game)

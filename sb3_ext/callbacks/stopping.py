@@ -12,15 +12,16 @@ from sb3_ext.adapter.seam import num_updates, progress_remaining
 from sb3_ext.callbacks.base import NumberWriter, as_tensor, stop_training
 from sb3_ext.config.checks import check_number, shown
 from sb3_ext.runs.stopping import Condition, Rules, StopRules, load_states, parse_conditions
+from sb3_ext.types import Metrics, StateDict
 
 
 class LastLogged(NumberWriter):
     """Keep the latest logged numbers, by name."""
 
     def __init__(self) -> None:
-        self.values: dict[str, float] = {}
+        self.values: Metrics = {}
 
-    def take(self, numbers: dict[str, float], step: int) -> None:
+    def take(self, numbers: Metrics, step: int) -> None:
         """See `NumberWriter`."""
         self.values |= numbers
 
@@ -36,12 +37,12 @@ class ByConditions(BaseCallback, NumberWriter):
 
     conditions: Sequence[Condition]
 
-    def observe(self, values: Mapping[str, float]) -> None:
+    def observe(self, values: Metrics) -> None:
         """Takes values that are new."""
         for condition in self.conditions:
             condition.observe(values)
 
-    def take(self, numbers: dict[str, float], step: int) -> None:
+    def take(self, numbers: Metrics, step: int) -> None:
         """See `NumberWriter`."""
         self.observe({k: v for k, v in numbers.items() if not k.startswith("rho/")})
 
@@ -56,7 +57,7 @@ class ByConditions(BaseCallback, NumberWriter):
         self.observe({"transitions": self.model.num_timesteps, "updates": num_updates(self.model)})
         return True
 
-    def _states(self) -> list[dict[str, Any]]:
+    def _states(self) -> list[StateDict]:
         return [condition.state_dict() for condition in self.conditions]
 
 
@@ -109,7 +110,7 @@ class StopConditions(ByConditions):
         super()._on_training_end()
         self.rules.pause()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Return the used budgets that the model does not count, and the state of conditions."""
         return {
             "conditions": self._states(),
@@ -117,7 +118,7 @@ class StopConditions(ByConditions):
             "seconds": self.rules.seconds,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`; a ValueError if there were other conditions."""
         load_states(self.conditions, state["conditions"])
         self._episodes = state["episodes"]
@@ -189,11 +190,11 @@ class Curriculum(ByConditions):
         self.logger.record("curriculum/stage", self.stage)
         return True
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Return the stage, and the state of its conditions."""
         return {"conditions": self._states(), "stage": self.stage}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`; a ValueError if there were other stages."""
         stage = state["stage"]
         if not 0 <= stage < len(self.settings):

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from statistics import fmean
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sb3_ext.callbacks.base import Every, PeriodicCallback, as_tensor
+from sb3_ext.callbacks.base import Period, PeriodicCallback, as_tensor
+from sb3_ext.types import Metrics
 
 
 def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
@@ -43,7 +44,7 @@ class ActionCounts(PeriodicCallback):
 
     remembered = ("counts",)
 
-    def __init__(self, every: Every | Mapping[str, Any]) -> None:
+    def __init__(self, every: Period) -> None:
         super().__init__(every)
         self.last: list[int] = []
         self.counts: Tensor | None = None
@@ -67,7 +68,7 @@ class ActionCounts(PeriodicCallback):
         self.logger.record("actions/most_common_share", max(shares))
 
 
-def layer_statistics(policy: Any) -> dict[str, float]:
+def layer_statistics(policy: Any) -> Metrics:
     """What `LayerStatistics` logs, by key; waits for the device once."""
     found: dict[str, Tensor] = {}
     for name, parameter in policy.named_parameters():
@@ -137,7 +138,7 @@ class Timers(PeriodicCallback):
 
     between_rollouts = True
 
-    def __init__(self, every: Every | Mapping[str, Any], *, slow_seconds: float = math.inf) -> None:
+    def __init__(self, every: Period, *, slow_seconds: float = math.inf) -> None:
         super().__init__(every)
         self.slow_seconds = slow_seconds
 

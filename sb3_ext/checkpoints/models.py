@@ -41,6 +41,7 @@ from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, save_checkpoint
 from sb3_ext.runs.files import CheckpointWarning, write_durably
+from sb3_ext.types import Data, StateDict
 
 MODEL = "model.safetensors"
 """A version to play with in a card's folder."""
@@ -49,7 +50,7 @@ MAX_WEIGHTS = 2**32
 """Bytes of a file of weights."""
 
 
-def model_state(model: BaseAlgorithm, prefix: str = "") -> dict[str, Any]:
+def model_state(model: BaseAlgorithm, prefix: str = "") -> StateDict:
     """Return the state of a model between two blocks of updates.
 
     Tensors belong to the model: write them before it continues.
@@ -88,7 +89,7 @@ def check_finite(model: Any) -> None:
             )
 
 
-def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
+def restore_model(model: BaseAlgorithm, state: StateDict, prefix: str = "") -> None:
     """Restore a state in a model made from the same arguments.
 
     Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is unusable.
@@ -127,7 +128,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         forget_observation(model)  # learn() resets the environment
 
 
-def network_description(policy: Any) -> dict[str, Any]:
+def network_description(policy: Any) -> Data:
     """Describe how to build a policy (``policy``), or why one cannot (``not_described``)."""
     try:
         return {"policy": describe_policy(policy)}
@@ -135,7 +136,7 @@ def network_description(policy: Any) -> dict[str, Any]:
         return {"not_described": str(error)}
 
 
-def _identity(model: Any) -> dict[str, Any]:
+def _identity(model: Any) -> Data:
     """Return what must be equal in a model that takes over a state."""
     known = isinstance(model, (OffPolicyAlgorithm, OnPolicyAlgorithm))
     if not known or hasattr(model, "_last_lstm_states"):
@@ -153,7 +154,7 @@ def buffer_of(model: Any) -> Any:
     return model.rollout_buffer if isinstance(model, OnPolicyAlgorithm) else model.replay_buffer
 
 
-def _buffer_state(buffer: Any) -> dict[str, Any]:
+def _buffer_state(buffer: Any) -> StateDict:
     if isinstance(buffer, TensorReplayBuffer):
         buffer.check_finite()
         return buffer.state_dict()
@@ -170,7 +171,7 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
     )
 
 
-def _load_buffer(buffer: Any, state: Mapping[str, Any]) -> None:
+def _load_buffer(buffer: Any, state: StateDict) -> None:
     if isinstance(buffer, TensorReplayBuffer):
         buffer.load_state_dict(state)
     else:
@@ -182,7 +183,7 @@ def _remembered(model: Any) -> list[str]:
     return [name for name in names if hasattr(model, name)]
 
 
-def training_state(model: Any) -> dict[str, Any]:
+def training_state(model: Any) -> StateDict:
     """Counters, what the environment showed last, and the state of the model's own generators.
 
     SB3's algorithms draw random actions from their action space.
@@ -197,7 +198,7 @@ def training_state(model: Any) -> dict[str, Any]:
     return state | {"random": model.action_space.np_random.bit_generator.state}
 
 
-def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
+def load_training_state(model: Any, state: StateDict) -> None:
     """Restore `training_state`, into a model of the same arguments.
 
     The environment's state is restored separately. Continue with
@@ -225,7 +226,7 @@ def load_training_state(model: Any, state: Mapping[str, Any]) -> None:
             stream.set_state(saved.cpu())
 
 
-def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
+def load_optimizer_state(optimizer: Optimizer, state: StateDict) -> None:
     """Restore the state of an optimiser with the same parameters.
 
     Raises:
@@ -255,7 +256,7 @@ def _shapes_after_a_step(optimizer: Optimizer) -> dict[Any, Any]:
     return _shapes(trial)
 
 
-def global_random_state() -> dict[str, Any]:
+def global_random_state() -> StateDict:
     """The generators of Python, NumPy and PyTorch (CUDA's too, if it is in use)."""
     return {
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
@@ -265,7 +266,7 @@ def global_random_state() -> dict[str, Any]:
     }
 
 
-def load_global_random_state(state: Mapping[str, Any]) -> None:
+def load_global_random_state(state: StateDict) -> None:
     """Restore a `global_random_state`; CUDA's only with the same number of devices."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
@@ -278,7 +279,7 @@ def _statistics(env: VecNormalize) -> list[Any]:
     return [env.ret_rms, *entries_of(getattr(env, "obs_rms", {})).values()]
 
 
-def vec_env_state(env: Any) -> dict[str, Any] | None:
+def vec_env_state(env: Any) -> StateDict | None:
     """The state of an environment, in a `VecNormalize` or not; of others None.
 
     An environment has to offer `state_dict`; SB3's own, of single environments, do not.
@@ -292,7 +293,7 @@ def vec_env_state(env: Any) -> dict[str, Any] | None:
     return env.state_dict() if known else None
 
 
-def load_vec_env_state(env: Any, state: Mapping[str, Any]) -> None:
+def load_vec_env_state(env: Any, state: StateDict) -> None:
     """Restore `vec_env_state`.
 
     Raises:

@@ -20,41 +20,29 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim
-from sb3_contrib.common.maskable import policies as maskable
-from sb3_contrib.qrdqn import policies as qrdqn
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    BasePolicy,
-    MultiInputActorCriticPolicy,
-)
+from sb3_contrib import QRDQN, MaskablePPO
+from stable_baselines3 import A2C, DQN
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule
-from stable_baselines3.dqn import policies as dqn
 
 from resgym.trust import check_data
 from sb3_ext.config.checks import Registry, errors_named, errors_of, shown
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
+from sb3_ext.types import Data
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint."""
 
-POLICIES.update(
-    {
-        "contrib.MaskableActorCriticCnnPolicy": maskable.MaskableActorCriticCnnPolicy,
-        "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
-        "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
-        "contrib.QRDQNCnnPolicy": qrdqn.CnnPolicy,
-        "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
-        "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
-        "sb3.ActorCriticCnnPolicy": ActorCriticCnnPolicy,
-        "sb3.ActorCriticPolicy": ActorCriticPolicy,
-        "sb3.DQNCnnPolicy": dqn.CnnPolicy,
-        "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
-        "sb3.DQNPolicy": dqn.DQNPolicy,
-        "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
-    }
-)
+# Those of others by the names of their classes: sb3.ActorCriticPolicy, contrib.QRDQNCnnPolicy.
+for _start, _algorithm in (
+    ("sb3.", A2C),
+    ("sb3.DQN", DQN),
+    ("contrib.", MaskablePPO),
+    ("contrib.QRDQN", QRDQN),
+):
+    for _policy in _algorithm.policy_aliases.values():
+        POLICIES[_start + _policy.__name__.removeprefix(_algorithm.__name__)] = _policy
 POLICIES.later(
     CnnPolicy="sb3_ext.ddqn.policies:CnnPolicy",
     PointsPolicy="sb3_ext.ddqn.policies:PointsPolicy",
@@ -85,7 +73,7 @@ _FIELDS = {
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
 
 
-def describe_policy(policy: BasePolicy) -> dict[str, Any]:
+def describe_policy(policy: BasePolicy) -> Data:
     """A policy's class and arguments as plain data.
 
     Raises:
@@ -112,7 +100,7 @@ class _NoOptimizer(torch.optim.Optimizer):
         self.defaults, self.state, self.param_groups = {}, {}, []  # type: ignore[assignment]
 
 
-def build_policy(description: Mapping[str, Any]) -> BasePolicy:
+def build_policy(description: Data) -> BasePolicy:
     """Build a policy with fresh weights from a `describe_policy`; it can only play.
 
     Raises:
@@ -140,7 +128,7 @@ def build_policy(description: Mapping[str, Any]) -> BasePolicy:
     return policy
 
 
-def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
+def describe_space(space: spaces.Space[Any]) -> Data:
     """A Box, Discrete, MultiBinary, MultiDiscrete, or a Dict of these, as plain data.
 
     Raises:
@@ -158,7 +146,7 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     return {"type": kind, **plain}
 
 
-def build_space(description: Mapping[str, Any], most: int = 2**20) -> spaces.Space[Any]:
+def build_space(description: Data, most: int = 2**20) -> spaces.Space[Any]:
     """The space that `describe_space` described, of ``most`` numbers at most.
 
     Raises:

@@ -7,7 +7,6 @@ several of one class are numbered in order.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from sb3_ext.checkpoints.models import (
     restore_model,
 )
 from sb3_ext.runs.checkpoint import (
-    StrPath,
     checkpoint_errors,
     checkpoint_name,
     list_checkpoints,
@@ -29,6 +27,7 @@ from sb3_ext.runs.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.runs.files import CheckpointWarning
+from sb3_ext.types import StateDict, StrPath
 
 
 def save_run(
@@ -59,13 +58,13 @@ def save_run(
     return save_checkpoint(path, run_state(model, callbacks), keep_last=keep_last)
 
 
-def run_state(model: BaseAlgorithm, callbacks: Any = None) -> dict[str, Any]:
+def run_state(model: BaseAlgorithm, callbacks: Any = None) -> StateDict:
     """Return the parts of a checkpoint: of the model, its callbacks and the process; see resume."""
     about = {"callbacks": callback_states(callbacks), "random": global_random_state()}
     return model_state(model) | about
 
 
-def load_run_state(model: BaseAlgorithm, state: Mapping[str, Any], callbacks: Any = None) -> None:
+def load_run_state(model: BaseAlgorithm, state: StateDict, callbacks: Any = None) -> None:
     """Restore `run_state` in a model made from the same arguments; errors as `resume`."""
     restore_model(model, state)
     if callbacks is not None:
@@ -124,12 +123,12 @@ def _with_state(callback: Any) -> dict[str, Any]:
     return found
 
 
-def callback_states(callback: Any) -> dict[str, Any]:
+def callback_states(callback: Any) -> StateDict:
     """Return the states of all callbacks that have one, by name."""
     return {name: each.state_dict() for name, each in _with_state(callback).items()}
 
 
-def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
+def load_callback_states(callback: Any, states: StateDict) -> None:
     """Restore `callback_states`; call this before `learn`.
 
     A callback without a saved state starts afresh, and the state of a missing callback is ignored,

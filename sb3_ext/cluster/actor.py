@@ -28,6 +28,7 @@ from sb3_ext.adapter.seam import each_entry
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn.collector import Explorer, ParallelStep, TensorCollector
 from sb3_ext.ddqn.legality import LegalActions
+from sb3_ext.types import Arguments, StateDict
 
 
 def vector_env_spec(env_id: str) -> EnvSpec:
@@ -77,7 +78,7 @@ class Actor:
         ValueError: Its steps do not fit the learner, or its games cannot be saved.
     """
 
-    def __init__(self, plan: ActorPlan, env_kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, plan: ActorPlan, env_kwargs: Arguments) -> None:
         torch.set_num_threads(1)
         import_modules(plan.modules)
         self.plan = plan
@@ -99,8 +100,8 @@ class Actor:
         version: int,
         weights: Mapping[str, np.ndarray],
         exploration_rate: float | None,
-        games: Mapping[str, Any] | None,
-    ) -> tuple[Chunk, dict[str, Any]]:
+        games: StateDict | None,
+    ) -> tuple[Chunk, StateDict]:
         """Play the next chunk of an actor, and say where its games stand then.
 
         The same arguments give the same chunk.
@@ -137,9 +138,9 @@ def _actor_of(packed: bytes) -> Any:
     return unpacked(packed)()
 
 
-def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, dict[str, Any]]:
+def play_chunk(packed: bytes, *asked: Any) -> tuple[Chunk, StateDict]:
     """A chunk, in a process of the cluster; `packed` makes the `Actor`."""
-    answer: tuple[Chunk, dict[str, Any]] = _actor_of(packed).collect(*asked)
+    answer: tuple[Chunk, StateDict] = _actor_of(packed).collect(*asked)
     return answer
 
 

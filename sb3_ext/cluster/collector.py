@@ -40,6 +40,7 @@ from sb3_ext.config.sections import (
     read_as,
 )
 from sb3_ext.ddqn.collector import Collector, ParallelStep
+from sb3_ext.types import Arguments, StateDict
 
 
 def _two_values(given: Any) -> Any:
@@ -51,7 +52,7 @@ def _two_values(given: Any) -> Any:
 class CollectorSettings(Section):
     """How actors collect."""
 
-    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    env_kwargs: Arguments = {}  # noqa: RUF012
     """arguments of the environment"""
     actors: Annotated[int, Whole, Ge(0), Le(10_000)] = 1
     """number of actors; 0 plays in the learner's process, as without a collector"""
@@ -143,7 +144,7 @@ class RayCollector:
     def __init__(
         self,
         env: str | Callable[..., Any],
-        env_kwargs: Mapping[str, Any] | None = None,
+        env_kwargs: Arguments | None = None,
         **settings: Any,
     ) -> None:
         if not isinstance(env, str) and not callable(env):
@@ -222,7 +223,7 @@ class RayCollector:
                 abandon(ray, [chunk for each in self._streams for chunk, _ in each.answers])
                 self._cut()
 
-    def _env_kwargs_of(self, number: int) -> dict[str, Any]:
+    def _env_kwargs_of(self, number: int) -> Arguments:
         opponents = self.settings.opponents
         own = {"opponent": opponents[number % len(opponents)]} if opponents else {}
         return {**self.settings.env_kwargs, **own}
@@ -350,7 +351,7 @@ class RayCollector:
         stream.games, stream.lost = games, 0
         return chunk  # type: ignore[no-any-return]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Where all games stand, what was asked for and counted, and the weights in use."""
         kept = ("games", "next_sequence", "requests")
         arrays = self._ray.get(list(self._weights.values()))
@@ -364,7 +365,7 @@ class RayCollector:
             },
         }
 
-    def _load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def _load_state_dict(self, state: StateDict) -> None:
         """Repeats the open requests; ValueError for another number of actors."""
         if (before := len(state["streams"])) != self.actors:
             raise ValueError(f"actors: the resumed run has {before}, got {self.actors}")

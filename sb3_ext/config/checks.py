@@ -22,6 +22,7 @@ from resgym.texts import one_line as one_line
 from resgym.texts import short
 from resgym.texts import shown as shown
 from resgym.trust import named_class, packaged
+from sb3_ext.types import Arguments, Data
 
 T = TypeVar("T")
 
@@ -219,7 +220,7 @@ _WORDS = {
 
 
 def check_arguments(
-    function: Callable[..., Any], values: Mapping[str, Any], besides: Collection[str] = ()
+    function: Callable[..., Any], values: Arguments, besides: Collection[str] = ()
 ) -> None:
     """Check the names of arguments, and the values that are plain numbers, words or flags.
 
@@ -243,7 +244,7 @@ def check_arguments(
             _check(key, value, parameters[key])
 
 
-def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -> T:
+def from_data(registry: Registry[type[T]], word: str, data: Data) -> T:
     """Build an object from the name of its class (key ``word``) and its arguments.
 
     Raises:
@@ -261,7 +262,7 @@ def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -
     return kind(**arguments)
 
 
-def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None:
+def check_policy(algorithm: Any, policy: str, values: Arguments) -> None:
     """Check the name of an algorithm's policy, and its argument names in all base classes.
 
     A name with a dot is a class, which is left to who imports it.

@@ -21,6 +21,7 @@ import yaml
 
 from resgym.trust import code_in, is_trusted, may_name, packaged, parse_expression, trust_words
 from sb3_ext.config.checks import REFUSALS, one_line, shown
+from sb3_ext.types import StrPath
 
 
 class Effect(Enum):
@@ -71,7 +72,7 @@ Importing one of these does nothing else; `rl_zoo3.benchmark` would be run by it
 """
 
 
-def judge(data: Any, file: str | os.PathLike[str]) -> None:
+def judge(data: Any, file: StrPath) -> None:
     """Refuse values with an effect, unless the command line trusts the file.
 
     Args:

@@ -33,6 +33,7 @@ from sb3_ext.config.checks import (
     unknown_word,
 )
 from sb3_ext.config.effects import MAX_BYTES, judge, parse_yaml
+from sb3_ext.types import Arguments, Data
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ class Section(BaseModel):
             return dict(data)
         return data
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Data:
         """Plain data that reads back to an equal section."""
         return self.model_dump()
 
@@ -273,7 +274,7 @@ class ConfigFile(Section):
             raise ConfigError(f"{path}: {error}") from None
 
     @classmethod
-    def saved(cls, data: Mapping[str, Any], file: str | Path) -> Self:
+    def saved(cls, data: Data, file: str | Path) -> Self:
         """Return the configuration in a checkpoint, checked as one from a file of this path."""
         with errors_of(str(file)):
             judge(data, file)
@@ -285,11 +286,11 @@ class ConfigFile(Section):
         return shipped_configs(cls.folder)
 
 
-def read_mapping(path: Path) -> Mapping[str, Any]:
+def read_mapping(path: Path) -> Data:
     """The mapping that a file holds, judged by its effects; a ConfigError begins with the path."""
     with errors_of(str(path)):
         data = parse_yaml(read_text(path, "file", 4 * MAX_BYTES))
-        if not isinstance(data, Mapping):
+        if not isinstance(data, dict):
             raise ValueError(f"must hold a mapping, got {type(data).__name__}")
         judge(data, path)
     return data
@@ -306,7 +307,7 @@ def split_setting(text: str, separator: str = "=", option: str = "--set") -> tup
         return name, parse_yaml(value)
 
 
-def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+def apply_settings(data: Data, settings: Sequence[str]) -> Data:
     """Return a copy of a configuration with changed keys.
 
     Args:
@@ -392,6 +393,6 @@ def add_fields(
         )
 
 
-def fields_of(given: argparse.Namespace, section: type[Section]) -> dict[str, Any]:
+def fields_of(given: argparse.Namespace, section: type[Section]) -> Arguments:
     """Those fields of a section that a command line has."""
     return {name: value for name, value in vars(given).items() if name in section.model_fields}

@@ -7,7 +7,6 @@ from the class that it derives from.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.legality import mask_key, shown_masks
 from sb3_ext.networks.extractors import extractor_class
 from sb3_ext.networks.mlp import ACTIVATIONS
+from sb3_ext.types import Arguments
 
 ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 """Algorithms of stable-baselines3's form."""
@@ -59,7 +59,7 @@ def family(algorithm: type[BaseAlgorithm]) -> str | None:
     return next((_NAMES[base] for base in algorithm.__mro__ if base in _NAMES), None)
 
 
-def with_policy_classes(given: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
+def with_policy_classes(given: Arguments, algorithm: type) -> Arguments:
     """A copy of a policy's arguments, with classes for names; our policies read names themselves.
 
     Raises:

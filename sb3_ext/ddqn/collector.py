@@ -25,6 +25,7 @@ from sb3_ext.adapter.seam import each_entry, entries_of, first_entry, to_arrays,
 from sb3_ext.ddqn.legality import STRATEGIES, LegalActions, legal_argmax
 from sb3_ext.networks.mlp import action_values
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.types import Info
 
 
 class ParallelStep(NamedTuple):
@@ -51,7 +52,7 @@ class ParallelStep(NamedTuple):
     truncated: Any
     next_observations: Any
     next_legal: Any = None
-    episode: dict[str, Any] | None = None
+    episode: Info | None = None
 
     def _each(self, function: Callable[[Any], Any]) -> ParallelStep:
         return ParallelStep._make(x if x is None else function(x) for x in self)
@@ -231,7 +232,7 @@ class TensorCollector:
         if "episode" in info:
             episode = {"ended": info["_episode"], **info["episode"]}
             if isinstance(found := info.get("is_success"), Tensor):
-                said = info.get("_is_success", info["_episode"])
+                said = info["_is_success" if "_is_success" in info else "_episode"]
                 episode["is_success"] = torch.where(said, found, torch.nan)
         # A promise of the environment itself: a wrapper may change some rows alone.
         whole = "final_obs" in info and getattr(type(env.venv), "final_obs_of_all_rows", False)
@@ -264,14 +265,14 @@ def _seen(value: Any) -> Any:
     return array
 
 
-def infos_from(given: ParallelStep) -> list[dict[str, Any]]:
+def infos_from(given: ParallelStep) -> list[Info]:
     """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
 
     A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
     `TimeLimit.truncated`; the dictionaries of the others are empty.
     """
     step = given.as_arrays()
-    rows: list[dict[str, Any]] = [{} for _ in step.rewards]
+    rows: list[Info] = [{} for _ in step.rewards]
     for row in np.flatnonzero(step.terminated | step.truncated).tolist():
         take = operator.itemgetter(row)
         rows[row] = {

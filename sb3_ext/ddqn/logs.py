@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.types import Info, StateDict
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 """What every update measures; means over the updates are logged."""
@@ -44,7 +45,7 @@ class Logs(DQN):
 
     ep_info_buffer: Any
     ep_success_buffer: Any
-    evaluation_buffer: deque[dict[str, Any]]
+    evaluation_buffer: deque[Info]
     evaluation_rows: int
     log_interval_seconds: float | None
     log_interval_updates: int | None
@@ -58,7 +59,7 @@ class Logs(DQN):
     _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
     _logged_updates = 0
     _sums: dict[str, Tensor]
-    _unread: list[dict[str, Any]]
+    _unread: list[Info]
 
     @property
     def num_updates(self) -> int:
@@ -84,7 +85,7 @@ class Logs(DQN):
             )
         self._finite_until_update = self.num_updates
 
-    def _note_episodes(self, ended: dict[str, Any]) -> None:
+    def _note_episodes(self, ended: Info) -> None:
         """Keep what a step says of episodes that ended; on an accelerator it is read rarely."""
         self._unread.append(ended)
         rarely = self.device.type != "cpu" and not self._log_every[2]  # as reading waits
@@ -152,7 +153,7 @@ class Logs(DQN):
         if late or (updates is not None and self.num_updates - self._logged_updates >= updates):
             self.dump_logs()
 
-    def between_logs(self) -> dict[str, Any]:
+    def between_logs(self) -> StateDict:
         """What a checkpoint holds otherwise than the model does.
 
         Logs that follow the clock leave it as if one had been written now: what is counted until

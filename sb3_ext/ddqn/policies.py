@@ -40,6 +40,7 @@ from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
+from sb3_ext.types import Arguments
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
 OPTIMIZERS.update(adam=optim.Adam, adamw=optim.AdamW, rmsprop=optim.RMSprop, sgd=optim.SGD)
@@ -196,7 +197,7 @@ class LegalQNetwork(QNetwork):
         key = mask_key(self.observation_space, self.action_space)
         return legal_argmax(self(observation), None if key is None else observation[key].bool())
 
-    def _get_constructor_parameters(self) -> dict[str, Any]:
+    def _get_constructor_parameters(self) -> Arguments:
         return {
             **super()._get_constructor_parameters(),
             "dueling": self.dueling,
@@ -220,7 +221,7 @@ class QPolicy(DQNPolicy):
         extractor: str | None = None,
         features_extractor_class: str | type[BaseFeaturesExtractor] | None = None,
         optimizer_class: str | type[optim.Optimizer] = "adam",
-        optimizer_kwargs: dict[str, Any] | None = None,
+        optimizer_kwargs: Arguments | None = None,
         dueling: bool = False,
         sort_axes: bool = False,
         learning_rate_factors: Mapping[str, float] | None = None,
@@ -267,7 +268,7 @@ class QPolicy(DQNPolicy):
         network = LegalQNetwork(**arguments, dueling=self.dueling, sort_axes=self.sort_axes)
         return network.to(self.device)
 
-    def _get_constructor_parameters(self) -> dict[str, Any]:
+    def _get_constructor_parameters(self) -> Arguments:
         return {
             **super()._get_constructor_parameters(),
             "dueling": self.dueling,

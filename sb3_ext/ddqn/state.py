@@ -47,6 +47,7 @@ from sb3_ext.networks.extractors import PointExtractor
 from sb3_ext.networks.mlp import action_values, expand_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.schedules import Following, Schedule, parse_schedule
+from sb3_ext.types import StateDict
 
 
 def _has_modes(module: nn.Module) -> bool:
@@ -129,7 +130,7 @@ class DDQNState(Settings, Logs):
     game: ClassVar[Mapping[str, Any]] = {}
     last_legal: Tensor | None = None
     last_said: Any = None
-    _collector_state: dict[str, Any] | None = None
+    _collector_state: StateDict | None = None
 
     _earlier_transitions = 0  # before `learn` set `num_timesteps` back
     _updates_owed = 0.0
@@ -140,13 +141,13 @@ class DDQNState(Settings, Logs):
         return self._earlier_transitions + self.num_timesteps
 
     @property
-    def collector_state(self) -> dict[str, Any] | None:
+    def collector_state(self) -> StateDict | None:
         """Where a collector with a memory stands, or stood when the last `learn` with it ended."""
         own = hasattr(self._collector, "state_dict")
         return self._collector.state_dict() if own else self._collector_state
 
     @collector_state.setter
-    def collector_state(self, state: dict[str, Any] | None) -> None:
+    def collector_state(self, state: StateDict | None) -> None:
         self._collector_state = state
 
     def __init_subclass__(cls) -> None:
@@ -169,13 +170,13 @@ class DDQNState(Settings, Logs):
     ) -> VecEnv:
         return DQN._wrap_env(cls.games_of(env), verbose, monitor_wrapper)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> StateDict:
         """For a copy, which has its own log and plays its environment itself."""
         ours = "_collector _infos _logger _online _target last_said"
         state = {name: value for name, value in vars(self).items() if name not in ours.split()}
         return {**state, "_collector_state": self.collector_state, "_custom_logger": False}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: StateDict) -> None:
         vars(self).update(state)
         networks_were_replaced(self)
         if (buffer := self.replay_buffer) is not None:  # some drop it, to save without it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +12,7 @@ from resgym import functional
 from resgym.game.spec import GameSpec
 from resgym.players import ScoringPlayer, make_host
 from resgym.solver.responses import Graph
-from sb3_ext.callbacks.base import Every, PeriodicCallback
+from sb3_ext.callbacks.base import Period, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count
 from sb3_ext.minimax.algorithm import (
@@ -72,7 +71,7 @@ class WorstCasePositions(PeriodicCallback):
 
     def __init__(
         self,
-        every: Every | Mapping[str, Any] = EVERY,
+        every: Period = EVERY,
         *,
         starts: int = 40,
         max_moves: int = 60,

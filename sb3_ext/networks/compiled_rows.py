@@ -3,8 +3,6 @@
 Needs numba. Letters as in `rows`; arrays are float32 and counts int64.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from resgym.kernels.cpu.compilation import compiled

@@ -22,6 +22,7 @@ from resgym.game.devices import check_memory
 from sb3_ext.adapter.seam import Observation, each_entry, entries_of, owned, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.samples import TensorReplayBufferSamples, example_of, layout_of, shaped
+from sb3_ext.types import Info, StateDict
 
 
 def _as_array(name: str) -> Any:
@@ -237,7 +238,7 @@ class TensorReplayBuffer(ReplayBuffer):
         action: np.ndarray,
         reward: np.ndarray,
         done: np.ndarray,
-        infos: list[dict[str, Any]],
+        infos: list[Info],
     ) -> None:
         """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`)."""
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
@@ -351,7 +352,7 @@ class TensorReplayBuffer(ReplayBuffer):
         used = self.size()
         return {k: each_entry(lambda x: x[:used], v) for k, v in self._fields.items() if used}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """The transitions `[slots in use, N, ...]`, views of the buffer, counters and generator."""
         counters = ("n_envs", "pos", "full", "num_batches_drawn")
         return {
@@ -361,7 +362,7 @@ class TensorReplayBuffer(ReplayBuffer):
             "fields": self._used(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from `state_dict()`; ValueError if a size or dtype differs."""
         pos, full, fields = state["pos"], bool(state["full"]), state["fields"]
         slots = self.buffer_size if full else pos
@@ -380,13 +381,13 @@ class TensorReplayBuffer(ReplayBuffer):
             each_entry(lambda field, x: field[:slots].copy_(x), self._fields[name], value)
         self.pos, self.full, self.num_batches_drawn = pos, full, state["num_batches_drawn"]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> StateDict:
         # Only the slots in use, on the CPU, so that a machine without this device can load them.
         kept = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
         saved = owned(self.state_dict(), "cpu")
         return kept | {"_example": self._example, "_fields": {}, "_saved": saved}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: StateDict) -> None:
         saved = state.pop("_saved")
         vars(self).update(state, _device=torch.device("cpu"), _random=torch.Generator())
         self.load_state_dict(saved)

@@ -12,6 +12,7 @@ from torch import Tensor
 from sb3_ext.config.checks import check_number
 from sb3_ext.replay.buffers import TensorReplayBuffer, TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.types import StateDict
 
 _LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
 
@@ -106,14 +107,14 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         weights = (weights / weights.max()).float()
         return super()._get_samples(batch_inds, env)._replace(weights=weights, indices=batch_inds)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """As in `TensorReplayBuffer`, with the priorities."""
         state = super().state_dict()
         if self.is_allocated:
             state |= {"priorities": self.priorities, "largest_priority": self._largest}
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """As in `TensorReplayBuffer`; of a buffer without priorities it is a KeyError."""
         priorities = state["priorities"].flatten() if state["fields"] else None
         super().load_state_dict(state)

@@ -11,7 +11,6 @@ replaced is called ``<name>.old`` meanwhile, and is found under that name.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import warnings
@@ -36,8 +35,8 @@ from sb3_ext.runs.files import (
     sync,
     versions,
 )
+from sb3_ext.types import StateDict, StrPath
 
-StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
 
 SCHEMA = 2
@@ -54,9 +53,7 @@ def checkpoint_name(number: int) -> str:
     return f"checkpoint-{number:012d}"
 
 
-def save_checkpoint(
-    path: StrPath, state: Mapping[str, Any], *, keep_last: int | None = None
-) -> Path:
+def save_checkpoint(path: StrPath, state: StateDict, *, keep_last: int | None = None) -> Path:
     """Writes a state as the directory ``path``, and returns it once everything is on the disk.
 
     Args:
@@ -166,7 +163,7 @@ def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
         _remove(aside)
 
 
-def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, Any]:
+def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> StateDict:
     """Reads what `save_checkpoint` wrote.
 
     Args:
@@ -184,7 +181,7 @@ def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, 
     return read_checkpoint(path, parts)[1]
 
 
-def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path, dict[str, Any]]:
+def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path, StateDict]:
     """As `load_checkpoint`; also returns the directory that was read."""
     path = Path(path)
     found = [path] if is_checkpoint(path) else list_checkpoints(path)
@@ -204,7 +201,7 @@ def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path
     )
 
 
-def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
+def _load(path: Path, parts: PartNames | None) -> StateDict:
     with checkpoint_errors(f"{path / MANIFEST}"):
         manifest = read_json(path / MANIFEST, "file")
         if manifest["schema"] != SCHEMA:

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from resgym.command import standard_streams
 from resgym.texts import one_line, printable
@@ -83,12 +83,12 @@ def _without_words(error: BaseException) -> str:
     return one_line(f"{type(error).__name__} at {last.filename}, line {last.lineno}: {last.line}")
 
 
-def start(name: str, module: str, function: str = "main") -> int:
-    """Imports a module and runs its command, with the arguments of this process."""
+def start(name: str, path: str) -> int:
+    """Imports the command ``module:function`` and runs it, with the arguments of this process."""
 
     def run(given: Sequence[str]) -> int:
         with while_importing(f"{name}: interrupted"):
-            main: Main = packaged(f"{module}:{function}")
+            main: Main = packaged(path)
         return main(given)
 
     return command(name)(run)()
@@ -167,10 +167,11 @@ def _handled(number: int, handler: Any, instead_of: Any = None) -> Iterator[None
     try:
         yield
     finally:
-        signal.signal(number, before)
+        # None stands for a handler that was not installed from Python.
+        signal.signal(number, signal.SIG_DFL if before is None else before)
 
 
-class RunSignals:
+class RunSignals(ExitStack):
     """Hands signals to a run while the block lasts.
 
     A second one of them is handled as it was before (it ends the program at once).
@@ -183,35 +184,26 @@ class RunSignals:
     def __init__(
         self, stop: Callable[[signal.Signals], None], checkpoint: Callable[[], None]
     ) -> None:
+        super().__init__()
         self._stop, self._checkpoint = stop, checkpoint
-        self._before: dict[int, Any] = {}
         self._stopped = False
 
-    def __enter__(self) -> RunSignals:
-        """Installs the handlers."""
-        self.__exit__()
+    def __enter__(self) -> Self:
+        """Installs the handlers; `close` puts those of before back, and again is harmless."""
+        self.close()
         self._stopped = False
-        if not _in_main_thread():
-            return self
         names = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP")
         for number in (each for each in signal.Signals if each.name in names):
             if number != SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # by nohup
-                self._before[number] = signal.signal(number, self._note)
+                self.enter_context(_handled(number, self._note))
         return self
-
-    def __exit__(self, *_: object) -> None:
-        """Puts the handlers of before back; again is harmless."""
-        while self._before:
-            number, handler = self._before.popitem()
-            # None stands for a handler that was not installed from Python.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         received = signal.Signals(number)
         if received.name == "SIGUSR1":
             self._checkpoint()
         elif self._stopped:
-            self.__exit__()
+            self.close()
             signal.raise_signal(number)
         else:
             self._stopped = True
@@ -277,10 +269,11 @@ def torch_threads(number: int | None) -> Iterator[None]:
     """This many threads of torch in the block, 1 to 1024; None: as many as before."""
     import torch
 
-    if number is not None and not 1 <= number <= 1024:
-        raise ValueError(f"threads must be between 1 and 1024, got {number}")
     before = torch.get_num_threads()
-    torch.set_num_threads(before if number is None else number)
+    number = before if number is None else number
+    if not 1 <= number <= 1024:
+        raise ValueError(f"threads must be between 1 and 1024, got {number}")
+    torch.set_num_threads(number)
     try:
         yield
     finally:

@@ -48,6 +48,7 @@ from sb3_ext.runs.files import (
     write_durably,
 )
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
+from sb3_ext.types import StateDict
 
 C = TypeVar("C", bound=ConfigFile)
 
@@ -159,12 +160,12 @@ class Job(ABC, Generic[C]):
         return not given.no_progress
 
     @property
-    def state(self) -> dict[str, Any] | None:
+    def state(self) -> StateDict | None:
         """Parts of a checkpoint; None: the job keeps what is finished by itself."""
         return None
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: StateDict) -> None:
         raise NotImplementedError
 
     @abstractmethod

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 from filelock import FileLock, Timeout
 
 from resgym.files import parse_json, read_text, write_file
+from sb3_ext.types import Data, StrPath
 
 
 def sync(path: Path) -> None:
@@ -78,7 +79,7 @@ _PACKAGES = (
 )
 
 
-def provenance(seed: int | None) -> dict[str, Any]:
+def provenance(seed: int | None) -> Data:
     """Plain data to be saved beside results, with this process's command line."""
     return {
         "command": sys.orig_argv,
@@ -151,7 +152,7 @@ class RunFolder:
         ValueError: on entering: the folder cannot be made or written to.
     """
 
-    def __init__(self, path: str | os.PathLike[str], name: str = "out") -> None:
+    def __init__(self, path: StrPath, name: str = "out") -> None:
         self.path, self.name = Path(path), name
         lock = self.path.resolve() / LOCK
         self._lock = _locks.setdefault(lock, FileLock(lock))
@@ -194,7 +195,7 @@ class RunFolder:
                 if path.name != LOCK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def append(self, name: str, entry: Mapping[str, Any]) -> None:
+    def append(self, name: str, entry: Data) -> None:
         """Appends a line of JSON."""
         file = self.path / name
         with going_on_without("line", file), file.open("a", encoding="utf-8") as opened:

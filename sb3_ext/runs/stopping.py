@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ from sb3_ext.config.sections import (
     read_as,
     split_setting,
 )
+from sb3_ext.types import Metrics, StateDict
 
 
 class Condition(ABC):
@@ -46,7 +47,7 @@ class Condition(ABC):
         self.field, self.window = field, size
         self._values: list[float] = []
 
-    def observe(self, values: Mapping[str, float]) -> None:
+    def observe(self, values: Metrics) -> None:
         """Takes note of new values; metrics that are not there have none."""
         if self.field in values:
             self._values = [*self._values, float(values[self.field])][-self.window :]
@@ -59,11 +60,11 @@ class Condition(ABC):
     @abstractmethod
     def _holds(self, values: list[float]) -> bool: ...
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """What has been noted, as plain data."""
         return {"values": self._values}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Restore `state_dict`."""
         self._values = list(state["values"])
 
@@ -144,7 +145,7 @@ def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
 
 
 def load_states(
-    conditions: Sequence[Condition], states: Sequence[Mapping[str, Any]], name: str = "until"
+    conditions: Sequence[Condition], states: Sequence[StateDict], name: str = "until"
 ) -> None:
     """Restore the states of conditions; a ValueError if there were more or fewer."""
     if len(states) != len(conditions):
@@ -215,7 +216,7 @@ class StopRules:
             if each.field not in known:
                 raise ConfigError(f"--stop: until: {unknown_word('field', each.field, known)}")
 
-    def observe(self, values: Mapping[str, float]) -> None:
+    def observe(self, values: Metrics) -> None:
         """Has the conditions see new values."""
         for condition in self.conditions:
             condition.observe(values)

@@ -93,9 +93,17 @@ class Schedule(ABC):
         return check_count(name, steps)
 
 
+class _OneWay(Schedule):
+    """It only rises or only falls, from its first value to that after any number of steps."""
+
+    def bounds(self) -> tuple[float, float]:
+        low, high = sorted((self(0.0), self(math.inf)))
+        return low, high
+
+
 @SCHEDULES.register("constant")
 @dataclass
-class Constant(Schedule):
+class Constant(_OneWay):
     """v(t) = value."""
 
     value: float = _number()
@@ -103,19 +111,13 @@ class Constant(Schedule):
     def _value(self, count: float) -> float:
         return self.value
 
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        return self.value, self.value
-
 
 @dataclass
-class _Between(Schedule):
+class _Between(_OneWay):
     """From one value to another."""
 
     init: float = _number()
     final: float = _number()
-
-    def bounds(self) -> tuple[float, float]:
-        return min(self.init, self.final), max(self.init, self.final)
 
 
 @SCHEDULES.register("exponential")
@@ -132,7 +134,7 @@ class Exponential(_Between):
 
 @SCHEDULES.register("inverse")
 @dataclass
-class Inverse(Schedule):
+class Inverse(_OneWay):
     """v(t) = rate / (t + rate / init), both above 0: half of ``init`` at t = rate / init."""
 
     init: float = _number(0, above=True)
@@ -141,9 +143,6 @@ class Inverse(Schedule):
     def _value(self, count: float) -> float:
         # Divided by rate: at t = 0 this is init exactly, and rate / init cannot overflow.
         return self.init / (count * (self.init / self.rate) + 1.0)
-
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        return 0.0, self.init
 
 
 @SCHEDULES.register("linear")

@@ -3,4 +3,4 @@
 from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    raise SystemExit(start("teach", "sb3_ext.teach.teach"))
+    raise SystemExit(start("teach", "sb3_ext.teach.teach:main"))

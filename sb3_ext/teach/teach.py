@@ -7,7 +7,7 @@ all. The folder is a player, and a start for ``train --init-from``.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +36,7 @@ from sb3_ext.runs.files import write_json
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.teach.losses import model_losses
 from sb3_ext.teach.positions import TeachConfig, draw
+from sb3_ext.types import Metrics, StateDict
 
 PIECE = 1024
 """Positions solved with one table, and lost at most when the command is killed."""
@@ -70,12 +71,12 @@ examples:
         self.optimizer = policy.optimizer_class(
             policy.q_net.parameters(), lr=self._rate(0), **policy.optimizer_kwargs
         )
-        self.update, self.history = 0, list[dict[str, float]]()
+        self.update, self.history = 0, list[Metrics]()
         self._sums = torch.zeros(3)  # choice, value, updates
         self.data: list[Solved] = []
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> StateDict:
         """Networks that play and can be taken over, and what continues."""
         policy = self.model.policy
         policy.q_net_target.load_state_dict(policy.q_net.state_dict())
@@ -87,7 +88,7 @@ examples:
         }
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: StateDict) -> None:
         with checkpoint_errors("policy"):
             self.model.policy.load_state_dict(parts["policy"])
         with checkpoint_errors("optimizer"):
@@ -130,7 +131,7 @@ examples:
         self._sums += torch.stack([choice.detach(), value.detach(), torch.ones_like(value)]).cpu()
         self.update += 1
 
-    def _measure(self, data: Solved) -> dict[str, float]:
+    def _measure(self, data: Solved) -> Metrics:
         check_finite(self.model)
         choice, value, _ = (self._sums / self._sums[2]).tolist()
         self._sums = torch.zeros(3)

@@ -3,4 +3,4 @@
 from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    raise SystemExit(start("train", "sb3_ext.train.train"))
+    raise SystemExit(start("train", "sb3_ext.train.train:main"))

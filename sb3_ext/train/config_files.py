@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal
@@ -33,7 +32,6 @@ from sb3_ext.config.checks import (
     errors_named,
     unknown_word,
 )
-from sb3_ext.config.effects import known_class
 from sb3_ext.config.sections import (
     ConfigFile,
     Count,
@@ -55,6 +53,7 @@ from sb3_ext.networks.mlp import check_net_arch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
+from sb3_ext.types import Arguments
 
 ZOO_KEYS = (
     "callback",
@@ -87,7 +86,7 @@ BUFFERS.update(
 )
 
 
-def _with_net_arch(given: dict[str, Any]) -> dict[str, Any]:
+def _with_net_arch(given: Arguments) -> Arguments:
     check_net_arch(given.get("net_arch", []))
     return given
 
@@ -100,18 +99,18 @@ class ZooKeys(Section):
     batch_size: Size | None = None
     buffer_size: Transitions | None = None
     collector: CollectorSettings = CollectorSettings()
-    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    env_kwargs: Arguments = {}  # noqa: RUF012
     frame_stack: Size | None = None
-    monitor_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    monitor_kwargs: Arguments = {}  # noqa: RUF012
     n_envs: Size = 1
     n_epochs: PositiveCount | None = None
     n_steps: Size | None = None
-    normalize: bool | dict[str, Any] = False
-    policy_kwargs: Annotated[dict[str, Any], AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
+    normalize: bool | Arguments = False
+    policy_kwargs: Annotated[Arguments, AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
     replay_buffer_class: Annotated[
         str | None, accepted_by(lambda name: name is None or BUFFERS.resolve(name))
     ] = None
-    replay_buffer_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    replay_buffer_kwargs: Arguments = {}  # noqa: RUF012
 
 
 def _check_environment(env_id: Any) -> None:
@@ -146,7 +145,7 @@ class TrainConfig(ConfigFile, Switches):
     """episodes of an evaluation"""
     n_eval_envs: Size = 50
     """environments of an evaluation"""
-    eval_env_kwargs: dict[str, Any] | None = None
+    eval_env_kwargs: Arguments | None = None
     """arguments of the environment in evaluations, as key:value; default: those of the run"""
     save_freq: CountOrMinusOne = -1
     """transitions between two copies of the model, -1 for none"""
@@ -156,7 +155,7 @@ class TrainConfig(ConfigFile, Switches):
     """ddqn: updates between two checkpoints, 0 for none"""
     verbose: Annotated[int, Whole, Ge(0), Le(2)] = 1
     """how much is printed, 0 to 2"""
-    hyperparameters: dict[str, Any]
+    hyperparameters: Arguments
 
     @property
     def stem(self) -> EnvironmentName:
@@ -177,7 +176,7 @@ def saved_config(folder: Path) -> TrainConfig:
     return config
 
 
-def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
+def section_of(path: Path, env_id: str) -> tuple[str, Arguments]:
     """The section of an environment, or ``default``, after its place for messages."""
     sections = read_mapping(path)
     if not all(isinstance(section, Mapping) for section in sections.values()):
@@ -188,7 +187,7 @@ def section_of(path: Path, env_id: str) -> tuple[str, dict[str, Any]]:
     raise ConfigError(f"{path}: no section {env_id!r} and no 'default'")
 
 
-def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str) -> None:
+def check_hyperparameters(values: Arguments, algorithm: type, where: str) -> None:
     """Checks the keys of one section, the algorithm's arguments among them, and the plain types.
 
     Raises:
@@ -202,10 +201,10 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}"):
-                _check_callback(name, arguments)
+                check_arguments(_callback_class(name), arguments)
 
 
-def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def named_with_arguments(given: Any) -> list[tuple[str, Arguments]]:
     """Names of callbacks, each with its arguments, from rl_zoo3's several forms."""
     entries = [] if given is None else given if isinstance(given, list) else [given]
     return [
@@ -217,23 +216,15 @@ def named_with_arguments(given: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 def make_callbacks(given: Any) -> list[BaseCallback]:
     """The callbacks that rl_zoo3's forms name."""
-    return [
-        (get_class_by_name(name) if "." in name else CALLBACKS.resolve(name))(**arguments)
-        for name, arguments in named_with_arguments(given)
-    ]
+    return [_callback_class(name)(**arguments) for name, arguments in named_with_arguments(given)]
 
 
-def _check_callback(name: str, arguments: Mapping[str, Any]) -> None:
-    kind: Any = None
-    if "." not in name:
-        kind = CALLBACKS.resolve(name)
-    with suppress(ValueError):  # of a module that the command line names
-        kind = kind or known_class(name)
-    if kind is not None:
-        check_arguments(kind, arguments)
+def _callback_class(name: str) -> Any:
+    """The class of a registered name or of a path, which `judge` has let in."""
+    return get_class_by_name(name) if "." in name else CALLBACKS.resolve(name)
 
 
-def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
+def with_classes(values: Arguments, algorithm: type) -> Arguments:
     """The arguments of an algorithm in a section, with objects for names and schedules.
 
     The policies and the loop of our algorithms read those by themselves.

@@ -23,6 +23,7 @@ from resgym.files import parse_json, read_text
 from resgym.pictures.plots import Curve, plot_curves, plot_file
 from resgym.texts import short
 from sb3_ext.runs.command import command
+from sb3_ext.types import StrPath
 
 FILES = ("rho.json", "evaluations.jsonl")
 _NO_BAND = (math.nan, math.nan)
@@ -48,7 +49,7 @@ def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
     return curves
 
 
-def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
+def read_curves(folder: StrPath) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
 
     A line that is only half written, by a run that continues or was killed, is left out.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
@@ -29,6 +29,7 @@ from sb3_ext.config.checks import one_line
 from sb3_ext.config.effects import placed
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.config_files import TrainConfig
+from sb3_ext.types import Arguments
 
 STATISTICS = "vecnormalize.pkl"
 """The file of `VecNormalize` in the folder of a run."""
@@ -38,7 +39,7 @@ def make_envs(
     config: TrainConfig,
     rows: int,
     seed: int,
-    env_kwargs: Mapping[str, Any] | None = None,
+    env_kwargs: Arguments | None = None,
     *,
     folder: Path | None = None,
     training: bool = True,

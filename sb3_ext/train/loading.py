@@ -39,6 +39,7 @@ from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
 from sb3_ext.train.config_files import is_run, saved_config, with_classes
 from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
+from sb3_ext.types import Arguments
 
 
 def load_player(path: Any, role: str) -> ScoringPlayer:
@@ -183,7 +184,7 @@ class SavedRun:
         ValueError: the folder is of no run, or holds what a file may not ask for.
     """
 
-    def __init__(self, folder: Path, env_kwargs: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, env_kwargs: Arguments | None = None) -> None:
         self.folder, self.config = folder, saved_config(folder)
         self.env_kwargs = {
             **self.config.hyperparameters.get("env_kwargs", {}),

@@ -34,6 +34,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.ddqn.legality import with_masks
 from sb3_ext.runs.command import command, torch_threads
 from sb3_ext.train.loading import SavedRun
+from sb3_ext.types import Arguments
 
 
 class Play(Section):
@@ -53,7 +54,7 @@ class Play(Section):
     """environments"""
     seed: Annotated[int, Whole, Ge(0), Le(2**32 - 1)] = 0
     """seed of the games"""
-    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    env_kwargs: Arguments = {}  # noqa: RUF012
     """arguments of the environment, as key:value, before those of the run"""
     device: str = "auto"
     """device of PyTorch"""

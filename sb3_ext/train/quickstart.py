@@ -28,6 +28,7 @@ from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
 from sb3_ext.train.config_files import make_callbacks, section_of, transitions_for
 from sb3_ext.train.curves import history_curves
+from sb3_ext.types import Arguments, Data
 
 GAME = "resgym/HironakaHost-v0"
 SCRIPTED_HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
@@ -51,14 +52,14 @@ class Preset(NamedTuple):
     updates: int
     opponent: str
     games: int
-    show: Callable[[Player, int], dict[str, Any]]
+    show: Callable[[Player, int], Data]
 
-    def section(self) -> dict[str, Any]:
+    def section(self) -> Arguments:
         """The settings of the configuration."""
         return section_of(find_config(self.config, shipped=True), GAME)[1]
 
 
-def show_pairings(host: Player, games: int) -> dict[str, Any]:
+def show_pairings(host: Player, games: int) -> Data:
     """Print rho of the host and of scripted ones against three agents."""
     print(
         f"\nrho (games finished per move), {games} games each, cut at 200 moves; in brackets "
@@ -70,7 +71,7 @@ def show_pairings(host: Player, games: int) -> dict[str, Any]:
     return table.to_dict()
 
 
-def show_worst_case(host: Player, _: int) -> dict[str, Any]:
+def show_worst_case(host: Player, _: int) -> Data:
     """Print the exact worst case of the host, among shipped ones, on the task `worst-20`."""
     print("\nmeasuring the longest game that any agent can force, from each of 481 starts\n")
     found = evaluate(host, "worst-20", name="trained")

@@ -56,6 +56,7 @@ from sb3_ext.train.config_files import (
 )
 from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.train.quickstart import win
+from sb3_ext.types import Arguments, Metrics, StateDict
 
 ELSEWHERE = """
 --max-total-trials --n-evaluations --n-jobs --n-startup-trials --n-trials --no-optim-plots
@@ -77,9 +78,9 @@ class Options(Section):
 
     n_timesteps: CountOrMinusOne = -1
     """transitions in place of those of the file, -1 for those"""
-    hyperparams: dict[str, Any] = {}  # noqa: RUF012
+    hyperparams: Arguments = {}  # noqa: RUF012
     """hyperparameters in place of those of the file, as key:value"""
-    env_kwargs: dict[str, Any] = {}  # noqa: RUF012
+    env_kwargs: Arguments = {}  # noqa: RUF012
     """arguments of the environment in place of those of the file, as key:value"""
     log_folder: str = ""
     """logs of all runs (default logs); a run is in ALGO/ENV_NUMBER there"""
@@ -287,12 +288,12 @@ class Train(Job[TrainConfig]):
         return Used(num_updates(self.model), self.model.num_timesteps, episodes=self.episodes)
 
     @property
-    def state(self) -> dict[str, Any] | None:
+    def state(self) -> StateDict | None:
         """See `run_state`; None without checkpoints."""
         return run_state(self.model, self.callbacks) if self.ours and self.every else None
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: StateDict) -> None:
         load_run_state(self.model, parts, self.callbacks)
         for each in self.callbacks:  # SB3's own act at multiples of their calls
             each.n_calls = self.model.num_timesteps // self.model.n_envs
@@ -365,7 +366,7 @@ class _PulseCallback(ByConditions):
         """Called by our algorithms after every block of updates."""
         self.observe({})
 
-    def take(self, numbers: dict[str, float], step: int) -> None:
+    def take(self, numbers: Metrics, step: int) -> None:
         """See `NumberWriter`."""
         self._folder.append("metrics.jsonl", {"step": step, **numbers})
         super().take(numbers, step)

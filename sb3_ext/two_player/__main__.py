@@ -3,4 +3,4 @@
 from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    raise SystemExit(start("two_player", "sb3_ext.two_player.job"))
+    raise SystemExit(start("two_player", "sb3_ext.two_player.job:main"))

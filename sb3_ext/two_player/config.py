@@ -25,6 +25,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.two_player.hironaka import ROLES, GameSection
 from sb3_ext.two_player.kinds import learner_of
 from sb3_ext.two_player.learner import TrainedRole
+from sb3_ext.types import Data
 
 
 class ScriptedRole(Section):
@@ -269,7 +270,7 @@ _SMOKE = {
 def smoke_version(config: TrainerConfig) -> TrainerConfig:
     """The same experiment made as short as possible: every part runs once, in seconds."""
 
-    def shorten(data: dict[str, Any]) -> None:
+    def shorten(data: Data) -> None:
         for key, value in data.items():
             if isinstance(value, dict):
                 shorten(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import gymnasium
@@ -13,14 +12,16 @@ from torch import Tensor
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role
-from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
-from resgym.players import CallablePlayer, Player, ask_player, resolve_player
+from resgym.players import Player, resolve_player
 from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.sections import PositiveCount, Section
 
 ROLES = ("host", "agent")
+
+ByRole = dict[str, Any]
+"""What each role has, by its name."""
 
 _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
 
@@ -98,7 +99,7 @@ class Game:
         """A scripted player, or a saved model; a ValueError if there is none of this name."""
         return resolve_player(name, cast("Role", role), self.spec)
 
-    def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+    def evaluate(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
         """Games finished per move."""
         found = rho(
             players["host"],
@@ -112,7 +113,7 @@ class Game:
         )
         return found.rho
 
-    def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+    def match(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
         """The host's score in 0..1: the mean of E / (E + L) over the games.
 
         L is the game's length, E that of a random host and a random agent from the same start: the
@@ -129,26 +130,24 @@ class Game:
         return float((even / (even + lengths)).mean())
 
     def count_actions(
-        self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
+        self, players: ByRole, role: str, games: int, seed: int, max_moves: int
     ) -> list[int]:
         """How often a role takes each of its actions."""
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
         counts = torch.zeros(num_actions, dtype=torch.int64)
 
-        def act(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-            answer = ask_player(players[role], state, coords, rng)
-            counts.add_(torch.bincount(answer.cpu(), minlength=num_actions))
-            return answer
+        def note(game: Tensor, action: Tensor, axis: Tensor, *_: Any) -> None:
+            chosen = action if role == "host" else axis
+            counts.add_(torch.bincount(chosen.cpu(), minlength=num_actions))
 
-        counting = CallablePlayer(act, cast("Role", role))
-        self._lengths({**players, role: counting}, games, seed, max_moves)
+        self._lengths(players, games, seed, max_moves, note=note)
         return counts.tolist()
 
     def _lengths(
-        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
+        self, players: ByRole, games: int, seed: int, max_moves: int, **more: Any
     ) -> Lengths:
         row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
-        host, agent = players["host"], players["agent"]
-        return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.section.backend)
+        pair, backend = (players["host"], players["agent"]), self.section.backend
+        return play_lengths(*pair, starts, self.spec, rng, max_moves, backend, **more)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from sb3_ext.runs.files import RunFolder, going_on_without, write_durably, write
 from sb3_ext.runs.stopping import Ended
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
+from sb3_ext.types import Metrics, StateDict
 
 
 class TwoPlayer(Job[TrainerConfig]):
@@ -81,12 +81,12 @@ class TwoPlayer(Job[TrainerConfig]):
         return Path("runs", config.name)
 
     @property
-    def state(self) -> dict[str, Any] | None:
+    def state(self) -> StateDict | None:
         """See `HostAgentTrainer.state_dict`; None without checkpoints."""
         return None if self.config.checkpoint is None else self.trainer.state_dict()
 
     @state.setter
-    def state(self, parts: Mapping[str, Any]) -> None:
+    def state(self, parts: StateDict) -> None:
         what = f"--resume: {self.run_of.folder}/config.yml was changed: its checkpoint has"
         refuse_another(parts["trainer"]["config"], self.config.to_dict(), self.may_change, what)
         self.trainer.load_state_dict(parts)
@@ -134,7 +134,7 @@ class TwoPlayer(Job[TrainerConfig]):
         lines = [f"{json.dumps(asdict(each))}\n" for each in self.trainer.history]
         write_durably(self._files.path / "evaluations.jsonl", "".join(lines))
 
-    def add_metrics(self, metrics: Mapping[str, float]) -> None:
+    def add_metrics(self, metrics: Metrics) -> None:
         """Appends a line of metrics."""
         self._files.append("metrics.jsonl", {"step": self.trainer.total_steps, **metrics})
         self._show(metrics)
@@ -155,7 +155,7 @@ class TwoPlayer(Job[TrainerConfig]):
             with going_on_without("best version", path / "best" / role):
                 save_player(path / "best" / role, model, asdict(evaluation))
 
-    def _show(self, values: Mapping[str, float]) -> None:
+    def _show(self, values: Metrics) -> None:
         if self._tensorboard is not None:
             shown_everywhere = dict.fromkeys(values, ())
             self._tensorboard.write(values, shown_everywhere, self.trainer.total_steps)

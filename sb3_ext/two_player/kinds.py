@@ -40,6 +40,7 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import ExplorationRate, parse_schedule
 from sb3_ext.two_player.learner import Learner, RolloutSection, TrainedRole
+from sb3_ext.types import Arguments
 
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
@@ -54,7 +55,7 @@ class ReplayBufferSection(Section):
     """kind of replay buffer: tensor, prioritized, or a registered one"""
     size: Transitions
     """capacity in transitions; the buffer takes memory as it fills"""
-    arguments: dict[str, Any]
+    arguments: Arguments
     """further arguments of the buffer"""
 
 
@@ -92,7 +93,7 @@ class OffPolicyRole(TrainedRole):
     rollout: OffPolicyRollout
     """the collection of experience"""
 
-    def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102
+    def arguments(self, **more: Any) -> Arguments:  # noqa: D102
         return super().arguments(
             buffer_size=self.replay_buffer.size,
             gradient_steps=1,
@@ -202,7 +203,7 @@ class OnPolicyRole(TrainedRole):
     vf_coef: NonNegative
     """weight of the value loss in the loss"""
 
-    def arguments(self, **more: Any) -> dict[str, Any]:  # noqa: D102
+    def arguments(self, **more: Any) -> Arguments:  # noqa: D102
         return super().arguments(n_steps=self.rollout.max_rollout_steps, **more)
 
 

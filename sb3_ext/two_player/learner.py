@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -37,6 +37,7 @@ from sb3_ext.checkpoints.models import buffer_of, check_finite, model_state, res
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.checks import (
     check_arguments,
+    check_count,
     check_policy,
     errors_named,
     errors_of,
@@ -57,6 +58,7 @@ from sb3_ext.networks.mlp import in_mode
 from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
 from sb3_ext.schedules.schedules import LearningRate, Schedule, parse_schedule
 from sb3_ext.two_player.hironaka import Game
+from sb3_ext.types import Arguments, Metrics, StateDict
 
 NO_END = 2**60
 """Transitions that a model is told it will learn for; nothing here depends on the number."""
@@ -67,7 +69,7 @@ class OptimizerSection(Section):
 
     name: Annotated[str, accepted_by(OPTIMIZERS.resolve)]
     """name of the optimiser: adam, adamw, rmsprop, sgd, or a registered one"""
-    arguments: dict[str, Any]
+    arguments: Arguments
     """arguments of the optimiser, without the learning rate"""
 
     @model_validator(mode="after")
@@ -95,11 +97,11 @@ class TrainedRole(Section):
     """trained, the name of a scripted player, or the path of a saved model"""
     algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)]
     """ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, a registered algorithm, or module:Class"""
-    algorithm_arguments: dict[str, Any]
+    algorithm_arguments: Arguments
     """further arguments of the algorithm, such as double_q"""
     policy: str
     """name of the algorithm's policy, such as HostPolicy"""
-    policy_arguments: dict[str, Any]
+    policy_arguments: Arguments
     """arguments of the policy beside net_arch and optimizer, such as extractor"""
     net_arch: list[Any]
     """layers after the features extractor, in the net_arch language"""
@@ -137,7 +139,7 @@ class TrainedRole(Section):
             check_policy(algorithm, self.policy, self.policy_arguments)
         return self
 
-    def arguments(self, **more: Any) -> dict[str, Any]:
+    def arguments(self, **more: Any) -> Arguments:
         """Arguments of the algorithm: keys of the same name, those made of others, and `more`."""
         algorithm = ALGORITHMS.resolve(self.algorithm)
         # One may hand on all that it is given.
@@ -272,7 +274,7 @@ class Learner(ABC):
         ``games`` are rounded up to whole rollouts; None: one rollout.
         """
         rollout = self.section.rollout
-        games = rollout.rollout_size if games is None else games
+        games = rollout.rollout_size if games is None else check_count("games", games, 0)
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
@@ -316,14 +318,14 @@ class Learner(ABC):
         """Put a network in the place of the policy's; a TypeError where that cannot be done."""
         raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         self.check_finite()
         state = model_state(self.model, f"{self.role}.")
         state[f"{self.role}.callbacks"] = callback_states(self.callback)
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
@@ -339,7 +341,7 @@ class Learner(ABC):
         except FloatingPointError as error:
             raise FloatingPointError(f"roles.{self.role}: {error}") from None
 
-    def metrics(self, layers: bool = False) -> dict[str, float]:
+    def metrics(self, layers: bool = False) -> Metrics:
         """What was measured since the last call, by name; errors as `check_finite`.
 
         ``layers``: mean and deviation of weights and gradients too.

@@ -17,10 +17,11 @@ from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.config.checks import errors_of, shown, unknown_word
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.hironaka import ROLES, Game, other_role, pair_name
+from sb3_ext.two_player.hironaka import ROLES, ByRole, Game, other_role, pair_name
 from sb3_ext.two_player.kinds import learner_of, share_encoder
 from sb3_ext.two_player.learner import Learner
 from sb3_ext.two_player.pool import OpponentPool
+from sb3_ext.types import Metrics
 
 
 def _by_role(field: str, given: Any) -> Mapping[str, Any]:
@@ -57,25 +58,26 @@ class TwoPlayers:
         config: TrainerConfig | Mapping[str, Any] | str | Path,
         *,
         nets: Mapping[str, nn.Module] | None = None,
-        rewards: Mapping[str, Any] | None = None,
+        rewards: ByRole | None = None,
         callbacks: Mapping[str, BaseCallback | Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
         with errors_of("game"):
             self.game = Game(self.config.game)
         self.roles: dict[str, Learner] = {}
-        self.players: dict[str, Any] = {}
-        self.opponents: dict[str, Any] = {}
+        self.players: ByRole = {}
+        self.opponents: ByRole = {}
         self.pool: OpponentPool | None = None
         self.nets: dict[str, nn.Module] = {}
-        self.rewards: dict[str, Any] = {}
+        self.rewards: ByRole = {}
         self._make_players()
         for role, reward in _by_role("rewards", rewards).items():
             self.replace_reward(role, reward)
         self.replace_nets(**_by_role("nets", nets))
         for role, given in _by_role("callbacks", callbacks).items():
+            learner = self.learner(role)
             for callback in given if isinstance(given, Iterable) else [given]:
-                self.learner(role).add_callback(callback)
+                learner.add_callback(callback)
 
     def _make_players(self) -> None:
         config, game = self.config, self.game
@@ -165,7 +167,7 @@ class TwoPlayers:
         Raises:
             ValueError: the role's network is one that `replace_nets` gave it.
         """
-        learner = self.roles[role]
+        learner = self.learner(role)
         if role in self.nets:
             raise ValueError(f"begin_anew: {role} has a network that was put in, with its weights")
         section = learner.section.model_copy(update={"callbacks": []})
@@ -189,7 +191,7 @@ class TwoPlayers:
         """Let a role play and remember, see `Learner.collect`."""
         return self.learner(role).collect(games)
 
-    def evaluate_rho(self) -> dict[str, float]:
+    def evaluate_rho(self) -> Metrics:
         """Rho of the two players against each other, and of each against its opponents.
 
         The starts are the same each time and owe nothing to the random numbers of training.
@@ -203,7 +205,7 @@ class TwoPlayers:
             for name, pair in self.pairs().items()
         }
 
-    def pairs(self) -> dict[str, dict[str, Any]]:
+    def pairs(self) -> dict[str, ByRole]:
         """Who is measured against whom, by the names of `evaluate_rho`."""
         found = {"-".join(ROLES): self.players}
         for role, opponents in self._measured_against.items():

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.hironaka import ROLES, Game, other_role
+from sb3_ext.two_player.hironaka import ROLES, ByRole, Game, other_role
 from sb3_ext.two_player.learner import Learner
+from sb3_ext.types import StateDict
 
 ELO_K = 32.0
 """Largest change of a rating in one match."""
@@ -57,7 +58,7 @@ class OpponentPool:
         config: TrainerConfig,
         game: Game,
         learners: Mapping[str, Learner],
-        opponents: Mapping[str, Any],
+        opponents: ByRole,
         seed: int,
     ) -> None:
         assert config.self_play is not None
@@ -69,7 +70,7 @@ class OpponentPool:
         }
         self.num_draws = 0
         self.in_play: dict[str, Snapshot | None] = dict.fromkeys(ROLES)
-        self._benches: dict[str, Any] = {}
+        self._benches: ByRole = {}
 
     def before_step(self, step: int) -> None:
         """Save, draw and rate what is due before the trainer's step of this number, from 0."""
@@ -147,7 +148,7 @@ class OpponentPool:
             snapshot.rating = ratings.pop(role)
         self.ratings |= ratings
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Everything above as tensors and plain data."""
         return {
             "in_play": {role: each and dict(vars(each)) for role, each in self.in_play.items()},
@@ -158,7 +159,7 @@ class OpponentPool:
             },
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Restore `state_dict`, and seat the opponents that were in play."""
         self.ratings = {role: float(state["ratings"][role]) for role in ROLES}
         self.num_draws = int(state["num_draws"])

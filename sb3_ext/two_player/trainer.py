@@ -19,6 +19,7 @@ from sb3_ext.runs.command import numerics, torch_threads
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, pair_name
 from sb3_ext.two_player.players import TwoPlayers
+from sb3_ext.types import Metrics, StateDict
 
 
 @dataclass
@@ -37,14 +38,14 @@ class Evaluation:
 
     step: int
     versions: dict[str, int]
-    values: dict[str, float]
+    values: Metrics
     actions: dict[str, list[int]] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: Metrics = field(default_factory=dict)
     improved: list[str] = field(default_factory=list)
-    ratings: dict[str, float] = field(default_factory=dict)
+    ratings: Metrics = field(default_factory=dict)
 
     @property
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> Metrics:
         """The values under the names that logs and stop rules use, such as ``rho/host-agent``."""
         return {f"rho/{pair}": value for pair, value in self.values.items()}
 
@@ -71,7 +72,7 @@ class HostAgentTrainer(TwoPlayers):
         self.output: Any = None
         self.history: list[Evaluation] = []
         self.total_steps = 0
-        self.best_scores: dict[str, float] = {}
+        self.best_scores: Metrics = {}
         self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
         self._updates = self.config.updates
 
@@ -102,7 +103,9 @@ class HostAgentTrainer(TwoPlayers):
             FloatingPointError: a loss or a weight became NaN or infinite. Nothing of it is saved.
         """
         steps = self.config.training.steps if steps is None else check_count("steps", steps, low=0)
-        interval = evaluation_interval or self.config.evaluation.every_steps
+        interval = self.config.evaluation.every_steps
+        if evaluation_interval is not None:
+            interval = check_count("evaluation_interval", evaluation_interval)
         names = self._players_to_train(players)
         learners = [self.roles[name] for name in names]
         end = self.total_steps + steps
@@ -211,12 +214,12 @@ class HostAgentTrainer(TwoPlayers):
                 self.best_scores[role] = score
                 evaluation.improved.append(role)
 
-    def log_metrics(self) -> dict[str, float]:
+    def log_metrics(self) -> Metrics:
         """What the roles measured since the last call; written to the run's folder, if any.
 
         Errors as `evaluate`.
         """
-        metrics: dict[str, float] = {}
+        metrics: Metrics = {}
         for name, learner in self.roles.items():
             found = learner.metrics(self.config.logging.layers)
             metrics |= {f"{name}/{key}": value for key, value in found.items()}
@@ -227,7 +230,7 @@ class HostAgentTrainer(TwoPlayers):
             self.output.add_metrics(metrics)
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         """Everything that training depends on, as parts of a checkpoint.
 
         ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
@@ -252,7 +255,7 @@ class HostAgentTrainer(TwoPlayers):
             state["pool"] = self.pool.state_dict()
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
         trainer = state["trainer"]
         for role, learner in self.roles.items():
@@ -261,9 +264,9 @@ class HostAgentTrainer(TwoPlayers):
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
         self.history = read_as(list[Evaluation], trainer["history"])
-        self.best_scores = read_as(dict[str, float], trainer["best_scores"])
+        self.best_scores = read_as(Metrics, trainer["best_scores"])
         self.total_steps = int(trainer["total_steps"])
-        self.seconds = Stopwatch(read_as(dict[str, float], trainer["seconds"]))
+        self.seconds = Stopwatch(read_as(Metrics, trainer["seconds"]))
         load_global_random_state(state["random"])
 
     def save(self, path: str | Path) -> Path:

@@ -18,17 +18,16 @@ from tests.sb3_ext.helpers import player_model
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_entry_is_a_command(name, capsys):
-    module, function, _ = COMMANDS[name]
-    code, text, _ = run(capsys, "--help", main=packaged(f"{module}:{function}"))
+    code, text, _ = run(capsys, "--help", main=packaged(COMMANDS[name][0]))
     assert (code, text[:6]) == (0, "usage:")
 
 
 def test_doors_of_their_own_start_what_the_table_names():
     package, found = Path(sb3_ext.__file__).parent, 0
     for path in (*package.glob("*.py"), *package.glob("*/__main__.py")):
-        started = r'start\("(\w+)", "([\w.]+)"(?:, "(\w+)")?\)'
-        for name, module, function in re.findall(started, path.read_text(encoding="utf-8")):
-            assert COMMANDS[name][:2] == (module, function or "main")
+        started = r'start\("(\w+)", "([\w.:]+)"\)'
+        for name, function in re.findall(started, path.read_text(encoding="utf-8")):
+            assert COMMANDS[name][0] == function
             found += 1
     assert found == 5  # train, enjoy, two_player, teach, attack
 
@@ -95,8 +94,7 @@ def folder(model, tmp_path, monkeypatch):
 def test_one_line_names_what_is_wrong_and_nothing_is_left(command, message, folder, capsys):
     before = sorted(folder.rglob("*"))
     name, *arguments = command
-    module, function, _ = COMMANDS[name]
-    code, printed, errors = run(capsys, *arguments, main=packaged(f"{module}:{function}"))
+    code, printed, errors = run(capsys, *arguments, main=packaged(COMMANDS[name][0]))
     assert code == 2
     (line,) = errors.splitlines()
     assert line not in printed

@@ -13,6 +13,7 @@ from typing import Any
 
 import triton
 import triton.language as tl
+from triton.language import constexpr
 
 from resgym.game.rng import Stream
 from resgym.game.stepping import (
@@ -38,25 +39,25 @@ from resgym.kernels.cuda.rules import (
     store_set,
 )
 
-_START = tl.constexpr(Stream.START)
-_HOST = tl.constexpr(Stream.HOST)
-_AGENT = tl.constexpr(Stream.AGENT)
+_START = constexpr(Stream.START)
+_HOST = constexpr(Stream.HOST)
+_AGENT = constexpr(Stream.AGENT)
 
 HOSTS = ("all_coord", "random", "random_pair")
 """Hosts that play inside a kernel, which takes the index."""
 
 
-def _indices(names: tuple[str, ...], *chosen: str) -> list[tl.constexpr]:
-    return [tl.constexpr(names.index(name)) for name in chosen]
+def _indices(names: tuple[str, ...], *chosen: str) -> list[constexpr]:
+    return [constexpr(names.index(name)) for name in chosen]
 
 
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = _indices(SEATS, "host", "agent", "both")
 _TERMINAL, _STEP, _SURVIVAL = _indices(REWARD_NAMES, "terminal", "step", "survival")
 _ERROR, _PENALTY, _TERMINATE = _indices(INVALID_ACTIONS, "error", "penalty", "terminate")
 _SAME_STEP, _DISABLED = _indices(AUTORESET_MODES, "SAME_STEP", "DISABLED")
-_STARTING = tl.constexpr(STARTING)
-_ILLEGAL_REWARD = tl.constexpr(INVALID_ACTION_REWARD)
-_ASKED = tl.constexpr(ASKED)
+_STARTING = constexpr(STARTING)
+_ILLEGAL_REWARD = constexpr(INVALID_ACTION_REWARD)
+_ASKED = constexpr(ASKED)
 
 # The others draw a set from a table.
 (_ALL_COORD,) = _indices(HOSTS, "all_coord")
@@ -69,12 +70,12 @@ def _kernel(function: Callable[..., Any]) -> Any:
     addresses, so that a later step would compile again.
     """
     parameters = inspect.signature(function).parameters.values()
-    names = [each.name for each in parameters if each.annotation != "tl.constexpr"]
+    names = [each.name for each in parameters if each.annotation != "constexpr"]
     return triton.jit(function, do_not_specialize=names, do_not_specialize_on_alignment=names)
 
 
 @triton.jit
-def _name_set(table, num_sets, key, count, mask, HOST: tl.constexpr, D: tl.constexpr):
+def _name_set(table, num_sets, key, count, mask, HOST: constexpr, D: constexpr):
     """The sets int64 [G] that a scripted host names."""
     if HOST == _ALL_COORD:
         return tl.where(count > 1, (1 << D) - 1, 3).to(tl.int64)
@@ -90,10 +91,10 @@ def step_games(
     final_coords,
     num_games: tl.int64, num_sets: tl.int64, limit: tl.int64, num_drawn: tl.int64,
     values: tl.int64, attempts: tl.int64,
-    SEAT: tl.constexpr, OPPONENT: tl.constexpr, REWARD: tl.constexpr, ON_ILLEGAL: tl.constexpr,
-    MODE: tl.constexpr, RESTARTS: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr,
-    P: tl.constexpr, D: tl.constexpr,
-    G: tl.constexpr, R: tl.constexpr,
+    SEAT: constexpr, OPPONENT: constexpr, REWARD: constexpr, ON_ILLEGAL: constexpr,
+    MODE: constexpr, RESTARTS: constexpr, SCALE: constexpr, REPOSITION: constexpr,
+    P: constexpr, D: constexpr,
+    G: constexpr, R: constexpr,
 ):  # fmt: skip
     """Plays a step of ``num_games`` games, G of them in a program, or starts some of them.
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language import constexpr
 
 from resgym.game import rng, spec
 from resgym.kernels.backend import AGENTS
 
-_GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
-_MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
-_MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
-_MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
+_GAMMA = constexpr(rng.GAMMA & rng.MASK_64)
+_MULTIPLIER_1 = constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
+_MULTIPLIER_2 = constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
+_MAX_COORDINATE = constexpr(spec.MAX_COORDINATE)
 
-_FIRST = tl.constexpr(AGENTS.index("choose_first"))
-_LAST = tl.constexpr(AGENTS.index("choose_last"))
+_FIRST = constexpr(AGENTS.index("choose_first"))
+_LAST = constexpr(AGENTS.index("choose_last"))
 
 
 # Random numbers: `resgym.game.rng` on uint64.
@@ -65,7 +66,7 @@ def load(field, places, mask):
 
 
 @triton.jit
-def load_set(coords, games, mask, D: tl.constexpr):
+def load_set(coords, games, mask, D: constexpr):
     """The sets int64 [G] of rows of flags uint8 [N, D]."""
     axis_mask = tl.zeros(games.shape, tl.int64)
     for axis in tl.static_range(D):
@@ -74,14 +75,14 @@ def load_set(coords, games, mask, D: tl.constexpr):
 
 
 @triton.jit
-def store_set(coords, games, axis_mask, mask, D: tl.constexpr):
+def store_set(coords, games, axis_mask, mask, D: constexpr):
     """Writes sets int64 [G] as rows of flags of one byte each, [N, D]."""
     for axis in tl.static_range(D):
         tl.store(coords + games * D + axis, (axis_mask >> axis) & 1, mask=mask)
 
 
 @triton.jit
-def choose_axis(axis_mask, key, AGENT: tl.constexpr, D: tl.constexpr):
+def choose_axis(axis_mask, key, AGENT: constexpr, D: constexpr):
     """The axis int64 [G] that a scripted agent chooses from sets int64 [G].
 
     ``AGENT`` is an index in `AGENTS`.
@@ -121,7 +122,7 @@ def _ones(bits):
 
 
 @triton.jit
-def prune(points, alive, before, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr):
+def prune(points, alive, before, D: constexpr, G: constexpr, R: constexpr):
     """Finds the minimal points and their order.
 
         alive: bool [G, R], which rows hold one.
@@ -163,7 +164,7 @@ def prune(points, alive, before, D: tl.constexpr, G: tl.constexpr, R: tl.constex
 
 
 @triton.jit
-def load_points(points, games, mask, P: tl.constexpr, D: tl.constexpr, R: tl.constexpr):
+def load_points(points, games, mask, P: constexpr, D: constexpr, R: constexpr):
     """The points of games int64 [G] where ``mask`` bool [G, R] holds, from int64 [N, P, D]."""
     place = (games[:, None] * P + tl.arange(0, R)[None, :]) * D
     columns = ()
@@ -173,9 +174,7 @@ def load_points(points, games, mask, P: tl.constexpr, D: tl.constexpr, R: tl.con
 
 
 @triton.jit
-def played_points(
-    points, axis_mask, axis, wanted, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
-):
+def played_points(points, axis_mask, axis, wanted, D: constexpr, G: constexpr, R: constexpr):
     """The points after a move, not pruned yet.
 
     The hosts' sets, the agents' axes and which games are to move are [G]. Also gives bool [G],
@@ -203,8 +202,8 @@ def _store_axis(target, value, place, empty, kept, absent, mask):
 @triton.jit
 def store_points(
     state, seen, final, points, kept, rank, count, games, keep, show,
-    SCALE: tl.constexpr, REPOSITION: tl.constexpr, FINAL: tl.constexpr,
-    P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+    SCALE: constexpr, REPOSITION: constexpr, FINAL: constexpr,
+    P: constexpr, D: constexpr, G: constexpr, R: constexpr,
 ):  # fmt: skip
     """Writes positions, as state int64 [N, P, D] and as what is seen of them, float32 [N, P, D].
 
@@ -251,8 +250,8 @@ def store_points(
 @triton.jit
 def draw_starts(
     state, seen, games, pending, key, num_drawn, values, attempts,
-    SCALE: tl.constexpr, REPOSITION: tl.constexpr,
-    P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+    SCALE: constexpr, REPOSITION: constexpr,
+    P: constexpr, D: constexpr, G: constexpr, R: constexpr,
 ):  # fmt: skip
     """Draws starts as `resgym.game.rules.random_starts` and writes them; see `store_points`.
 

@@ -1,5 +1,7 @@
 """The order of operations in a step, its rhythms, phases and frozen roles."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -95,10 +97,20 @@ def test_a_frozen_role_does_not_move_but_plays(tmp_path):
 def test_roles_that_cannot_be_trained_are_refused():
     two = trainer()
     two.freeze("agent")
-    for players, told in ((["guest"], "'guest'"), (["agent"], "not frozen"), ([], "not frozen")):
+    for given, told in (
+        ({"players": ["guest"]}, "'guest'"),
+        ({"players": ["agent"]}, "not frozen"),
+        ({"players": []}, "not frozen"),
+        ({"evaluation_interval": 0}, "evaluation_interval"),
+    ):
         with pytest.raises(ValueError, match=told):
-            two.train(1, players=players)
+            two.train(1, **given)
     assert two.total_steps == 0
+    for refused in (partial(two.collect_rollout, "host", -1), partial(two.begin_anew, "guest", 0)):
+        with pytest.raises(ValueError, match="games|'guest'"):
+            refused()
+    with pytest.raises(ValueError, match="'guest'"):
+        HostAgentTrainer(two.config, callbacks={"guest": []})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""Types that many functions take and give."""
+
+import os
+from typing import Any
+
+Arguments = dict[str, Any]
+"""Keyword arguments by name."""
+
+Data = dict[str, Any]
+"""Plain data by name, as a file of JSON or YAML holds it."""
+
+Info = dict[str, Any]
+"""What an environment tells of a step, or of one row or episode."""
+
+Metrics = dict[str, float]
+"""Numbers that were measured, by name."""
+
+StateDict = dict[str, Any]
+"""What a checkpoint keeps of one thing: tensors and plain data by name."""
+
+StrPath = str | os.PathLike[str]
+"""The path of a file or folder."""

@@ -16,6 +16,8 @@ from tests.reference.polyhedron import newton_vertices
 # A move that would make a coordinate larger than this is not played, and the game ends undecided.
 MAX_COORDINATE = 2**59
 
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+
 
 def is_covered(point, other):
     """Whether ``other`` is <= ``point`` on every axis, which makes ``point`` no vertex."""

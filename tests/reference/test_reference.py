@@ -6,8 +6,7 @@ import pytest
 
 from tests.reference import players, rule
 from tests.reference.polyhedron import newton_vertices
-
-EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+from tests.reference.rule import EXAMPLE
 
 
 def test_minimal_points_of_ties_duplicates_and_zero_rows():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.reference.rule import EXAMPLE
 from tests.resgym.envs.helpers import AGENT, HOST, IDS, SHORT, act_random, alive, array, make_vec
 from tests.resgym.game.lockstep import reference_start
 from tests.resgym.game.splitmix import step_key
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
-EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 CUSP = [(2, 0, 0), (0, 3, 0)]
 
 

@@ -13,9 +13,8 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule
 from tests.reference.polyhedron import mean_can_be_below
+from tests.reference.rule import EXAMPLE
 from tests.resgym.game.point_families import FAMILIES, sample
-
-EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 
 
 def forms(points):

@@ -16,7 +16,6 @@ from tests.reference import rule
 from tests.resgym.games import record_game
 
 SPEC = GameSpec(3, 8, 9)
-EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 
 
 def rows(number):

@@ -8,9 +8,8 @@ import pytest
 
 from resgym.pictures.diagram import CHOSEN
 from tests.reference import rule
+from tests.reference.rule import EXAMPLE
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
-
-EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
 
 START = """\
 move 0

@@ -120,13 +120,10 @@ def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch):
     }
 
 
-def test_null_is_the_default_as_in_rl_zoo3(tmp_path):
-    keys = "batch_size callback clip_range_vf env_kwargs env_wrapper frame_stack monitor_kwargs"
-    nulls = dict.fromkeys(f"{keys} n_envs normalize policy_kwargs vec_env_wrapper".split())
-    file = tmp_path / "own.yml"
-    file.write_text(yaml.safe_dump({"default": {"policy": "MlpPolicy", "n_timesteps": 9, **nulls}}))
-    few = ["--env", "CartPole-v1", "--conf-file", str(file), "--dry-run"]
-    assert train_main([*few, "--algo", "ppo"]) == 0
+def test_null_is_the_default_as_in_rl_zoo3():
+    keys = "batch_size callback clip_range_vf env_kwargs env_wrapper frame_stack n_envs normalize"
+    nulls = [f"{key}:null" for key in [*keys.split(), "monitor_kwargs", "policy_kwargs"]]
+    assert train_main(["--env", "CartPole-v1", "--dry-run", "-params", *nulls]) == 0
 
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "ppo"])

@@ -97,20 +97,18 @@ def test_a_frozen_role_does_not_move_but_plays(tmp_path):
 def test_roles_that_cannot_be_trained_are_refused():
     two = trainer()
     two.freeze("agent")
-    for given, told in (
-        ({"players": ["guest"]}, "'guest'"),
-        ({"players": ["agent"]}, "not frozen"),
-        ({"players": []}, "not frozen"),
-        ({"evaluation_interval": 0}, "evaluation_interval"),
+    for refused, told in (
+        (partial(two.train, 1, players=["guest"]), "guest"),
+        (partial(two.train, 1, players=["agent"]), "not frozen"),
+        (partial(two.train, 1, players=[]), "not frozen"),
+        (partial(two.train, 1, evaluation_interval=0), "evaluation_interval"),
+        (partial(two.collect_rollout, "host", -1), "games"),
+        (partial(two.begin_anew, "guest", 0), "guest"),
+        (partial(HostAgentTrainer, two.config, callbacks={"guest": []}), "guest"),
     ):
         with pytest.raises(ValueError, match=told):
-            two.train(1, **given)
-    assert two.total_steps == 0
-    for refused in (partial(two.collect_rollout, "host", -1), partial(two.begin_anew, "guest", 0)):
-        with pytest.raises(ValueError, match="games|'guest'"):
             refused()
-    with pytest.raises(ValueError, match="'guest'"):
-        HostAgentTrainer(two.config, callbacks={"guest": []})
+    assert two.total_steps == 0
 
 
 @pytest.mark.parametrize(

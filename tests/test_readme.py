@@ -69,10 +69,11 @@ def test_the_first_table_is_that_of_the_scoreboard_and_of_the_page():
     for row in read_rows(ROOT / "docs" / "scoreboard.json"):
         if row.task == "worst-20":
             found[row.name.partition(",")[0]].append((row.value, 481 - row.details["cut"]))
-    page = (ROOT / "docs" / "howto" / "win.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/howto/win.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?:strength|of 481).*", page, re.MULTILINE)
     numbers = [[*map(float, row.split("|")[2:12])] for row in rows]
     pairs = zip(numbers[0] + numbers[2], numbers[1] + numbers[3], strict=True)
+    assert f"starts above is {found['any'][0][0]:.3f}" in README
     found["win"] = [(value, 481 - cut) for value, cut in pairs]
     table = re.findall(
         r"^\| `?(\w+)`?.* \| (0\.\d+)(?: \((.*) to (.*)\))? \| (\d+) of 481 \|", README, re.M

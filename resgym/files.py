@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from resgym.texts import shown
 
 StrPath = str | os.PathLike[str]
+"""The path of a file or folder."""
 
 MAX_BYTES = 2**26
 """Largest number of bytes of a file that is read as a whole."""

@@ -1,7 +1,8 @@
 """Types that many functions take and give."""
 
-import os
 from typing import Any
+
+from resgym.files import StrPath as StrPath
 
 Arguments = dict[str, Any]
 """Keyword arguments by name."""
@@ -17,6 +18,3 @@ Metrics = dict[str, float]
 
 StateDict = dict[str, Any]
 """What a checkpoint keeps of one thing: tensors and plain data by name."""
-
-StrPath = str | os.PathLike[str]
-"""The path of a file or folder."""

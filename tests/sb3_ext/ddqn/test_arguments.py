@@ -45,7 +45,6 @@ from tests.sb3_ext.helpers import game_env, make_model
         ),
         ({"replay_ratio": 1.0, "gradient_steps": 2}, r"got 1\.0 together with gradient_steps=2"),
     ],
-    ids=str,
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message) as caught:

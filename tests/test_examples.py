@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -254,8 +253,8 @@ def few_games(name, changes=()):
 
 
 def test_own_job_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
-    small = partial(HostAgentTrainer, few_games("small"))
-    monkeypatch.setattr(two_player, "HostAgentTrainer", lambda name: small())
+    small = few_games("small")
+    monkeypatch.setattr(two_player, "HostAgentTrainer", lambda name: HostAgentTrainer(small))
     run = load("own_job").main
     (tmp_path / "turns.yml").write_text("{agents: [choose_first, random], updates: 2}")
     start = ["--config", str(tmp_path / "turns.yml"), "--out", str(tmp_path / "run")]
@@ -343,8 +342,7 @@ def test_a_study_that_cannot_be_read_is_one_line(storage, tune, tmp_path, capsys
 
 def test_a_study_prunes_by_what_was_measured_on_the_way(tune, whole_study):
     never = optuna.pruners.ThresholdPruner(lower=2.0)  # rho is at most 1
-    study = tune(whole_study[0], trials=4, pruner=never, **QUICK)
-    *_, pruned = study.trials
+    pruned = tune(whole_study[0], trials=4, pruner=never, **QUICK).trials[-1]
     assert (pruned.state.name, [*pruned.intermediate_values]) == ("PRUNED", [2])
 
 

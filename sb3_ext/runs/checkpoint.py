@@ -153,7 +153,7 @@ def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
     """
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
-    for path in run_dir.glob("*.tmp"):
+    for path in list(run_dir.glob("*.tmp")):
         _remove(path)
     replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]
     for path in [*list_checkpoints(run_dir)[keep_last:], *replaced]:

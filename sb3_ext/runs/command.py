@@ -270,10 +270,9 @@ def torch_threads(number: int | None) -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
-    number = before if number is None else number
-    if not 1 <= number <= 1024:
+    if number is not None and not 1 <= number <= 1024:
         raise ValueError(f"threads must be between 1 and 1024, got {number}")
-    torch.set_num_threads(number)
+    torch.set_num_threads(before if number is None else number)
     try:
         yield
     finally:

@@ -51,7 +51,7 @@ class WorstCasePositions(PeriodicCallback):
     moves lost on average, at most 6, where sets are drawn by the softmax of values / 0.3.
 
     Args:
-        every: how often to walk, by default every 200 updates.
+        every: how often to walk, by default every 200 updates; with `exact` also at once.
         starts: walked from at a time, of the sizes that the environment starts with now.
         max_moves: how long games are followed; all longer ones cost this much.
         max_positions: followed from each start.
@@ -105,6 +105,10 @@ class WorstCasePositions(PeriodicCallback):
         model: Any = self.model
         for hooks in (model.batch_changes, model.extra_losses):
             hooks[:] = [each for each in hooks if each not in (self.change_batch, self.extra_loss)]
+
+    def _is_due(self) -> bool:
+        # Costs are learnt from the first update on.
+        return super()._is_due() or (self.exact > 0 and self.positions is None)
 
     def act(self) -> None:
         """Walks, and replaces the positions of the last walk."""

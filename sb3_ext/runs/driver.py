@@ -279,6 +279,7 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
                 taken, place = place, named or job.place(given, config)
                 if place == taken:
                     raise
+        driver = None
         try:
             if folder is not None:
                 _check_folder(job, place, resume is not None)
@@ -286,14 +287,16 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
             made = job(config, Run(place.absolute(), say, given))
             if rules is not None and made.metrics is not None:
                 rules.check_fields(made.metrics)
+            if given.dry_run:
+                print(yaml.safe_dump(made.config.to_dict(), sort_keys=False).rstrip())
+                return 0
+            driver = _Driver(made, place, rules)
+            return driver.go()
         except BaseException:
-            if folder is not None:
+            # Nothing was trained. Other jobs may have kept finished work before a first pulse.
+            if folder and (not driver or (job.resumes and driver.used == Used())):
                 folder.discard()
             raise
-        if given.dry_run:
-            print(yaml.safe_dump(made.config.to_dict(), sort_keys=False).rstrip())
-            return 0
-        return _Driver(made, place, rules).go()
 
 
 def _check_folder(job: type[Job[Any]], place: Path, resumed: bool) -> None:

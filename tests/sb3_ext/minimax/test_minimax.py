@@ -153,7 +153,9 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
     settings = {"starts": 5, "max_moves": 9, "keep": 7, "exact": exact}
     settings["host"] = teacher
     walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
-    model = host().learn(32 * 30, callback=walk)
+    seldom = WorstCasePositions({"updates": 100}, **settings)
+    model = host().learn(32 * 30, callback=[walk, seldom])
+    assert (seldom.positions is None) == (exact == 0)
     assert model.extra_losses == model.batch_changes == []
     assert len(walk.positions) <= 7 * 10
     batch = model.replay_buffer.sample(64)

@@ -182,6 +182,19 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(count, tmp_path):
     assert "contains other files" in count("--out", str(other))[1]
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_what_a_run_refuses_before_it_trains_leaves_nothing(count, monkeypatch, trained):
+    def run(self, pulse):
+        if trained:
+            pulse(Used(1))
+        raise ValueError("callback: does not fit")
+
+    monkeypatch.setattr(Count, "run", run)
+    monkeypatch.setattr(Count, "resumes", True)
+    assert count() == (2, "count: callback: does not fit\n")
+    assert count.out.exists() == trained
+
+
 def test_from_python():
     assert go(Count(CountConfig(updates=3), Run())) == "0 to 3: 6"
     assert go(Count(CountConfig(updates=3), Run()), lambda used, **more: False) == "0 to 1: 1"

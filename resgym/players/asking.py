@@ -18,7 +18,7 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.exact import PLAIN_HOSTS, Position, WeightedPosition
 from resgym.game.rng import GAMMA, RowRandom
-from resgym.game.spec import Axes, GameSpec, Role, action_axes
+from resgym.game.spec import Axes, GameSpec, Role, action_axes, axes_to_coords
 from resgym.game.state import GameState, holds_integers, stamps, state_from_points, tensor_kind
 from resgym.game.stepping import EpisodeState
 from resgym.players.registry import (
@@ -322,9 +322,7 @@ class Seat:
         self, positions: Sequence[Position], sets: Sequence[Axes], rng: RowRandom | None = None
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
-        every = range(self.spec.dimension)
-        coords = torch.tensor([[axis in axes for axis in every] for axes in sets])
-        return self._answers(positions, coords, rng)
+        return self._answers(positions, axes_to_coords(sets, self.spec.dimension), rng)
 
     def _answers(
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None

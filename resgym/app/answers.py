@@ -33,6 +33,7 @@ from resgym.geometry.fan import (
     path_rays,
     strict_transform,
 )
+from resgym.measure.bench import load_search
 from resgym.pictures.diagram import space_scene
 from resgym.pictures.games import picture_of
 from resgym.pictures.shapes import picture_to_svg
@@ -77,10 +78,7 @@ def prepare_moves() -> None:
 def prepare_search() -> None:
     """Load the compiled search, so that the time of a hint is search time."""
     with suppress(ImportError):
-        from resgym.solver.search import Search, compiled
-
-        search = Search("depth", 2, 2, compiled())
-        search.decide(search.numbers(((0, 2), (2, 0)))[0], 0)
+        load_search()
 
 
 def answer(name: str, question: Question, models: Path | None) -> str:

@@ -31,8 +31,7 @@ Move = tuple[Axes, int]
 
 def episode_random(seed: int) -> RowRandom:
     """Return the random numbers of an environment's first episode after a reset with this seed."""
-    zero = torch.zeros(1, dtype=torch.int64)
-    return RowRandom.for_episode(zero + check_integer("seed", seed, 0, 2**63 - 1), zero)
+    return RowRandom.for_episode(torch.tensor([check_integer("seed", seed, 0, 2**63 - 1)]))
 
 
 def other_seat(seat: str) -> Role | None:

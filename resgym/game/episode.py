@@ -134,7 +134,7 @@ class Backend:
             position = where_state(mask, given, position)
         elif rows is None:
             position = where_state(mask, start_positions(plan.spec, rng, *sources), position)
-        elif len(rows):
+        else:
             fresh = start_positions(plan.spec, rng.select(rows), *sources)
             position = GameState(
                 position.points.index_copy(0, rows, fresh.points),

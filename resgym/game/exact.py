@@ -338,6 +338,6 @@ PLAIN_HOSTS: dict[str, Callable[[Position], Axes]] = {
     "all_coord": lambda points: tuple(range(len(points[0]))),
     "zeillinger": _zeillinger,
 }
-"""Each function returns the host's set in an unfinished position of the default rule.
+"""Each function returns the host's set in an unfinished position.
 
 The points are in the order in which they were typed, as in `resgym.players.asking.Seat`."""

@@ -76,8 +76,8 @@ class RowRandom:
         return key
 
     @classmethod
-    def for_episode(cls, seed: Tensor, episode: Tensor) -> RowRandom:
-        """Make keys from row seeds int64 [N] and episode counters int64 [N]."""
+    def for_episode(cls, seed: Tensor, episode: Tensor | int = 0) -> RowRandom:
+        """Make keys from row seeds int64 [N] and episode counters int64 [N], or one for all."""
         return cls(_absorb(mix64(seed + GAMMA), episode))
 
     def at(self, step: Tensor | int, stream: int) -> RowRandom:

@@ -184,10 +184,14 @@ def action_axes(dimension: int, least: int = 2) -> tuple[Axes, ...]:
 @cache
 def host_action_table(dimension: int, device: torch.device | str = "cpu", least: int = 2) -> Tensor:
     """Return bool [A, D]: row k marks the axes of action k. Cached: do not write to it."""
+    return axes_to_coords(action_axes(dimension, least), dimension).to(device)
+
+
+def axes_to_coords(sets: Iterable[Axes], dimension: int) -> Tensor:
+    """Return sets of axes as rows of flags, bool [N, D]."""
     import torch
 
-    rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension, least)]
-    return torch.tensor(rows, device=device)
+    return torch.tensor([[axis in axes for axis in range(dimension)] for axes in sets])
 
 
 @cache

@@ -170,11 +170,6 @@ class StepPlan:
         host, agent = self.spec.num_host_actions, self.spec.dimension
         return {"host": host, "agent": agent, "both": max(host, agent)}[self.seat]
 
-    @property
-    def may_refuse(self) -> bool:
-        """Whether a step can be refused: for an illegal action, or for an ended row."""
-        return self.invalid_action == "error" or self.autoreset_mode == "DISABLED"
-
 
 class RefusedStep(Exception):
     """An action is illegal with ``error``, or a row has ended in DISABLED; nothing was played."""

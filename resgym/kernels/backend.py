@@ -49,32 +49,30 @@ def set_numbers(dimension: int, host: str | None) -> np.ndarray:
 
 
 class Numbers(NamedTuple):
-    """The numbers by which kernels know a plan.
+    """The numbers by which kernels know what a pass does.
 
     Attributes:
-        step: indices of seat, opponent (0 where both seats are played, or `ASKED`), reward, what
-            becomes of an illegal action, and autoreset mode; whether rows restart in the pass;
-            limit of steps; whether what is seen is scaled.
-        start: the same for a pass that starts games, see `STARTING`.
-        starts: points drawn, number of values, attempts, whether to reposition.
         sets: int64 [A], the sets of the host's actions or, if the opponent is a host, those that it
             draws from.
+        rules: indices of seat, opponent (0 where both seats are played, or `ASKED`), reward, what
+            becomes of an illegal action, and autoreset mode or `STARTING`; whether rows restart in
+            the pass; limit of steps; whether what is seen is scaled.
+        starts: points drawn, number of values, attempts, whether to reposition.
     """
 
-    step: tuple[int, ...]
-    start: tuple[int, ...]
-    starts: tuple[int, ...]
     sets: np.ndarray
+    rules: tuple[int, ...]
+    starts: tuple[int, ...]
 
 
-def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
-    """Return the numbers of a plan; None if no pass knows its moves, reward or starts."""
+def _numbers(plan: StepPlan, hosts: tuple[str, ...]) -> tuple[Numbers, Numbers] | None:
+    """Return the numbers of a step and of a start; None if no pass knows the plan's rules."""
     if hosts not in plan.prepared:
         plan.prepared[hosts] = _prepared(plan, hosts)
     return plan.prepared[hosts]
 
 
-def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
+def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> tuple[Numbers, Numbers] | None:
     spec, drawn = plan.spec, plan.start_spec
     if spec.rule != "basic" or spec.polytope != "dominance":
         return None
@@ -92,13 +90,11 @@ def _prepared(plan: StepPlan, hosts: tuple[str, ...]) -> Numbers | None:
     restarts = plan.autoreset_mode != "DISABLED" and not waits
     ends = plan.max_episode_steps, int(plan.scale_observation)
     starts = drawn.max_num_points, drawn.max_value + 1, drawn.start_attempts, int(spec.reposition)
-    return Numbers(
-        (seat, opponent, reward, illegal, mode, int(restarts), *ends),
-        # Neither rewards nor illegal actions there: one binary for all of them.
-        (seat, opponent, 0, INVALID_ACTIONS.index("noop"), STARTING, 1, *ends),
-        starts,
-        set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
-    )
+    sets = set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None)
+    # Neither rewards nor illegal actions in a start: one binary for all of them.
+    start = seat, opponent, 0, INVALID_ACTIONS.index("noop"), STARTING, 1, *ends
+    step = seat, opponent, reward, illegal, mode, int(restarts), *ends
+    return Numbers(sets, step, starts), Numbers(sets, start, starts)
 
 
 class FusedBackend(Backend):
@@ -115,12 +111,11 @@ class FusedBackend(Backend):
         self,
         plan: StepPlan,
         numbers: Numbers,
-        rules: tuple[int, ...],
         games: Games,
         actions: Tensor,
         answers: Tensor | None = None,
     ) -> StepResult:
-        """A step, or a start, by the ``rules`` of the numbers; `RefusedStep` as in `Backend.step`.
+        """A step, or a start, by its numbers; `RefusedStep` as in `Backend.step`.
 
         ``answers`` int64 [N] are those of agents who were asked. With hosts who have to be asked it
         leaves all that was played or started without a set.
@@ -132,18 +127,19 @@ class FusedBackend(Backend):
         numbers = _numbers(plan, self.hosts)
         if not numbers:
             return super().step(plan, games, actions, ask)
-        if numbers.step[1] != ASKED:
-            return self._pass(plan, numbers, numbers.step, games, actions)
+        own, start = numbers
+        if own.rules[1] != ASKED:
+            return self._pass(plan, own, games, actions)
         state = games.tensors()
         if plan.seat == "agent":
-            result = self._pass(plan, numbers, numbers.step, state, actions)
-            return self._ask_hosts(plan, numbers, state.ended, result, ask)
+            result = self._pass(plan, own, state, actions)
+            return self._ask_hosts(plan, start, state.ended, result, ask)
         known, active = actions.clamp(0, plan.num_actions - 1), ~state.ended
         legal = known == actions
         if devices.is_host_memory(actions.device):  # elsewhere the pass finds out, for one wait
             check_refusal(plan, active, legal)
         answers = answers_of_agents(plan, state, known, active & legal, ask)
-        return self._pass(plan, numbers, numbers.step, state, actions, answers)
+        return self._pass(plan, own, state, actions, answers)
 
     def start(
         self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
@@ -152,14 +148,14 @@ class FusedBackend(Backend):
         numbers = _numbers(plan, self.hosts)
         if not numbers or given:
             return super().start(plan, games, mask, ask, given)
-        result = self._pass(plan, numbers, numbers.start, games, mask.to(torch.int64))
-        if plan.seat != "agent" or numbers.step[1] != ASKED:
+        result = self._pass(plan, numbers[1], games, mask.to(torch.int64))
+        if plan.seat != "agent" or numbers[1].rules[1] != ASKED:
             return result
         state = name_sets(plan, result.games.tensors(), mask, ask)
         return result._replace(games=state, coords=_observed_sets(state))
 
     def _ask_hosts(
-        self, plan: StepPlan, numbers: Numbers, waiting: Tensor, result: StepResult, ask: Ask
+        self, plan: StepPlan, start: Numbers, waiting: Tensor, result: StepResult, ask: Ask
     ) -> StepResult:
         """Finish a step of agents whose hosts are asked: hosts name sets, ended rows restart.
 
@@ -179,7 +175,7 @@ class FusedBackend(Backend):
             restart = waiting
         last = _observed_sets(state)
         if restart is not None:
-            started = self._pass(plan, numbers, numbers.start, state, restart.to(torch.int64))
+            started = self._pass(plan, start, state, restart.to(torch.int64))
             state, points, over = started.games.tensors(), started.points, over & ~restart
         state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
         coords = _observed_sets(state)

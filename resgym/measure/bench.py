@@ -117,6 +117,14 @@ class Compiled:
         return f"compiled in {self.seconds:.1f} s"
 
 
+def load_search() -> None:
+    """Load the compiled search, or compile it; ImportError without numba."""
+    search = Search("depth", 3, 6, compiled())
+    search.allow(10_000)
+    (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])
+    search.value(number)
+
+
 def compile_ahead() -> Compiled:
     """Compile the games and the solver for this processor, as far as that is not done."""
     begin = time.perf_counter()
@@ -126,8 +134,5 @@ def compile_ahead() -> Compiled:
         env.step(torch.zeros(2, dtype=torch.int64))
         every, axis = torch.ones(2, dimension, dtype=torch.bool), torch.zeros(2, dtype=torch.int64)
         env.backend.move(env.games.position, every, axis, env.plan.spec)
-    search = Search("depth", 3, 6, compiled())
-    search.allow(10_000)
-    (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])
-    search.value(number)
+    load_search()
     return Compiled(time.perf_counter() - begin)

@@ -179,10 +179,10 @@ def sample_games(
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)
     row = torch.arange(games)
-    rng = RowRandom.for_episode(row + derive_seed(seed, _SEED_WORD), row * 0)
+    rng = RowRandom.for_episode(row + derive_seed(seed, _SEED_WORD))
     begin = start_positions(spec, rng.at(0, Stream.START), resolve_starts(starts, spec))
     own = torch.tensor([derive_seed(seed, _SEED_WORD, number) for number in range(games)])
-    return record_all(host, agent, begin, spec, RowRandom.for_episode(own, row * 0), max_moves)
+    return record_all(host, agent, begin, spec, RowRandom.for_episode(own), max_moves)
 
 
 class Ahead:

@@ -196,7 +196,7 @@ def rho(
 
 
 def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
-    return RowRandom.for_episode(row + (derive_seed(seed, _SEED_WORD) >> 1), row * 0)
+    return RowRandom.for_episode(row + (derive_seed(seed, _SEED_WORD) >> 1))
 
 
 def rho_starts(spec: GameSpec, games: int, seed: int = 0, starts: Any = None) -> GameState:

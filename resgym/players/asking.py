@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from resgym.game import devices
-from resgym.game.exact import Position, WeightedPosition
+from resgym.game.exact import PLAIN_HOSTS, Position, WeightedPosition
 from resgym.game.rng import GAMMA, RowRandom
-from resgym.game.spec import Axes, GameSpec, Role, action_axes
+from resgym.game.spec import Axes, GameSpec, Role, action_axes, axes_to_coords
 from resgym.game.state import GameState, holds_integers, stamps, state_from_points, tensor_kind
 from resgym.game.stepping import EpisodeState
 from resgym.players.registry import (
@@ -288,8 +287,8 @@ class Seat:
     """A player (anything that `resolve_player` takes) that is asked about lists of points.
 
     The points are in the order in which they were typed. Zeillinger's host takes the first of
-    several equally good pairs, so it is asked about the list itself. All other players get the
-    sorted state of the environments.
+    several equally good pairs, so as all `PLAIN_HOSTS` it answers the list itself. All other
+    players get the sorted state of the environments.
 
     The start gives the number of axes, ``game`` the rule. The player is asked with ``ask``, by
     default so that the position decides its answers.
@@ -309,11 +308,13 @@ class Seat:
         self.spec = replace(game, dimension=dimension, max_num_points=rows, reposition=False)
         self.player = resolve_player(player, role, self.spec, role)
         self._ask = ask
-        self.reads_order = bool(own_attribute(self.player, "reads_order"))
+        self._plain = PLAIN_HOSTS.get(own_attribute(self.player, "compiled") or "")
         self.name = player if isinstance(player, str) else player_name(self.player)
 
     def host_sets(self, positions: Sequence[Position], rng: RowRandom | None = None) -> list[Axes]:
         """The host's set in every position."""
+        if self._plain:
+            return [*map(self._plain, positions)]
         sets = action_axes(self.spec.dimension, self.spec.least_axes)
         return [sets[action] for action in self._answers(positions, None, rng)]
 
@@ -321,23 +322,16 @@ class Seat:
         self, positions: Sequence[Position], sets: Sequence[Axes], rng: RowRandom | None = None
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
-        every = range(self.spec.dimension)
-        coords = torch.tensor([[axis in axes for axis in every] for axes in sets])
-        return self._answers(positions, coords, rng)
+        return self._answers(positions, axes_to_coords(sets, self.spec.dimension), rng)
 
     def _answers(
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
     ) -> list[int]:
-        if self.reads_order:
-            rows, sizes = [*map(torch.tensor, positions)], [*map(len, positions)]
-            points = pad_sequence(rows, batch_first=True, padding_value=-1)
-            state = GameState(points, torch.tensor(sizes))
-        else:
-            games, weights = [*map(list, positions)], []
-            for game, position in zip(games, positions, strict=True):
-                if isinstance(position, WeightedPosition):
-                    game.sort(key=position.distinguished.__eq__)  # which comes last
-                    weights.append(position.weights)
-            state = state_from_points(games, self.spec, weights=weights or None)
-            coords = None if coords is None else state.answers(coords)
+        games, weights = [*map(list, positions)], []
+        for game, position in zip(games, positions, strict=True):
+            if isinstance(position, WeightedPosition):
+                game.sort(key=position.distinguished.__eq__)  # which comes last
+                weights.append(position.weights)
+        state = state_from_points(games, self.spec, weights=weights or None)
+        coords = None if coords is None else state.answers(coords)
         return [*self._ask(self.player, state, coords, rng).tolist()]

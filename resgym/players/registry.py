@@ -84,8 +84,8 @@ def own_attribute(player: Player, name: str) -> str | None:
     """What the class itself declares about ``act``; a subclass may choose differently.
 
     ``compiled`` is the name of the choice in `resgym.kernels`. ``invariant`` is what never changes
-    an answer, beside the order of points: ``shift``, or ``scale`` for shift and factor.
-    ``reads_order`` is true if the order matters, ``draws`` if the player draws random numbers.
+    an answer, beside the order of points: ``shift``, or ``scale`` for shift and factor. ``draws``
+    is true if the player draws random numbers.
     """
     return vars(type(player)).get(name)
 

@@ -141,7 +141,6 @@ class ZeillingerHost(ScriptedHost):
 
     compiled = "zeillinger"
     invariant = "scale"
-    reads_order = True
     least_axes = False
     """Whether ties go to the least axes, not to the first pair."""
 

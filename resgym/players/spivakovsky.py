@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
-from resgym.game.spec import action_axes, coords_to_action
+from resgym.game.spec import action_axes, axes_to_coords, coords_to_action
 from resgym.game.state import GameState
 from resgym.players.registry import ScriptedHost
 
@@ -162,7 +162,7 @@ def _any(mask: Tensor, axis: int) -> Tensor:
 def _all_sets(dimension: int, device: torch.device) -> Tensor:
     """Bool [2^D - 1, D]: the nonempty sets of axes by size, then in lexicographic order."""
     sets = sorted(action_axes(dimension, 1), key=lambda axes: (len(axes), axes))
-    return torch.tensor([[axis in axes for axis in range(dimension)] for axes in sets]).to(device)
+    return axes_to_coords(sets, dimension).to(device)
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from resgym.game.spec import Axes, GameSpec, Role, action_axes, host_action_table
+from resgym.game.spec import Axes, GameSpec, Role, action_axes, axes_to_coords, host_action_table
 from resgym.game.state import GameState, canonical_state, state_from_points
 from resgym.kernels.dispatch import resolve_backend
 from resgym.players import Player, ask_exactly, own_attribute, player_name, resolve_player
@@ -97,8 +97,7 @@ class Graph:
     def begin(self, state: GameState) -> np.ndarray:
         """Return the numbers of any positions."""
         spec = replace(self.spec, max_num_points=state.points.shape[1])
-        columns = state.points.permute(2, 1, 0).contiguous()
-        return self.add(canonical_state(columns, state.count, spec))
+        return self.add(canonical_state(state.columns(), state.count, spec))
 
     def positions(self, numbers: np.ndarray) -> GameState:
         """Return unfinished positions by their numbers."""
@@ -335,7 +334,7 @@ def best_response(
         if role == "host":
             after = graph.rows["after"][found(charts)]
             return np.where(after, moves[after], -1).argmax(1).tolist()
-        coords = host_action_table(spec.dimension)[[sets.index(axes) for axes in chosen]]
+        coords = axes_to_coords(chosen, spec.dimension)
         return ask_exactly(player, graph.positions(found(charts)), coords).tolist()
 
     grow = partial(grown_tree, position, choose, title, respond=None if whole else respond)

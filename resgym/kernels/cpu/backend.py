@@ -185,7 +185,6 @@ class NumbaBackend(FusedBackend):
         self,
         plan: StepPlan,
         numbers: Numbers,
-        rules: tuple[int, ...],
         games: Games,
         actions: Tensor,
         answers: Tensor | None = None,
@@ -195,7 +194,7 @@ class NumbaBackend(FusedBackend):
         given = chosen if answers is None else array_of(answers)
         num_games, _, dimension = shape = old[0].shape
         coords_shape, both = (num_games, dimension), plan.seat == "both"
-        shows_final = rules[5] and rules[4] == _SAME_STEP
+        shows_final = numbers.rules[5] and numbers.rules[4] == _SAME_STEP
         seen, seen_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
         final, final_coords = seen, seen_coords
         if shows_final:
@@ -205,8 +204,7 @@ class NumbaBackend(FusedBackend):
         terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
         lengths = np.empty(num_games, _INTEGER)
         num_ended = share_rows(
-            step_rows, num_games, dimension, _dims(dimension), numbers.sets, rules, numbers.starts,
-            chosen, given, old, new,
+            step_rows, num_games, dimension, _dims(dimension), *numbers, chosen, given, old, new,
             (
                 seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
                 final_coords, returns, lengths,

@@ -55,7 +55,7 @@ def flags_of(tensor: Tensor) -> Tensor:
 
 @lru_cache(maxsize=256)
 def _constants(spec: GameSpec, rules: tuple[int, ...]) -> dict[str, Any]:
-    """The constants of `step_games`, by `Numbers.step` or `Numbers.start`."""
+    """The constants of `step_games`, by `Numbers.rules`."""
     names = ("SEAT", "OPPONENT", "REWARD", "ON_ILLEGAL", "MODE")
     return {
         **dict(zip(names, rules, strict=False)),
@@ -82,7 +82,6 @@ class TritonBackend(FusedBackend):
         self,
         plan: StepPlan,
         numbers: Numbers,
-        rules: tuple[int, ...],
         games: Games,
         actions: Tensor,
         answers: Tensor | None = None,
@@ -96,7 +95,8 @@ class TritonBackend(FusedBackend):
         state = games.tensors()
         num_games, _, dimension = shape = state.points.shape
         device = state.points.device
-        both, constants = plan.seat == "both", _constants(plan.spec, rules)
+        both, rules = plan.seat == "both", numbers.rules
+        constants = _constants(plan.spec, rules)
         shows_final = constants["RESTARTS"] and constants["MODE"] == _SAME_STEP
         empty = partial(torch.empty, device=device)
         points = empty(shape, dtype=torch.int64)
@@ -128,7 +128,8 @@ class TritonBackend(FusedBackend):
         after = EpisodeState(
             points, count, coords, half_moves, state.seed, episode, key, returns, lengths, waiting
         )
-        if plan.may_refuse and rules[4] != STARTING and refused.any():
+        refuses = plan.invalid_action == "error" or plan.autoreset_mode == "DISABLED"
+        if refuses and rules[4] != STARTING and refused.any():
             raise RefusedStep
         return StepResult(
             after, seen, seen_coords, reward, rewards if both else None, terminated, truncated,

@@ -160,11 +160,6 @@ class TrainConfig(ConfigFile, Switches):
         return EnvironmentName(self.env)
 
 
-def is_run(folder: Path) -> bool:
-    """Whether a folder, in which a model lies, is one of ``train``; others have theirs below."""
-    return all((folder / name).is_file() for name in ("config.yml", "runs.jsonl"))
-
-
 def saved_config(folder: Path) -> TrainConfig:
     """The configuration in the folder of a run; a ConfigError if there is none that is valid."""
     path = folder / "config.yml"

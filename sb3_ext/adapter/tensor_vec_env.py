@@ -107,8 +107,9 @@ class TensorVecEnv(VecEnv):
         self.shown: Any = None
         self._counted = torch.zeros(2, self.num_envs)  # returns and lengths so far
         self._start_time = time.time()
-        self._form = getattr(self.venv.unwrapped, "form", None)
-        self._has_statistics = self._form is None or self._form.episode_statistics
+        form = getattr(self.venv.unwrapped, "form", None)
+        self._counts_episodes = form is None
+        self._has_statistics = form is None or form.episode_statistics
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
             env_id = str(getattr(self.venv.spec, "id", None))
@@ -184,7 +185,7 @@ class TensorVecEnv(VecEnv):
                 f"final_obs: missing in the info of {self.venv} although rows"
                 f" {ended.nonzero()[:5, 0].tolist()} ended; it has {sorted(told)}"
             )
-        if self._form is None:  # of games of resgym, which count themselves
+        if self._counts_episodes:
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
             self._monitor_file.add(told, now=self.device.type == "cpu")

@@ -35,7 +35,7 @@ def key_rows(model: type[Section], prefix: str = "") -> Iterator[tuple[str, str]
                 meaning = next(kind[key] for kind in kinds if key in kind)
                 yield f"roles.<role>.{key}", meaning + only
         elif inner is None:
-            meaning = field.description or ""
+            meaning = " ".join((field.description or "").split())
             default = None if field.is_required() else field.get_default(call_default_factory=True)
             shown = meaning and default not in (None, [], {}) and "default" not in meaning
             yield label, f"{meaning} (default {json.dumps(default)})" if shown else meaning

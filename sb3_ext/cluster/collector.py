@@ -150,8 +150,7 @@ class RayCollector:
         if not isinstance(env, str) and not callable(env):
             raise TypeError(f"env must be an id or a function, got {shown(env)}")
         self.env = vector_env_spec(env) if isinstance(env, str) else env
-        given = settings if env_kwargs is None else {**settings, "env_kwargs": env_kwargs}
-        self.settings = read_as(CollectorSettings, given)
+        self.settings = read_as(CollectorSettings, {**settings, "env_kwargs": env_kwargs or {}})
         self.actors = self.settings.actors
         self._begin()
 

@@ -29,6 +29,7 @@ from sb3_ext.config.checks import (
     check_number,
     errors_of,
     numeric_string_hint,
+    one_line,
     shown,
     unknown_word,
 )
@@ -50,12 +51,6 @@ class Section(BaseModel):
         extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
     )
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        for field in cls.model_fields.values():
-            if field.description:
-                field.description = " ".join(field.description.split())
-
     @model_validator(mode="before")
     @classmethod
     def _has_its_keys(cls, data: Any) -> Any:
@@ -67,7 +62,7 @@ class Section(BaseModel):
                     raise PydanticCustomError("unknown", "unknown key", words)
             for name, field in cls.model_fields.items():
                 if field.is_required() and name not in data:
-                    about = f": {field.description}" if field.description else ""
+                    about = f": {one_line(field.description)}" if field.description else ""
                     raise ValueError(f".{name} is missing{about}")
             return dict(data)
         return data
@@ -89,11 +84,6 @@ class Switches(Section):
     detect_anomaly: bool = False
     """check every gradient for NaN and name the operation that made it; makes updates several times
     slower (default false)"""
-
-    @property
-    def switches(self) -> dict[str, bool]:
-        """Their values, by name."""
-        return self.model_dump(include={*Switches.model_fields})
 
 
 def checked(check: Callable[[Any], Any]) -> BeforeValidator:

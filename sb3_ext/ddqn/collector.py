@@ -153,7 +153,7 @@ class TensorCollector:
         observation: What the environment shows now, on its device; None before the first reset.
         original: The same below a `VecNormalize`, to be stored; None without one.
         legal: Legal actions there, if the environment is asked for them and was.
-        infos: Infos of the last step, or a function that makes them once.
+        infos: Gives the infos of the last step.
         version: Number of the weights that play.
         seconds: Spent in the environment.
     """
@@ -205,7 +205,8 @@ class TensorCollector:
         results = env.step(actions.cpu().numpy())
         # Copied, as the environment may write its next results into the same memory.
         shown, rewards, dones = (each_entry(np.array, each) for each in results[:3])
-        infos = self.infos = results[3]
+        infos = results[3]
+        self.infos = lambda: infos
         reached, normalizer = shown, unwrap_vec_normalize(env)
         if normalizer is not None:
             reached, rewards = normalizer.get_original_obs(), normalizer.get_original_reward()
@@ -249,7 +250,7 @@ class Locals(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        if name == "infos" and callable(value):
+        if name == "infos":
             return value()
         return each_entry(_seen, value) if name in _TENSORS else value
 
@@ -297,5 +298,4 @@ def store(played: ParallelStep, buffer: Any, infos: Any = None) -> None:
     for step in played.each():
         obs, actions, rewards, terminated, truncated, reached = step.as_arrays()[:6]
         told = infos or partial(infos_from, step)
-        told = told() if callable(told) else told
-        buffer.add(obs, reached, actions, rewards, terminated | truncated, told)
+        buffer.add(obs, reached, actions, rewards, terminated | truncated, told())

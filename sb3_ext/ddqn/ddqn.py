@@ -125,7 +125,7 @@ class DDQN(DDQNState):
     """
 
     stop_requested = False  # whether the running `learn` or `fit` is to end
-    _infos: Any = None  # of the last step, or what makes them; None from other collectors
+    _infos: Any = None  # gives those of the last step; None from other collectors
 
     policy_aliases = ALIASES
 

@@ -58,7 +58,7 @@ class Logs(DQN):
     _fitting = False  # to a buffer: no transitions are collected
     _log_every: tuple[Any, ...] = (None, None, None)  # seconds, updates, episodes
     _logged_updates = 0
-    _sums: dict[str, Tensor]
+    _sums: Tensor  # of what the updates since the last log measured
     _unread: list[Info]
 
     @property
@@ -70,14 +70,14 @@ class Logs(DQN):
         """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
         errors = (predicted - target).abs()
         measured = [loss, norm, predicted.mean(), target.mean(), errors.mean(), errors.max()]
-        self._sums["update"] = self._sums["update"] + torch.stack(measured)
+        self._sums = self._sums + torch.stack(measured)
         return errors
 
     def check_finite(self) -> None:
         """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.check_finite("rewards")
-        if not self._sums["update"].isfinite().all():
+        if not self._sums.isfinite().all():
             raise FloatingPointError(
                 "train/loss or its gradient became NaN or infinite in updates"
                 f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
@@ -115,11 +115,11 @@ class Logs(DQN):
         """Write what happened since the last log; waits for the device once."""
         self.check_finite()
         self.read_episodes()
-        record, sums = self.logger.record, self._sums["update"]
+        record = self.logger.record
         if updates := self.num_updates - self._logged_updates:
-            for name, mean in zip(MEASURED, (sums / updates).tolist(), strict=True):
+            for name, mean in zip(MEASURED, (self._sums / updates).tolist(), strict=True):
                 record(f"train/{name}", mean)
-        self._sums["update"] = torch.zeros_like(sums)
+        self._sums = torch.zeros_like(self._sums)
         self._logged_updates = self.num_updates
         record("train/n_updates", self.num_updates, exclude="tensorboard")
         record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
@@ -161,10 +161,7 @@ class Logs(DQN):
         """
         if self._log_every[0] is None:
             return {}
-        return {
-            "_logged_updates": self.num_updates,
-            "_sums": {name: torch.zeros_like(each) for name, each in self._sums.items()},
-        }
+        return {"_logged_updates": self.num_updates, "_sums": torch.zeros_like(self._sums)}
 
     def _record_times(self) -> None:
         """On a device that works by itself they measure when work was queued, not when done."""

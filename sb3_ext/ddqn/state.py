@@ -236,7 +236,7 @@ class DDQNState(Settings, Logs):
         if self.train_freq.unit != TrainFrequencyUnit.STEP or self.train_freq.frequency < 1:
             given = [self.train_freq.frequency, self.train_freq.unit.value]
             raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
-        self._sums = {"update": torch.zeros(len(MEASURED), device=self.device)}
+        self._sums = torch.zeros(len(MEASURED), device=self.device)
         self._unread = []
         self.evaluation_buffer = deque(maxlen=self._stats_window_size)
         if self.exploration is not None:

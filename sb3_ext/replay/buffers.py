@@ -207,13 +207,15 @@ class TensorReplayBuffer(ReplayBuffer):
         shape = self.action_space.shape or ()
         if len(shape) > 1 and actions.shape[-len(shape) :] == shape:
             actions = actions.flatten(-len(shape))
-        values = (obs, actions, rewards, next_obs, terminated, ended, next_legal)
-        given = dict(zip(self._example, values, strict=False))
         if self.store_next_legal != (next_legal is not None):
             raise ValueError(f"next_legal: store_next_legal is {self.store_next_legal}")
         lead = (self.n_envs,) if steps is None else (steps, self.n_envs)
-        for name, value in given.items():
-            given[name] = each_entry(partial(shaped, name, lead), self._example[name], value)
+        values = (obs, actions, rewards, next_obs, terminated, ended, next_legal)
+        given = {
+            name: each_entry(partial(shaped, name, lead), self._example[name], value)
+            for name, value in zip(self._example, values, strict=False)
+            if value is not None
+        }
         self.allocate()
         done, steps = 0, steps or 1
         while done < steps:  # up to the end of the ring, and on from its beginning

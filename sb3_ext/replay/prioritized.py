@@ -39,7 +39,6 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         ValueError, TypeError: An argument is out of its range or of another type.
     """
 
-    _priorities: Tensor  # of all slots
     _largest: Tensor
 
     def __init__(
@@ -56,39 +55,30 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
             raise ValueError(f"beta: got the unit {self.beta.unit!r}; expected 'updates'")
         self.priority_eps = check_number("priority_eps", priority_eps, 0.0, above=True)
         super().__init__(*arguments, **keywords)
-
-    @property
-    def bytes_per_transition(self) -> int:
-        """Memory of one transition and its priority."""
-        return super().bytes_per_transition + 8
+        self._example["priorities"] = torch.empty((), dtype=torch.float64)
+        self._forget()
 
     @property
     def priorities(self) -> Tensor:
         """The p of every transition that can be sampled, `[size(), N]` float64."""
-        return self._priorities[: self.num_transitions].view(-1, self.n_envs)
-
-    def allocate(self) -> None:
-        """As in `TensorReplayBuffer`."""
-        if not self.is_allocated:
-            super().allocate()
-            self._forget()
+        used: Tensor = self._fields["priorities"][: self.size()]
+        return used
 
     def update_priorities(self, indices: Tensor, errors: Tensor) -> None:
         """Take over the errors `[B]` of a batch, at its `indices`. Never waits for the device."""
         errors = errors.detach().abs().nan_to_num(nan=_LARGEST_ERROR, posinf=_LARGEST_ERROR)
         priorities = (errors.double() + self.priority_eps) ** self.alpha
-        self._priorities[indices] = priorities
+        self._fields["priorities"].view(-1)[indices] = priorities
         self._largest = torch.maximum(self._largest, priorities.max())
 
     def reset(self) -> None:
         """As in `TensorReplayBuffer`; the priorities are forgotten too."""
         super().reset()
-        if self.is_allocated:
-            self._forget()
+        self._forget()
 
     def _put(self, slots: slice, given: Mapping[str, Any], steps: slice) -> None:
         super()._put(slots, given, steps)
-        self._priorities[slots.start * self.n_envs : slots.stop * self.n_envs] = self._largest
+        self._fields["priorities"][slots] = self._largest
 
     def _draw(self, batch_size: int) -> Tensor:
         part = torch.rand(batch_size, generator=self._random, dtype=torch.float64)
@@ -102,29 +92,19 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
     def _get_samples(  # type: ignore[override]
         self, batch_inds: Tensor, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
-        share = self._priorities[batch_inds] / self.priorities.sum()
+        share = self._take("priorities", batch_inds) / self.priorities.sum()
         weights = (self.num_transitions * share) ** -self.beta(max(self.num_batches_drawn - 1, 0))
         weights = (weights / weights.max()).float()
         return super()._get_samples(batch_inds, env)._replace(weights=weights, indices=batch_inds)
 
     def state_dict(self) -> StateDict:
-        """As in `TensorReplayBuffer`, with the priorities."""
-        state = super().state_dict()
-        if self.is_allocated:
-            state |= {"priorities": self.priorities, "largest_priority": self._largest}
-        return state
+        """As in `TensorReplayBuffer`, with the largest priority so far."""
+        return super().state_dict() | {"largest_priority": self._largest}
 
     def load_state_dict(self, state: StateDict) -> None:
-        """As in `TensorReplayBuffer`; of a buffer without priorities it is a KeyError."""
-        priorities = state["priorities"].flatten() if state["fields"] else None
+        """As in `TensorReplayBuffer`; the state of a buffer without priorities is an error too."""
         super().load_state_dict(state)
-        if self.is_allocated:
-            self._forget()
-        if priorities is not None:
-            self._priorities[: self.num_transitions] = priorities.to(self.device)
-            self._largest.copy_(state["largest_priority"])
+        self._largest = state["largest_priority"].to(self.device)
 
     def _forget(self) -> None:
-        slots = self.buffer_size * self.n_envs
-        self._priorities = torch.zeros(slots, dtype=torch.float64, device=self.device)
-        self._largest = self._priorities.new_ones(())
+        self._largest = torch.ones((), dtype=torch.float64, device=self.device)

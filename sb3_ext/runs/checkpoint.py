@@ -39,7 +39,7 @@ from sb3_ext.types import StateDict, StrPath
 
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the layout of a checkpoint; raised when a reader of the old one would misread it."""
 
 MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"

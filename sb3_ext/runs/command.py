@@ -280,24 +280,22 @@ def torch_threads(number: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def numerics(
-    deterministic: bool = False, tf32: bool = False, detect_anomaly: bool = False
-) -> Iterator[None]:
-    """Those of `sb3_ext.config.sections.Switches` that are True are on in the block."""
+def numerics(switches: Any) -> Iterator[None]:
+    """Those of some `sb3_ext.config.sections.Switches` that are True are on in the block."""
     import torch
 
     with ExitStack() as after:
-        if deterministic:
+        if switches.deterministic:
             warn = torch.is_deterministic_algorithms_warn_only_enabled()
             before = torch.are_deterministic_algorithms_enabled()
             after.callback(torch.use_deterministic_algorithms, before, warn_only=warn)
             # Read when CUDA begins to multiply matrices; without it cuBLAS is refused.
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True, warn_only=True)
-        if tf32:
+        if switches.tf32:
             precision = torch.get_float32_matmul_precision()
             after.callback(torch.set_float32_matmul_precision, precision)
             torch.set_float32_matmul_precision("high")
-        if detect_anomaly:
+        if switches.detect_anomaly:
             after.enter_context(torch.autograd.set_detect_anomaly(True))
         yield

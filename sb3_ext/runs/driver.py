@@ -137,15 +137,14 @@ class Job(ABC, Generic[C]):
     @classmethod
     def read(cls, given: argparse.Namespace) -> Any:
         """The configuration of a command line, or of the folder that it continues with."""
-        resume = getattr(given, "resume", None)
-        file = given.config if resume is None else resume / "config.yml"
+        file = given.config if given.resume is None else given.resume / "config.yml"
         if file is None:
             raise ConfigError(
                 f"{cls.file[0]}: is missing; expected a file or one of "
                 f"{', '.join(cls.Config.shipped())}"
             )
         settings = [*given.settings]
-        if vars(given).get("starts") is not None:
+        if given.starts is not None:
             settings.append(f"game.starts={json.dumps(given.starts)}")
         return cls.Config.read(file, settings)
 
@@ -234,6 +233,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
         epilog=job.examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(resume=None, starts=None, threads=None)  # where a job has no such option
     flag, default = job.file
     known = f"a YAML file, or one of {', '.join(job.Config.shipped())}"
     parser.add_argument(*flag.split(), dest="config", metavar="FILE", default=default, help=known)
@@ -254,11 +254,11 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
 def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
     given = parser_of(job).parse_args(arguments)
     given.arguments = list(arguments)
-    resume = getattr(given, "resume", None)
+    resume = given.resume
     if resume is not None and (given.out, given.config) != (None, None):
         raise ConfigError("--resume: got --out or --config too; expected --resume alone")
     with (
-        torch_threads(getattr(given, "threads", None)),
+        torch_threads(given.threads),
         command_line(given.trust, given.config),
         ExitStack() as locked,
     ):

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 from filelock import FileLock, Timeout
 
@@ -115,8 +114,6 @@ def commit() -> str | None:
 
 
 LOCK = ".lock"
-# Blocks of one process share a lock, which counts them.
-_locks: WeakValueDictionary[Path, FileLock] = WeakValueDictionary()
 
 
 class CheckpointWarning(UserWarning):
@@ -154,8 +151,8 @@ class RunFolder:
 
     def __init__(self, path: StrPath, name: str = "out") -> None:
         self.path, self.name = Path(path), name
-        lock = self.path.resolve() / LOCK
-        self._lock = _locks.setdefault(lock, FileLock(lock))
+        # Blocks of one process share a lock, which counts them.
+        self._lock = FileLock(self.path.resolve() / LOCK, is_singleton=True)
         self._made: list[Path] = []
 
     def __enter__(self) -> RunFolder:

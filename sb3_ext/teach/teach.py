@@ -27,7 +27,7 @@ from sb3_ext.checkpoints.models import (
 )
 from sb3_ext.cluster.connection import spreading
 from sb3_ext.config.checks import ConfigError, errors_named
-from sb3_ext.config.sections import find_config, read_mapping
+from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.mlp import seat_of
 from sb3_ext.runs.checkpoint import checkpoint_errors
@@ -36,6 +36,7 @@ from sb3_ext.runs.files import write_json
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.teach.losses import model_losses
 from sb3_ext.teach.positions import TeachConfig, draw
+from sb3_ext.train.config_files import section_of
 from sb3_ext.types import Metrics, StateDict
 
 PIECE = 1024
@@ -181,9 +182,8 @@ examples:
 def _learner(config: TeachConfig) -> DDQN:
     """A DDQN with fresh networks, from a file in rl_zoo3's form."""
     env_id = f"resgym/Hironaka{config.seat.title()}-v0"
-    sections = read_mapping(find_config(config.algorithm, field="algorithm"))
+    _, section = section_of(find_config(config.algorithm, field="algorithm"), env_id)
     with errors_named("algorithm"):
-        section = sections.get(env_id) or sections["default"]
         game = {**section["env_kwargs"], "dimension": config.dimension}
         model = DDQN(
             section["policy"],

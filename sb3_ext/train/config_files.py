@@ -86,11 +86,6 @@ BUFFERS.update(
 )
 
 
-def _with_net_arch(given: Arguments) -> Arguments:
-    check_net_arch(given.get("net_arch", []))
-    return given
-
-
 class ZooKeys(Section):
     """Keys of every algorithm; sizes of what is held in memory at once are bounded."""
 
@@ -106,7 +101,9 @@ class ZooKeys(Section):
     n_epochs: PositiveCount | None = None
     n_steps: Size | None = None
     normalize: bool | Arguments = False
-    policy_kwargs: Annotated[Arguments, AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
+    policy_kwargs: Annotated[
+        Arguments, AfterValidator(lambda given: check_net_arch(given.get("net_arch", [])) or given)
+    ] = {}  # noqa: RUF012
     replay_buffer_class: Annotated[
         str | None, accepted_by(lambda name: name is None or BUFFERS.resolve(name))
     ] = None
@@ -161,11 +158,6 @@ class TrainConfig(ConfigFile, Switches):
     def stem(self) -> EnvironmentName:
         """The id of the environment as part of a path."""
         return EnvironmentName(self.env)
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a folder, in which a model lies, is one of ``train``; others have theirs below."""
-    return all((folder / name).is_file() for name in ("config.yml", "runs.jsonl"))
 
 
 def saved_config(folder: Path) -> TrainConfig:

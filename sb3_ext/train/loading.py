@@ -37,7 +37,7 @@ from sb3_ext.config.checks import errors_named, one_line
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
-from sb3_ext.train.config_files import is_run, saved_config, with_classes
+from sb3_ext.train.config_files import saved_config, with_classes
 from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
 from sb3_ext.types import Arguments
 
@@ -87,7 +87,7 @@ def load_policy(path: str | Path, role: str | None = None) -> BasePolicy:
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role)
     elif zipfile.is_zipfile(path):
-        if is_run(path.parent):
+        if (path.parent / "runs.jsonl").is_file():  # in other runs models lie deeper
             run = SavedRun(path.parent)
             policy = run.model(path, run.make_env(1)).policy
         else:

@@ -26,7 +26,12 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.command import add_options, command, torch_threads
 from sb3_ext.runs.files import RunFolder, provenance, write_json
-from sb3_ext.train.config_files import make_callbacks, section_of, transitions_for
+from sb3_ext.train.config_files import (
+    make_callbacks,
+    section_of,
+    transitions_for,
+    with_classes,
+)
 from sb3_ext.train.curves import history_curves
 from sb3_ext.types import Arguments, Data
 
@@ -99,13 +104,12 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
         changes: other settings; ``n_steps=1`` learns more against an agent that draws.
     """
     section = {**preset.section(), **changes}
-    env = gymnasium.make_vec(GAME, section.pop("n_envs"), **section.pop("env_kwargs"))
-    for name in ("callback", "n_timesteps"):
-        section.pop(name, None)
+    env = gymnasium.make_vec(GAME, section["n_envs"], **section["env_kwargs"])
     for name, spans in (("learning_rate", updates), ("exploration_rate", max(1, updates // 3))):
         if name in section:
             section[name]["steps"] = spans
-    model: DDQN = ALGORITHMS[preset.algorithm](env=env, seed=seed, **section)  # type: ignore[arg-type, assignment]
+    make: Any = ALGORITHMS[preset.algorithm]
+    model: DDQN = make(env=env, seed=seed, **with_classes(section, make))
     return model
 
 

@@ -311,7 +311,7 @@ class Train(Job[TrainConfig]):
         if config.log_interval != -1:
             more["log_interval"] = config.log_interval if config.log_interval >= 0 else None
         threads = config.num_threads if config.num_threads > 0 else None
-        with numerics(**config.switches), torch_threads(threads):
+        with numerics(config), torch_threads(threads):
             model.learn(
                 left,
                 [*self.callbacks, _PulseCallback(pulse, self)],

@@ -309,11 +309,6 @@ class Learner(ABC):
             seated = [[latest, *others], [0] * first + rest]
         self.env.env_method("set_opponent", *seated)
 
-    def set_reward(self, reward: Any) -> None:
-        """Play for another reward from now on; what was collected for the old one is dropped."""
-        self.env.set_attr("reward", reward)
-        self.buffer.reset()
-
     def set_network(self, network: nn.Module) -> None:
         """Put a network in the place of the policy's; a TypeError where that cannot be done."""
         raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")

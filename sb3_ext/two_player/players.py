@@ -184,7 +184,9 @@ class TwoPlayers:
 
         ``reward`` is a name or a function of a `Transition`, as for the environment.
         """
-        self.learner(role).set_reward(reward)
+        learner = self.learner(role)
+        learner.env.set_attr("reward", reward)
+        learner.buffer.reset()
         self.rewards[role] = reward
 
     def collect_rollout(self, role: str, games: int | None = None) -> int:

@@ -110,7 +110,7 @@ class HostAgentTrainer(TwoPlayers):
         learners = [self.roles[name] for name in names]
         end = self.total_steps + steps
         compute = self.config.compute
-        with torch_threads(compute.torch_threads), numerics(**compute.switches):
+        with torch_threads(compute.torch_threads), numerics(compute):
             for learner in learners:
                 learner.begin()
             while self.total_steps < end:

@@ -183,7 +183,7 @@ TENSORS, NO_TENSORS = "policy.safetensors", r"policy\.safetensors: "
         (MANIFEST, b"[" * 200_000, "manifest.json: "),
         (MANIFEST, manifest_of({}), "state.json: .*missing"),
         (MANIFEST, manifest_of({"state.json": 7}), "state.json: "),
-        (MANIFEST, manifest_of({}, SCHEMA + 1), "schema: got 3, this version reads 2"),
+        (MANIFEST, manifest_of({}, SCHEMA + 1), "schema: got 4, this version reads 3"),
     ],
 )
 def test_other_contents_are_refused_unopened(saved, name, content, message):

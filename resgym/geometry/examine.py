@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from resgym.game.exact import corner, prune
@@ -43,8 +42,8 @@ def examine(points: Any) -> Examination:
     tree = full_tree(start)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
-    given = ", ".join(map(factored, polys)) or f"{start.pretty()}, with generic coefficients"
-    found = Examination({"given": given})
+    given = ", ".join(map(factored, polys))
+    found = Examination({"given": given or f"{start.pretty()}, with generic coefficients"})
     if not any(minimal[0]):
         found["a tree proves"] = "nothing: f(0) is not 0"
         return found
@@ -53,16 +52,18 @@ def examine(points: Any) -> Examination:
         found["a tree proves"] = _PRINCIPAL
         return found
     degenerate = degenerate_faces(compact_cells(tree), start)
-    # Of a polynomial without coefficients, only a monomial can be a repeated factor.
-    poly = polys[0] if polys else sympy_poly({corner(minimal): Fraction(1)}, names)
-    missing = [n for i, n in enumerate(names) if not any(p[i] == sum(p) for p in start)]
+    missing = [n for i, n in enumerate(names) if all(p[i] < sum(p) for p in start)]
+    # Of a nondegenerate polynomial, only variables can be repeated factors.
+    repeated = [f"{names[i]}^{k}" for i, k in enumerate(corner(minimal)) if k > 1]
     fault = isolated_fault(minimal, names)
-    if degenerate and not fault and not is_isolated(poly):
-        fault = "other singular points come arbitrarily close"
+    if degenerate:
+        repeated = [
+            factored(f**k) for f, k in polys[0].sqf_list()[1] if k > 1 and not f.coeff_monomial(1)
+        ]
+        if not fault and not is_isolated(polys[0]):
+            fault = "other singular points come arbitrarily close"
     facts = {
-        "reduced": ", ".join(
-            factored(f**k) for f, k in poly.sqf_list()[1] if k > 1 and not f.coeff_monomial(1)
-        ),
+        "reduced": ", ".join(repeated),
         "convenient": missing and f"no power of {', '.join(missing)}",
         "nondegenerate": ", ".join(degenerate),
         "isolated": fault,

@@ -44,10 +44,8 @@ class Exponents(list[Point]):
         self.generators = tuple(generators)
         self.between = ", " if self.ideal else " + "
         dimension = len(self[0]) if self else 0
-        if variables is None:
-            indexed = [f"x_{axis}" for axis in range(1, dimension + 1)]
-            variables = "xyzw"[:dimension] if dimension <= 4 else indexed
-        self.variables = tuple(variables)
+        usual = "xyzw"[:dimension] if dimension <= 4 else [f"x_{k + 1}" for k in range(dimension)]
+        self.variables = tuple(usual if variables is None else variables)
 
     @property
     def ideal(self) -> bool:
@@ -88,7 +86,7 @@ def check_points(points: Any) -> list[Point]:
         TypeError: the points are not a sequence of rows, or an entry is not a whole number.
         ValueError: there are no points, rows differ in length, or an entry is out of range.
     """
-    rows: list[Point] = []
+    rows = list[Point]()
     for index, row in enumerate(_entries(points, "points", "a list of exponent lists")):
         where = f"points[{index}]"
         values = _entries(row, where, "a list of exponents")
@@ -123,11 +121,13 @@ def sympy_poly(terms: Terms, variables: Names) -> Any:
 def factored(poly: Any) -> str:
     """Return the text of a ``Poly`` as a product of powers, such as ``(x^2 + y^3)^2``.
 
-    To find all factors takes minutes if there are exponents of some hundreds.
+    To find all factors takes minutes if there are exponents of some hundreds; above a degree of
+    2,000 this takes as long.
     """
     import sympy
 
-    return str(sympy.sqf(poly.as_expr())).replace("**", "^")
+    found = poly.as_expr()
+    return str(found if poly.total_degree() > 2000 else sympy.sqf(found)).replace("**", "^")
 
 
 def is_degenerate(terms: Terms) -> bool:
@@ -140,11 +140,11 @@ def is_degenerate(terms: Terms) -> bool:
     """
     import sympy
 
-    u = sympy.symbols(f"u:{len(next(iter(terms)))}")
+    *u, inverse = sympy.symbols(f"u:{len(next(iter(terms))) + 1}")
     poly = sympy.Poly(dict(terms), *u).terms_gcd()[1]
-    inverse = sympy.Symbol("t")
-    torus = sympy.prod(u) * inverse - 1
-    basis = sympy.groebner([poly, *map(poly.diff, u), torus], *u, inverse, order="grevlex")
+    basis = sympy.groebner(
+        [poly, *map(poly.diff, u), sympy.prod(u) * inverse - 1], *u, inverse, order="grevlex"
+    )
     return basis.exprs != [1]
 
 
@@ -157,10 +157,16 @@ def is_isolated(poly: Any) -> bool:
     import sympy
 
     inverse, jacobian = sympy.Dummy(), [poly, *map(poly.diff, poly.gens)]
+    # It eliminates the inverse; lexicographic in all variables, that often takes for ever.
     return all(
         any(
             each.degree(inverse) < 1 and each.coeff_monomial(1)
-            for each in sympy.groebner([*jacobian, 1 - inverse * x], inverse, *poly.gens).polys
+            for each in sympy.groebner(
+                [*jacobian, 1 - inverse * x],
+                inverse,
+                *poly.gens,
+                order=lambda powers: (powers[0], sum(powers), powers),
+            ).polys
         )
         for x in poly.gens
     )

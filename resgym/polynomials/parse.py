@@ -303,8 +303,8 @@ def _parse_sympy(source: Any, names: Names | None) -> Exponents:
     if isinstance(source, sympy.Equality):
         source = source.lhs - source.rhs
     symbols = {str(symbol): symbol for symbol in source.free_symbols}
-    if not {*symbols} <= {*(names or symbols)}:
-        raise ValueError(f"{shown(source)} is not in the variables {', '.join(names or ())}")
+    if names and not {*symbols} <= {*names}:
+        raise ValueError(f"{shown(source)} is not in the variables {', '.join(names)}")
     gens = getattr(source, "gens", ())
     declared = names or [*map(str, gens)]
     variables = declared or sorted(symbols, key=variable_order)
@@ -335,5 +335,6 @@ def _parse_sage(source: Any, names: Names | None) -> Exponents:
     if ring.characteristic():
         raise ValueError(f"points must be rational, got {shown(source)} over {shown(ring)}")
     values = map(Fraction, map(str, source.coefficients()))
-    terms = dict(zip(rows, values, strict=True))
-    return _from_terms([terms], names or ring.variable_names(), True, str(source))
+    return _from_terms(
+        [dict(zip(rows, values, strict=True))], names or ring.variable_names(), True, str(source)
+    )

@@ -127,8 +127,8 @@ def singularity(name: str) -> Exponents:
             "name must be A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one "
             f"like E12, got {shown(name)}"
         )
-    (terms,) = Reader(form, [(0, len(form))], "xyz").polynomials
-    return Exponents(terms, generators=[terms])
+    polynomials = Reader(form, [(0, len(form))], "xyz").polynomials
+    return Exponents(*polynomials, generators=polynomials)
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:
@@ -167,15 +167,16 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         axes = range(len(powers))
         points = check_points([powers[row] * (axis == row) for axis in axes] for row in axes)
         return Exponents(points, generators=[dict.fromkeys(points, Fraction(1))])
-    given = {"points": 5, "max": 5, "dim": 3}
-    given |= {key: int(text) for key, text in re.findall("([a-z]+)=([0-9]+)", found[0])}
+    given = {"points": 5, "max": 5, "dim": 3} | {
+        key: int(text) for key, text in re.findall("([a-z]+)=([0-9]+)", found[0])
+    }
     number = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
     top = check_integer("max", given["max"], 1, MAX_COORDINATE)
     dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
     draws = 1 + _NUMBERS // (number * dimension)
-    generator = random.Random(f"random:{seed}")
+    draw = random.Random(f"random:{seed}").randint
     for _ in range(draws):
-        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(number)]
+        rows = [tuple(draw(0, top) for _ in range(dimension)) for _ in range(number)]
         if corner(rows) not in rows and len(set(rows)) == number:
             return Exponents(rows)
     raise ValueError(

@@ -61,8 +61,8 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
             file and the line.
     """
     lines = parse_lines(path)
-    batch = max(1, min(4096, _PAIRS // spec.max_num_points**2))
-    parts: list[GameState] = []
+    batch = min(4096, _PAIRS // spec.max_num_points**2)
+    parts = list[GameState]()
     while some := list(islice(lines, batch)):
         if len(parts) * batch >= MAX_POSITIONS:
             raise ValueError(f"{path}: must contain at most {MAX_POSITIONS} positions, got more")
@@ -77,10 +77,8 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
 def _positions(path: str | Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> GameState:
     try:
         return unfinished_positions([points for _, points in lines], spec, "cpu")
-    except (TypeError, ValueError):
-        for number, points in lines:
-            try:
-                unfinished_positions([points], spec, "cpu")
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-        raise
+    except (TypeError, ValueError) as error:
+        if lines[1:]:
+            for line in lines:
+                _positions(path, [line], spec)
+        raise ValueError(f"{path}, line {lines[0][0]}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 import warnings
@@ -17,7 +18,7 @@ from resgym.files import opened, read_text
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, Terms, check_points
 from resgym.polynomials.reader import ParseError as ParseError
-from resgym.polynomials.reader import Reader, variable_order
+from resgym.polynomials.reader import MAX_PRODUCTS, Reader, variable_order
 from resgym.polynomials.singularities import named_position
 from resgym.texts import GREEK, Names, shown
 
@@ -297,8 +298,25 @@ def _from_rows(rows: Any, names: Names | None) -> Exponents:
     return Exponents(points, names, getattr(rows, "generators", ()))
 
 
+def _most_terms(source: Any) -> int:
+    """The number of terms of a SymPy expression when it is expanded, at most."""
+    parts = [*map(_most_terms, source.args)]
+    if source.is_Mul:
+        found = products = math.prod(parts)
+    elif source.is_Pow and source.exp.is_Integer and source.exp > 0:
+        power, terms = (min(int(each), MAX_PRODUCTS) for each in (source.exp, parts[0]))
+        found = math.comb(power + terms - 1, min(power, terms - 1))
+        products = found**2
+    else:
+        return sum(parts) or 1
+    if products > MAX_PRODUCTS:
+        raise ValueError(f"points must have at most {MAX_PRODUCTS} products of terms, got more")
+    return found
+
+
 def _parse_sympy(source: Any, names: Names | None) -> Exponents:
     import sympy
+    from sympy.polys.polyutils import dict_from_expr
 
     if isinstance(source, sympy.Equality):
         source = source.lhs - source.rhs
@@ -310,12 +328,14 @@ def _parse_sympy(source: Any, names: Names | None) -> Exponents:
     variables = declared or sorted(symbols, key=variable_order)
     axes = [symbols.get(name, sympy.Symbol(name)) for name in variables]
     try:
-        poly = sympy.Poly(source, *axes or [sympy.Dummy()])
-    except sympy.BasePolynomialError:
+        _most_terms(source)
+        # Sparse: a ``Poly`` has a place for every exponent up to the largest one.
+        values, _ = dict_from_expr(source.as_expr(), gens=axes or [sympy.Dummy()])
+    except (AttributeError, sympy.BasePolynomialError):
         raise ValueError(f"points must be a polynomial, got {shown(source)}") from None
     if (
-        poly.domain.characteristic()
-        or not all(n.is_Rational or n.is_Float for n in poly.coeffs() if n.is_number)
+        (gens and source.domain.characteristic())
+        or not all(n.is_Rational or n.is_Float for n in values.values() if n.is_number)
         or not all(gen.is_symbol for gen in gens)  # 1/x is none
         or len(symbols) < len(source.free_symbols)
     ):
@@ -324,7 +344,7 @@ def _parse_sympy(source: Any, names: Names | None) -> Exponents:
         )
     terms = {
         point: Fraction(str(value)) if value.is_number else value
-        for point, value in poly.terms()
+        for point, value in sorted(values.items(), reverse=True)
         if value
     }
     return _from_terms([terms], variables, bool(declared), str(source))
@@ -335,6 +355,5 @@ def _parse_sage(source: Any, names: Names | None) -> Exponents:
     if ring.characteristic():
         raise ValueError(f"points must be rational, got {shown(source)} over {shown(ring)}")
     values = map(Fraction, map(str, source.coefficients()))
-    return _from_terms(
-        [dict(zip(rows, values, strict=True))], names or ring.variable_names(), True, str(source)
-    )
+    terms = dict(zip(rows, values, strict=True))
+    return _from_terms([terms], names or ring.variable_names(), True, str(source))

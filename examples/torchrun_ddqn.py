@@ -87,4 +87,7 @@ def main(timesteps: int = 200_000, games: int = 128, batch_size: int = 512, seed
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="train one network in several processes")
     parser.add_argument("--timesteps", type=int, default=200_000, help="transitions of all")
-    main(parser.parse_args().timesteps)
+    timesteps = parser.parse_args().timesteps
+    if "RANK" not in os.environ:
+        parser.error("start it with torchrun, as its first lines show")
+    main(timesteps)

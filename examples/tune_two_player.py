@@ -111,7 +111,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--storage", default="sqlite:///study.db", help="Optuna's storage")
     parser.add_argument("--trials", type=int, default=20, help="trials of all workers together")
     parser.add_argument("--steps", type=int, default=2_000, help="steps of a trial")
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    for name in ("trials", "steps"):
+        if vars(given)[name] < 1:
+            parser.error(f"--{name} must be at least 1, got {vars(given)[name]}")
+    return given
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ from resgym.files import output_file, parse_json, read_text, write_file
 from resgym.texts import Rows, Table, printable, short, shown
 from resgym.trust import check_data
 
-_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
+_FILES = (  # of a wheel, of a checkout
+    Path(__file__).with_name("scoreboard.json"),
+    Path(__file__).parents[1] / "docs/scoreboard.json",
+)
 
 
 class Scoreboard(Table, list[Result]):
@@ -60,8 +63,7 @@ def write_rows(path: Path, rows: Iterable[Result]) -> None:
 
 def shipped_rows() -> Scoreboard:
     """Return the results of the shipped players; those with a path are in the file alone."""
-    files = [folder / "scoreboard.json" for folder in _FOLDERS]
-    rows = next((read_rows(file) for file in files if file.is_file()), Scoreboard())
+    rows = next((read_rows(file) for file in _FILES if file.is_file()), Scoreboard())
     return Scoreboard(row for row in rows if "/" not in row.player)
 
 

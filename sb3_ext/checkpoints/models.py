@@ -244,8 +244,8 @@ def load_optimizer_state(optimizer: Optimizer, state: StateDict) -> None:
 
 
 def _shapes(optimizer: Optimizer) -> dict[Any, Any]:
-    states = optimizer.state_dict()["state"].items()
-    return {key: {name: np.shape(value) for name, value in each.items()} for key, each in states}
+    states = optimizer.state_dict()["state"]
+    return {key: {name: np.shape(each[name]) for name in each} for key, each in states.items()}
 
 
 def _shapes_after_a_step(optimizer: Optimizer) -> dict[Any, Any]:
@@ -370,9 +370,5 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
     network = network_description(policy)
     if reason := network.get("not_described"):
         warnings.warn(f"{path}: cannot play later: {reason}", CheckpointWarning, stacklevel=2)
-    state = {
-        "evaluation": evaluation,
-        "network": network,
-        "policy": dict(policy.state_dict()),
-    }
-    save_checkpoint(path, state)
+    weights = dict(policy.state_dict())
+    save_checkpoint(path, {"evaluation": evaluation, "network": network, "policy": weights})

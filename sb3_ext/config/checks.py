@@ -30,6 +30,7 @@ REFUSALS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    ImportError,
     LookupError,
     MemoryError,
     RuntimeError,

@@ -157,7 +157,7 @@ def known_class(dotted: str) -> type:
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from stable_baselines3.common.vec_env import VecEnvWrapper
 
-    kinds = (BaseBuffer, BaseCallback, BaseFeaturesExtractor, BasePolicy, VecEnvWrapper)
+    kinds = BaseBuffer | BaseCallback | BaseFeaturesExtractor | BasePolicy | VecEnvWrapper
     module, _, name = dotted.rpartition(".")
     found: Any = None
     with suppress(AttributeError, ImportError):
@@ -165,7 +165,7 @@ def known_class(dotted: str) -> type:
     # Modules also hold what they import: the class itself has to be of these packages.
     if not (
         isinstance(found, type)
-        and issubclass(found, (*kinds, gymnasium.Wrapper))
+        and issubclass(found, kinds | gymnasium.Wrapper)
         and any(f"{found.__module__}.".startswith(f"{each}.") for each in PACKAGES)
     ):
         raise ValueError(

@@ -254,6 +254,10 @@ class Locals(dict[str, Any]):
             return value()
         return each_entry(_seen, value) if name in _TENSORS else value
 
+    def __reduce__(self) -> Any:
+        """A copy begins without: what is here belongs to the original's last step."""
+        return Locals, ()
+
     get = Mapping.get  # type: ignore[assignment]  # a dictionary's own does not ask for the above
 
 

@@ -355,7 +355,7 @@ class DDQN(DDQNState):
         """
         with in_mode(self.policy, training=False):
             callback.on_rollout_start()
-            for each in walk_callbacks(callback):
+            for each in (callback, *walk_callbacks(callback)):
                 each.locals = Locals(each.locals)
             before, num_collected_steps = self.num_timesteps, 0
             for played in self.play(env, train_freq.frequency):

@@ -323,6 +323,7 @@ class _Driver:
         wanted: a signal asked for a checkpoint.
         used: what the job has used so far.
         saved: number of the newest checkpoint; -1 without one.
+        tried: the same of the last one that was begun: a full disk is tried again when due.
     """
 
     job: Job[Any]
@@ -333,6 +334,7 @@ class _Driver:
     wanted: bool = False
     used: Used = field(default_factory=Used)
     saved: int = -1
+    tried: int = 0
 
     def go(self) -> int:
         self._enter()
@@ -358,7 +360,7 @@ class _Driver:
                 max_episodes=used.episodes,
             ):
                 self.reason = self.reason or str(self.rules.reason)
-        if exact and (self.wanted or used.place - max(self.saved, 0) >= self.job.every):
+        if exact and (self.wanted or used.place - self.tried >= self.job.every):
             self.wanted = False
             with going_on_without("checkpoint", self.place):
                 self._save()
@@ -379,10 +381,10 @@ class _Driver:
             with checkpoint_errors(str(newest)):
                 job.state = parts
             job.run_of.say(f"resuming from {newest}")
-            self.saved = int(newest.name.split("-")[-1])
+            self.saved = self.tried = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
         write_durably(path, text)
-        launch = {"from": max(self.saved, 0), **provenance(about.get("seed"))}
+        launch = {"from": self.tried, **provenance(about.get("seed"))}
         RunFolder(self.place).append("runs.jsonl", launch)
 
     def _stop(self, received: signal.Signals) -> None:
@@ -390,7 +392,7 @@ class _Driver:
         self.job.run_of.interrupted = True
 
     def _save(self) -> None:
-        state = self.job.state
+        self.tried, state = self.used.place, self.job.state
         if state is not None and self.used.place > self.saved:
             path = self.place / "checkpoints" / checkpoint_name(self.used.place)
             save_checkpoint(path, state, keep_last=self.job.keep)

@@ -127,7 +127,7 @@ def _main(name: str, preset: Preset, arguments: Sequence[str]) -> int:
     for each in ("updates", "games"):
         check_count(each, getattr(args, each))
     with torch_threads(args.threads), RunFolder(args.out):
-        _run(args, args.out, preset)
+        _run(args, preset)
     return 0
 
 
@@ -136,16 +136,18 @@ main = command("quickstart")(partial(_main, "quickstart", QUICKSTART))
 win = command("win")(partial(_main, "win", WIN))
 
 
-def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
-    model = make_model(args.updates, args.seed, preset=preset)
+def _run(args: argparse.Namespace, preset: Preset) -> None:
+    model, out = make_model(args.updates, args.seed, preset=preset), args.out
     every, games = Every(updates=max(1, args.updates // 10)), min(args.games, preset.games)
     evaluation = RhoEvaluation(
         [preset.opponent], every, games=games, seed=1, at_start=True, save_path=out
     )
-    callbacks = make_callbacks(preset.section().get("callback"))
     print("training a host: 3 axes, 20 points, values 0..20")
-    transitions = transitions_for(model, args.updates)
-    model.learn(transitions, [*callbacks, evaluation], progress_bar=not args.no_progress)
+    model.learn(
+        transitions_for(model, args.updates),
+        [*make_callbacks(preset.section().get("callback")), evaluation],
+        progress_bar=not args.no_progress,
+    )
     about = {"updates": model.num_updates, "transitions": model.num_timesteps}
     save_player(out / "host", model, about)
     table = preset.show(player_of(model), args.games)
@@ -159,12 +161,15 @@ def _run(args: argparse.Namespace, out: Path, preset: Preset) -> None:
         **provenance(args.seed),
     }
     write_json(out / "summary.json", summary)
-    levels = [name for name in ("zeillinger", "random_pair") if name in table]
     try:
         plot_curves(
             history_curves(evaluation.history),
             out / "curve.png",
-            levels={name: table[name][preset.opponent]["rho"] for name in levels},
+            levels={
+                name: table[name][preset.opponent]["rho"]
+                for name in ("zeillinger", "random_pair")
+                if name in table
+            },
             ylabel=f"rho against {preset.opponent}",
             title="Games finished per move while the host learns",
         )

@@ -157,8 +157,8 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def _show(self, values: Metrics) -> None:
         if self._tensorboard is not None:
-            shown_everywhere = dict.fromkeys(values, ())
-            self._tensorboard.write(values, shown_everywhere, self.trainer.total_steps)
+            # Nothing is excluded anywhere.
+            self._tensorboard.write(values, dict.fromkeys(values, ()), self.trainer.total_steps)
 
     def report(self) -> str:
         """Writes the last models and a summary, which is what is said."""

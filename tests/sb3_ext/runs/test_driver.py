@@ -2,6 +2,7 @@
 
 import os
 import signal
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -70,11 +71,18 @@ def count(tmp_path, capsys, monkeypatch):
     return run
 
 
+def kept(out):
+    """The checkpoints in a folder, by the ends of their names."""
+    return [path.name[-2:] for path in list_checkpoints(out / "checkpoints")]
+
+
 def test_checkpoints_come_after_every_period(count, monkeypatch):
     monkeypatch.setattr(Count, "keep", 9)
     assert count()[0] == 0
-    found = [path.name[-2:] for path in list_checkpoints(count.out / "checkpoints")]
-    assert found == ["10", "09", "06", "03"]
+    assert kept(count.out) == ["10", "09", "06", "03"]
+    with patch("sb3_ext.runs.driver.save_checkpoint", side_effect=OSError) as save:
+        count("--set", "updates=20")
+    assert save.call_count == 4  # after 13, 16, 19 and at the end
 
 
 def test_a_run_gives_back_the_number_of_threads(count):
@@ -87,7 +95,7 @@ def test_a_run_to_its_end_and_again(count):
     assert count() == (0, "0 to 10: 55\n")
     assert count() == (0, "10 to 10: 55\n")
     assert count("--set", "updates=12") == (0, "10 to 12: 78\n")
-    assert [path.name[-2:] for path in list_checkpoints(count.out / "checkpoints")] == ["12", "10"]
+    assert kept(count.out) == ["12", "10"]
     assert len((count.out / "runs.jsonl").read_text().splitlines()) == 3
     assert yaml.safe_load((count.out / "config.yml").read_text())["updates"] == 12
 
@@ -128,8 +136,7 @@ def test_a_checkpoint_is_written_when_asked_for(count):
     for number, before in ((4, "04"), (2, "02")):  # else 3
         out, signals = count.out / str(number), {number: signal.SIGUSR1}
         count("--set", "updates=5", "--out", str(out), signals=signals)
-        names = list_checkpoints(out / "checkpoints")
-        assert [path.name[-2:] for path in names] == ["05", before]
+        assert kept(out) == ["05", before]
 
 
 def test_a_sound_checkpoint_of_another_state_is_refused_in_one_line(count):

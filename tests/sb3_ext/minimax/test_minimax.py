@@ -5,7 +5,6 @@ import pytest
 import torch
 from stable_baselines3.common.vec_env import VecNormalize
 
-import benchmarks.widened
 import resgym
 from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
@@ -16,7 +15,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import GrowingStarts
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.checkpoints.models import save_player
-from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.minimax import (
     MinimaxDQN,
     OtherSize,
@@ -218,22 +216,6 @@ SMALL = {
     "net_arch": [8],
 }
 WALKS = {"every": {"updates": 10}, "starts": 4, "max_moves": 9, "keep": 9}
-
-
-def test_a_run_begins_with_a_widened_network_of_the_same_values(tmp_path, monkeypatch):
-    seen = functional.observe(functional.starts(SPEC, 20, 1), scale=False)
-    save_player(tmp_path / "narrow", narrow := host(policy_kwargs=SMALL), {})
-    words = ["--pair-width", "9", "--width", "15", "--out", str(tmp_path / "wide")]
-    monkeypatch.setattr("sys.argv", ["widened", str(tmp_path / "narrow.zip"), *words])
-    benchmarks.widened.main()
-    widths = {"features_extractor_kwargs": {"pair_width": 9, "width": 15}}
-    wide = host(policy_kwargs=SMALL | widths)
-    init_from(wide, tmp_path / "wide")
-    assert torch.allclose(wide.q_net(seen), narrow.q_net(seen), atol=1e-5)
-    with pytest.raises(ValueError, match=r"width: got less"):
-        benchmarks.widened.widen(narrow.policy, 7, 15)
-    with pytest.raises(ValueError, match="expected the extractor any_size"):
-        benchmarks.widened.widen(host().policy, 9, 15)
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def test_cleanrl_ppo_needs_its_masks(monkeypatch):
 def test_custom_reward_is_what_the_environment_pays():
     example = load("custom_reward")
     games = gymnasium.make_vec(
-        "resgym/HironakaHost-v0", num_envs=64, opponent="random", reward=example.points_minus_time
+        "resgym/HironakaHost-v0", num_envs=64, opponent="random", reward="points_minus_time"
     )
     shown, _ = games.reset(seed=1)
     total = torch.zeros(())

@@ -143,9 +143,9 @@ def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]
     """Raise TypeError or ValueError unless a value is a tensor of this dtype and shape."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    needed, got = (dtype, tuple(shape)), (value.dtype, tuple(value.shape))
+    needed, got = f"{dtype} {tuple(shape)}", f"{value.dtype} {tuple(value.shape)}"
     if got != needed:
-        raise ValueError(f"{name} must be {needed[0]} {needed[1]}, got {got[0]} {got[1]}")
+        raise ValueError(f"{name} must be {needed}, got {got}")
 
 
 def stamps(*tensors: Tensor | None) -> list[int]:

@@ -21,7 +21,15 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, Point, Role, check_choice, check_function, register
+from resgym.game.spec import (
+    IMPORTED,
+    GameSpec,
+    Point,
+    Role,
+    check_choice,
+    check_function,
+    register,
+)
 from resgym.game.state import BASIC, GameState, Rule
 
 
@@ -79,7 +87,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 def check_reward(reward: str | RewardFunction) -> None:
     """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a function."""
     if isinstance(reward, str):
-        check_choice("reward", reward, sorted(REWARDS))
+        check_choice("reward", reward, REWARDS, IMPORTED)
     else:
         check_function("reward", reward, "transition", instead="a name or ")
 

@@ -43,7 +43,9 @@ class Rule:
     Sets are bool [N, D].
 
     Attributes:
-        ordered: the same rule on Python integers.
+        ordered: the same rule on Python integers, which trees and the solver play. A subclass that
+            changes the rule must set it: nothing compares the two, and the default one would prove
+            values of the default rule.
         limits_sets: whether some positions forbid sets, as `permits` says.
         extra_rows: number of rows behind those of the points.
         spec: the game.
@@ -123,7 +125,10 @@ BASIC = Rule(GameSpec())
 
 
 def register_rule(name: str) -> Callable[[type[Rule]], type[Rule]]:
-    """Register a subclass of `Rule` under a free name (decorator); see docs/game.md."""
+    """Register a subclass of `Rule` with its own ``ordered`` under a free name (decorator).
+
+    See docs/game.md.
+    """
     return register(RULES, "rule", name)
 
 

@@ -17,11 +17,11 @@ from resgym.game.spec import coords_to_action
 class FirstPair:
     role: Literal["host"] = "host"
 
-    def act(self, state: resgym.GameState, coords: None, rng: resgym.RowRandom) -> Tensor:
+    def act(self, state: resgym.GameState, coords: Tensor | None, rng: resgym.RowRandom) -> Tensor:
         """Returns numbers of actions, int64 [N], 0..A-1: one for each set of axes."""
         v = state.points[:, 0] - state.points[:, 1]
-        coords = (v == v.amax(dim=1, keepdim=True)) | (v == v.amin(dim=1, keepdim=True))
-        return coords_to_action(coords)
+        sets = (v == v.amax(dim=1, keepdim=True)) | (v == v.amin(dim=1, keepdim=True))
+        return coords_to_action(sets)
 
 
 @resgym.register_agent("tallest_axis")

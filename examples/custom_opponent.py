@@ -1,4 +1,8 @@
-"""An agent of one's own: it takes the axis whose largest coordinate is largest."""
+"""A host and an agent of one's own.
+
+The agent takes the axis whose largest coordinate is largest, the host the axes on which the first
+two points differ most, up and down.
+"""
 
 from typing import Literal
 
@@ -6,6 +10,18 @@ import torch
 from torch import Tensor
 
 import resgym
+from resgym.game.spec import coords_to_action
+
+
+@resgym.register_host("first_pair")
+class FirstPair:
+    role: Literal["host"] = "host"
+
+    def act(self, state: resgym.GameState, coords: Tensor | None, rng: resgym.RowRandom) -> Tensor:
+        """Returns numbers of actions, int64 [N], 0..A-1: one for each set of axes."""
+        v = state.points[:, 0] - state.points[:, 1]
+        sets = (v == v.amax(dim=1, keepdim=True)) | (v == v.amin(dim=1, keepdim=True))
+        return coords_to_action(sets)
 
 
 @resgym.register_agent("tallest_axis")
@@ -21,7 +37,9 @@ class TallestAxis:
 
 def main(games: int = 2_000) -> dict[str, float]:
     table = resgym.cross_play(
-        ["random", "zeillinger"], ["random", "choose_first", "tallest_axis"], games=games
+        ["random", "zeillinger", "first_pair"],
+        ["random", "choose_first", "tallest_axis"],
+        games=games,
     )
     print(table)
     return {host: table.results[host]["tallest_axis"].rho for host in table.hosts}

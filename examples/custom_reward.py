@@ -6,16 +6,16 @@ import torch
 import resgym
 
 
+@resgym.register_reward("points_minus_time")
 def points_minus_time(transition: resgym.Transition) -> torch.Tensor:
-    """Gets N moves at once; returns float32 [N] for `transition.role`."""
+    """Gets N moves at once; returns the host's reward, float32 [N]. The agent gets the negative."""
     removed = transition.before.count - transition.after.count
-    reward = removed.to(torch.float32) - 0.5
-    return reward if transition.role == "host" else -reward
+    return removed.to(torch.float32) - 0.5
 
 
 def main(steps: int = 50) -> float:
     games = gymnasium.make_vec(
-        "resgym/HironakaHost-v0", num_envs=8, opponent="random", reward=points_minus_time
+        "resgym/HironakaHost-v0", num_envs=8, opponent="random", reward="points_minus_time"
     )
     games.reset(seed=0)
     total = torch.zeros(8)

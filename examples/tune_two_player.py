@@ -112,9 +112,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=20, help="trials of all workers together")
     parser.add_argument("--steps", type=int, default=2_000, help="steps of a trial")
     given = parser.parse_args(arguments)
-    for name in ("trials", "steps"):
-        if vars(given)[name] < 1:
-            parser.error(f"--{name} must be at least 1, got {vars(given)[name]}")
+    if min(given.trials, given.steps) < 1:
+        parser.error("--trials and --steps must be at least 1")
     return given
 
 

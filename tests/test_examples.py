@@ -97,7 +97,7 @@ def test_cleanrl_ppo_needs_its_masks(monkeypatch):
 def test_custom_reward_is_what_the_environment_pays():
     example = load("custom_reward")
     games = gymnasium.make_vec(
-        "resgym/HironakaHost-v0", num_envs=64, opponent="random", reward=example.points_minus_time
+        "resgym/HironakaHost-v0", num_envs=64, opponent="random", reward="points_minus_time"
     )
     shown, _ = games.reset(seed=1)
     total = torch.zeros(())
@@ -120,36 +120,36 @@ def test_custom_opponent_joins_the_table(capsys):
 
 
 @pytest.fixture
-def plus_one():
+def less_half():
     yield load("custom_rule")
-    del RULES["plus_one"]
+    del RULES["less_half"]
 
 
-def test_custom_rule_is_the_same_on_tensors_and_integers(plus_one, capsys):
-    assert plus_one.main(games=200) == 3
-    assert "depth 3 (proved" in capsys.readouterr().out
-    spec, sets = resgym.GameSpec(3, 6, rule="plus_one"), torch.ones(1, 3, dtype=torch.bool)
+def test_custom_rule_is_the_same_on_tensors_and_integers(less_half, capsys):
+    assert less_half.main(games=200) == 2
+    assert "depth 2 (proved" in capsys.readouterr().out
+    spec, sets = resgym.GameSpec(3, 6, rule="less_half"), torch.ones(1, 3, dtype=torch.bool)
     cusp = resgym.state_from_points([(2, 0, 0), (0, 3, 0), (0, 0, 5)], spec)
     after, overflow = functional.move(cusp, sets, torch.tensor([1]))
-    # By hand: (2, 0 + 2 + 1, 0), (0, 3 + 1, 0) and (0, 5 + 1, 5), which the second one drops.
-    assert after.point_lists() == [[(2, 3, 0), (0, 4, 0)]]
+    # By hand: (2, 2 - 1, 0), (0, 3 - 1, 0) and (0, 5 - 2, 5), which the second one drops.
+    assert after.point_lists() == [[(2, 1, 0), (0, 2, 0)]]
     assert not overflow
     (points,) = cusp.point_lists()
-    assert sorted(ordered_rule(spec).after(points, (0, 1, 2), 1)) == [(0, 4, 0), (2, 3, 0)]
-    tree = resgym.resolution_tree("x^2+y^3", "all_coord", rule="plus_one")
-    assert (tree.depth, tree.complete) == (3, True)
+    assert sorted(ordered_rule(spec).after(points, (0, 1, 2), 1)) == [(0, 2, 0), (2, 1, 0)]
+    tree = resgym.resolution_tree("x^2+y^5", "all_coord", rule="less_half")
+    assert (tree.depth, tree.complete) == (2, True)  # 4 by the default rule
 
 
-def test_custom_rule_is_played_by_an_environment_that_names_it(plus_one):
-    env = gymnasium.make_vec("resgym/HironakaHost-v0", 64, opponent="random", rule="plus_one")
+def test_custom_rule_is_played_by_an_environment_that_names_it(less_half):
+    env = gymnasium.make_vec("resgym/HironakaHost-v0", 64, opponent="random", rule="less_half")
     env.reset(seed=0)
-    assert env.unwrapped.plan.spec.kind is plus_one.PlusOne
+    assert env.unwrapped.plan.spec.kind is less_half.LessHalf
     ended = [env.step(torch.full((64,), 3))[2] for _ in range(30)]
     assert all(torch.stack(ended).any(0))  # all axes: a game of three axes is soon over
-    with pytest.raises(ValueError, match=r"'zeillinger' plays rules .* the game has 'plus_one'"):
-        resgym.rho("zeillinger", "random", rule="plus_one")
-    with pytest.raises(ValueError, match="'plus_one' is already taken by another rule"):
-        resgym.register_rule("plus_one")
+    with pytest.raises(ValueError, match=r"'zeillinger' plays rules .* the game has 'less_half'"):
+        resgym.rho("zeillinger", "random", rule="less_half")
+    with pytest.raises(ValueError, match="'less_half' is already taken by another rule"):
+        resgym.register_rule("less_half")
 
 
 def test_custom_schedule_and_callback_train_by_their_names(tmp_path, monkeypatch, capsys):

@@ -83,12 +83,17 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
-def check_choice(name: str, value: object, choices: Collection[str]) -> str:
-    """Return ``value`` if it is one of the choices; the ValueError lists them."""
+IMPORTED = " or of a module imported before"
+"""What an error says behind a list of names to which a module may add its own."""
+
+
+def check_choice(name: str, value: object, choices: Collection[str], others: str = "") -> str:
+    """Return ``value`` if it is one of the choices; the ValueError lists them and ``others``."""
     choices = [*choices]  # in which a list can be looked for, too
     if value not in choices:
-        hint = nearest(value, choices)
-        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{hint}")
+        raise ValueError(
+            f"{name} must be one of {choices}{others}, got {shown(value)}{nearest(value, choices)}"
+        )
     return str(value)
 
 
@@ -252,7 +257,7 @@ class GameSpec:
             object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
         check_choice("polytope", self.polytope, get_args(Polytope))
         check_flag("reposition", self.reposition)
-        check_choice("rule", self.rule, RULES)
+        check_choice("rule", self.rule, RULES, IMPORTED)
         if self.rule != "polyhedra" and self.unit != 1:
             raise ValueError(f"unit must be 1 with rule {self.rule!r}, got {self.unit}")
         if self.rule == "polyhedra" and self.reposition:

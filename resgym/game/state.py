@@ -43,7 +43,9 @@ class Rule:
     Sets are bool [N, D].
 
     Attributes:
-        ordered: the same rule on Python integers.
+        ordered: the same rule on Python integers, which trees and the solver play. A subclass that
+            changes the rule must set it: nothing compares the two, and the default one would prove
+            values of the default rule.
         limits_sets: whether some positions forbid sets, as `permits` says.
         extra_rows: number of rows behind those of the points.
         spec: the game.
@@ -123,7 +125,10 @@ BASIC = Rule(GameSpec())
 
 
 def register_rule(name: str) -> Callable[[type[Rule]], type[Rule]]:
-    """Register a subclass of `Rule` under a free name (decorator); see docs/game.md."""
+    """Register a subclass of `Rule` with its own ``ordered`` under a free name (decorator).
+
+    See docs/game.md.
+    """
     return register(RULES, "rule", name)
 
 
@@ -143,9 +148,9 @@ def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]
     """Raise TypeError or ValueError unless a value is a tensor of this dtype and shape."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    needed, got = (dtype, tuple(shape)), (value.dtype, tuple(value.shape))
+    needed, got = f"{dtype} {tuple(shape)}", f"{value.dtype} {tuple(value.shape)}"
     if got != needed:
-        raise ValueError(f"{name} must be {needed[0]} {needed[1]}, got {got[0]} {got[1]}")
+        raise ValueError(f"{name} must be {needed}, got {got}")
 
 
 def stamps(*tensors: Tensor | None) -> list[int]:

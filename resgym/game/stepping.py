@@ -21,7 +21,15 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, Point, Role, check_choice, check_function, register
+from resgym.game.spec import (
+    IMPORTED,
+    GameSpec,
+    Point,
+    Role,
+    check_choice,
+    check_function,
+    register,
+)
 from resgym.game.state import BASIC, GameState, Rule
 
 
@@ -34,7 +42,7 @@ class Transition(NamedTuple):
         axis: int64 [N], the agent's axis.
         after: positions after the move.
         finished: bool [N], the move ended the game.
-        role: the role whose reward is asked for.
+        role: the role whose reward is asked for; always ``host`` for a registered reward.
     """
 
     before: GameState
@@ -64,8 +72,8 @@ them."""
 def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
     """Register a function under a free name (decorator).
 
-    It returns the host's reward float32 [N] of a transition for either role; the agent's reward is
-    the negative.
+    It returns the host's reward float32 [N] of a transition, whose ``role`` is always ``host``; the
+    agent gets the negative.
     """
     enter = register(REWARDS, "reward", name)
 
@@ -79,7 +87,7 @@ def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
 def check_reward(reward: str | RewardFunction) -> None:
     """Raise ValueError or TypeError if a reward is neither a name of `REWARDS` nor a function."""
     if isinstance(reward, str):
-        check_choice("reward", reward, sorted(REWARDS))
+        check_choice("reward", reward, REWARDS, IMPORTED)
     else:
         check_function("reward", reward, "transition", instead="a name or ")
 
@@ -87,7 +95,10 @@ def check_reward(reward: str | RewardFunction) -> None:
 def role_reward(
     reward: str | RewardFunction, transition: Transition, played: Tensor | None = None
 ) -> Tensor:
-    """Return float32 [N]: the reward of ``transition.role``, which a callable computes itself.
+    """Return float32 [N]: the reward of ``transition.role``.
+
+    A named reward is asked for the host's, and the agent gets the negative. A function that was
+    not registered computes the reward of either role itself.
 
     Args:
         reward: a name of `REWARDS`, or a function.
@@ -98,8 +109,10 @@ def role_reward(
         ValueError: a function, registered or not, returns another shape, complex numbers, or NaN or
             an infinity for a game that was played.
     """
-    function = REWARDS[reward] if isinstance(reward, str) else reward
-    value = function(transition)
+    if isinstance(reward, str):
+        value = REWARDS[reward](transition._replace(role="host"))
+    else:
+        value = reward(transition)
     if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")

@@ -142,11 +142,14 @@ def check_answer(
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
     if answer.device != state.device:
         raise ValueError(f"{who} must answer on {state.device}, got {answer.device}")
+    number = state.num_host_actions if coords is None else state.dimension
     if not holds_integers(answer):
-        raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
+        raise TypeError(
+            f"{who} must return integers, got {tensor_kind(answer)}; expected int64 [N] of "
+            f"0..{number - 1} (of a host's sets resgym.game.spec.coords_to_action makes them)"
+        )
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    number = state.num_host_actions if coords is None else state.dimension
     exact = answer.to(torch.int64)
     inside = exact.clamp(0, number - 1)
     legal = inside == exact

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, get_args, runtime_checkable
 
 from resgym.game.spec import (
+    IMPORTED,
     GameSpec,
     Role,
     check_choice,
@@ -237,7 +238,7 @@ def _factory(role: Role, name: str, field: str) -> Factory:
         got = f"the {'agent' if role == 'host' else 'host'} {name!r}"
     elif any(map(os.path.exists, (name, f"{name}.zip"))):  # a name has no separator
         got += f"; write {os.path.join('.', name)!r} for the file"
-    raise ValueError(f"{field} must be one of {names} or of a module imported before, got {got}")
+    raise ValueError(f"{field} must be one of {names}{IMPORTED}, got {got}")
 
 
 def _make(

@@ -17,8 +17,8 @@ from typing import Any
 from resgym.files import opened, read_text
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, Terms, check_points
-from resgym.polynomials.reader import ParseError as ParseError
 from resgym.polynomials.reader import MAX_PRODUCTS, Reader, variable_order
+from resgym.polynomials.reader import ParseError as ParseError
 from resgym.polynomials.singularities import named_position
 from resgym.texts import GREEK, Names, shown
 

@@ -127,8 +127,8 @@ def singularity(name: str) -> Exponents:
             "name must be A_n, D_n with n >= 4 (n < 2^59), E6 to E8, P8, X9, J10, T_p,q,r or one "
             f"like E12, got {shown(name)}"
         )
-    polynomials = Reader(form, [(0, len(form))], "xyz").polynomials
-    return Exponents(*polynomials, generators=polynomials)
+    (terms,) = Reader(form, [(0, len(form))], "xyz").polynomials
+    return Exponents(terms, generators=[terms])
 
 
 def singularity_names(kind: str = "simple") -> tuple[str, ...]:

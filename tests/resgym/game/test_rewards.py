@@ -70,7 +70,8 @@ def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(
 
     @register_reward("twice")
     def twice(move):
-        return 2 * (move.before.count - move.after.count)
+        removed = move.before.count - move.after.count
+        return 2 * removed if move.role == "host" else -2 * removed  # asked for the host alone
 
     paid = []
     for reward in ("points", "twice"):

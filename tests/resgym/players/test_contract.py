@@ -50,7 +50,11 @@ def _raises_when_finished(state, coords, rng):
 
 BROKEN = [
     ("host", lambda s, c, r: s.count.tolist(), "must return a tensor, got list"),
-    ("host", lambda s, c, r: torch.zeros_like(s.count).float(), "must return integers"),
+    (
+        "host",
+        lambda s, c, r: torch.zeros_like(s.count).float(),
+        r"float32; expected int64 \[N\] of 0",
+    ),
     ("host", lambda s, c, r: torch.zeros_like(s.count)[:, None], r"must return shape \(64,\)"),
     ("host", lambda s, c, r: s.count.to("meta"), "must answer on cpu, got meta"),
     ("host", lambda s, c, r: torch.full_like(s.count, 4), r"answered 4 .* allowed are 0\.\.3"),

@@ -34,6 +34,13 @@ class LongestGame(BaseCallback):
         self.longest = max([self.longest, *ended])
         return True
 
+    def state_dict(self) -> dict[str, int]:
+        """What a resumed run needs."""
+        return {"longest": self.longest}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.longest = state["longest"]
+
     def _on_training_end(self) -> None:
         print(f"longest game: {self.longest} moves")
 

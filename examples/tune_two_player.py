@@ -98,15 +98,13 @@ def main(
             catch=(FloatingPointError,),  # a NaN fails the trial, not the study
         )
     table = study.trials_dataframe(("number", "state", "value", "params"))
-    text = table.sort_values("value", ascending=False).to_string(index=False)
-    print(printable(text, "\n"))
+    print(printable(table.sort_values("value", ascending=False).to_string(index=False), "\n"))
     changes = " ".join(f"--set {each}" for each in settings_of(study.best_trial))
     print(printable(f"train with the best: python -m sb3_ext.two_player --config small {changes}"))
     return study
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(description="search hyperparameters with Optuna")
     parser.add_argument("--storage", default="sqlite:///study.db", help="Optuna's storage")
     parser.add_argument("--trials", type=int, default=20, help="trials of all workers together")

@@ -171,8 +171,8 @@ def _one_line(error: ValidationError, where: str) -> str:
     if kind == "unknown":
         what = f"key of {path}" if path else "key"
         return unknown_word(what, about["key"], about["known"]) + more
-    if isinstance(raised, ConfigError):  # of a section that was read on its own
-        return f"{raised}{more}"
+    if isinstance(raised, ConfigError):  # of a section read on its own, with its count
+        return str(raised)
     if raised is not None:
         text = str(raised)
         text = text if text[:1] in (" ", ".", ":", "[") else f": {text}"

@@ -58,7 +58,8 @@ class Condition(ABC):
         return len(self._values) == self.window and self._holds(self._values)
 
     @abstractmethod
-    def _holds(self, values: list[float]) -> bool: ...
+    def _holds(self, values: list[float]) -> bool:
+        """Whether it holds for these values, the `size` newest ones, the oldest first."""
 
     def state_dict(self) -> StateDict:
         """What has been noted, as plain data."""
@@ -133,15 +134,13 @@ class Converged(Condition):
 
 
 def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
-    """Conditions from objects or mappings, one or a list of them; errors as `from_data`."""
+    """Conditions from objects or mappings, one or a list of them; else a ValueError."""
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    try:
+    with errors_of(name, ValueError):
         return [
             item if isinstance(item, Condition) else from_data(CONDITIONS, "condition", item)
             for item in items
         ]
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from None
 
 
 def load_states(

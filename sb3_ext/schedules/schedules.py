@@ -28,6 +28,7 @@ from sb3_ext.config.checks import (
     Registry,
     check_count,
     check_number,
+    errors_of,
     from_data,
     numeric_string_hint,
     shown,
@@ -37,8 +38,6 @@ from sb3_ext.config.sections import checked
 
 Unit = Literal["updates", "transitions", "progress"]
 UNITS = get_args(Unit)
-
-SCHEDULES: Registry[type[Schedule]] = Registry("schedule")
 
 
 def _number(low: float = -math.inf, *, above: bool = False, high: float = math.inf) -> Any:
@@ -91,6 +90,9 @@ class Schedule(ABC):
         if steps is None:
             raise ValueError(f"{name} is missing: the number of {self.unit} that it takes")
         return check_count(name, steps)
+
+
+SCHEDULES: Registry[type[Schedule]] = Registry("schedule", Schedule)
 
 
 class _OneWay(Schedule):
@@ -245,9 +247,9 @@ def parse_schedule(
         highest: the largest value allowed, with 0 as the least; None: any.
 
     Raises:
-        TypeError, ValueError: the type or a word is unknown, or a number is out of range.
+        ValueError: the type or a word is unknown, or a number is out of range.
     """
-    try:
+    with errors_of(name, ValueError):
         if isinstance(value, Schedule):
             schedule = value
         elif isinstance(value, str):
@@ -256,8 +258,6 @@ def parse_schedule(
             schedule = from_data(SCHEDULES, "schedule", {"unit": unit, **value})
         else:
             schedule = Constant(value, unit=unit)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from None
     low, high = schedule.bounds()
     if highest is not None and (low < 0 or high > highest):
         raise ValueError(

@@ -191,6 +191,9 @@ def check_hyperparameters(values: Arguments, algorithm: type, where: str) -> Non
         check_arguments(algorithm, values, (*ZOO_KEYS, "policy"))
         read_as(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
+        for key in (*SCHEDULED, "exploration_rate"):
+            if values.get(key) is not None:
+                parse_schedule(values[key], key)
         for place, (name, arguments) in enumerate(named_with_arguments(values.get("callback"))):
             with errors_named(f"callback[{place}].{name}"):
                 check_arguments(_callback_class(name), arguments)

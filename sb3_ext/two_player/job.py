@@ -40,7 +40,7 @@ class TwoPlayer(Job[TrainerConfig]):
         self.given = vars(run.given)
         if config.logging.tensorboard and find_spec("tensorboard") is None:
             raise ConfigError("logging.tensorboard: got true; expected false without tensorboard")
-        self.trainer = HostAgentTrainer(config)
+        self.trainer = HostAgentTrainer(config, folder=run.folder)
         self.metrics = {"steps", *(f"rho/{pair}" for pair in self.trainer.pairs())}
         if config.checkpoint is not None:
             self.every, self.keep = config.checkpoint.every_steps, config.checkpoint.keep

@@ -16,6 +16,7 @@ from resgym.game.devices import resolve_device
 from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.config.checks import errors_of, shown, unknown_word
+from sb3_ext.config.effects import placed
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, ByRole, Game, other_role, pair_name
 from sb3_ext.two_player.kinds import learner_of, share_encoder
@@ -39,6 +40,8 @@ class TwoPlayers:
         nets: networks to start from, by role, see `replace_nets`.
         rewards: rewards that a configuration cannot name, by role, see `replace_reward`.
         callbacks: callbacks of SB3 beside those of the configuration, by role.
+        folder: where the configuration's callbacks write, each role in a folder of its own below;
+            None: their paths are taken as they are.
 
     Attributes:
         config: what the players were made from.
@@ -60,8 +63,9 @@ class TwoPlayers:
         nets: Mapping[str, nn.Module] | None = None,
         rewards: ByRole | None = None,
         callbacks: Mapping[str, BaseCallback | Iterable[BaseCallback]] | None = None,
+        folder: Path | None = None,
     ) -> None:
-        self.config = TrainerConfig.read(config)
+        self.config, self.folder = TrainerConfig.read(config), folder
         with errors_of("game"):
             self.game = Game(self.config.game)
         self.roles: dict[str, Learner] = {}
@@ -90,6 +94,9 @@ class TwoPlayers:
         for (role, section), seed in zip(config.roles, seeds, strict=True):
             with errors_of(f"roles.{role}"):
                 if role in config.trained:
+                    if self.folder is not None:
+                        paths = placed({"callbacks": section.callbacks}, self.folder / role)
+                        section = section.model_copy(update=paths)
                     kind = learner_of(section.algorithm)
                     self.roles[role] = kind(role, section, game, seed, device)
                     self.players[role] = self.roles[role].player
@@ -227,7 +234,9 @@ class TwoPlayers:
         They play for the same rewards against the same opponents as these do now, and the same
         roles are frozen. Of the callbacks they have those of the configuration.
         """
-        duplicate = type(self)(self.config, nets=copy.deepcopy(self.nets), rewards=self.rewards)
+        duplicate = type(self)(
+            self.config, nets=copy.deepcopy(self.nets), rewards=self.rewards, folder=self.folder
+        )
         for role, learner in duplicate.roles.items():
             duplicate.set_opponent(role, self.opponents[role])
             learner.policy.load_state_dict(self.roles[role].policy.state_dict())

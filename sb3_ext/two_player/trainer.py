@@ -55,7 +55,7 @@ class HostAgentTrainer(TwoPlayers):
 
     Args:
         config: see `TwoPlayers`.
-        **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``callbacks``.
+        **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``callbacks``, ``folder``.
 
     Attributes:
         output: has `add_metrics` and `add_evaluation`, which are given what is found; or None.

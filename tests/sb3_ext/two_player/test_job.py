@@ -72,10 +72,17 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path, config, capsys):
     assert len(list_checkpoints(out / "checkpoints")) == 1
 
 
+MEASURED = (
+    "{callback: rho_evaluation, opponents: [random], every: {updates: 1}, games: 9, save_path: x}"
+)
+
+
 def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run("--config", config(), "--steps", "2", "--out", "a") == 0
+    given = config(*(f"roles.{role}.callbacks=[{MEASURED}]" for role in ("host", "agent")))
+    assert run("--config", given, "--steps", "2", "--out", "a") == 0
     assert last("a")["step"] == 2
+    assert len([*Path("a").glob("*/x/rho.json")]) == 2  # each role in a folder of its own
     assert run("--config", "small", "--smoke", "--set", "name=quick") == 0
     assert last("runs/quick")["step"] == 4
     capsys.readouterr()

@@ -37,8 +37,9 @@ EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry(
     "features extractor", BaseFeaturesExtractor
 )
 # What SB3's policies take when none is named.
-for _name in ("CombinedExtractor", "FlattenExtractor", "NatureCNN"):
-    EXTRACTORS.register(f"sb3.{_name}", getattr(torch_layers, _name))
+EXTRACTORS.register("sb3.CombinedExtractor", torch_layers.CombinedExtractor)
+EXTRACTORS.register("sb3.FlattenExtractor", torch_layers.FlattenExtractor)
+EXTRACTORS.register("sb3.NatureCNN", torch_layers.NatureCNN)
 EXTRACTORS.later(any_size="sb3_ext.networks.any_size:AnySizeExtractor")
 
 

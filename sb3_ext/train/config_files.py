@@ -86,6 +86,11 @@ BUFFERS.update(
 )
 
 
+def _with_net_arch(given: Arguments) -> Arguments:
+    check_net_arch(given.get("net_arch", []))
+    return given
+
+
 class ZooKeys(Section):
     """Keys of every algorithm; sizes of what is held in memory at once are bounded."""
 
@@ -101,9 +106,7 @@ class ZooKeys(Section):
     n_epochs: PositiveCount | None = None
     n_steps: Size | None = None
     normalize: bool | Arguments = False
-    policy_kwargs: Annotated[
-        Arguments, AfterValidator(lambda given: check_net_arch(given.get("net_arch", [])) or given)
-    ] = {}  # noqa: RUF012
+    policy_kwargs: Annotated[Arguments, AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
     replay_buffer_class: Annotated[
         str | None, accepted_by(lambda name: name is None or BUFFERS.resolve(name))
     ] = None

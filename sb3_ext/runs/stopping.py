@@ -59,7 +59,7 @@ class Condition(ABC):
 
     @abstractmethod
     def _holds(self, values: list[float]) -> bool:
-        """Whether it holds for these values, the `size` newest ones, the oldest first."""
+        """Whether it holds for these values, the `window` newest ones, the oldest first."""
 
     def state_dict(self) -> StateDict:
         """What has been noted, as plain data."""

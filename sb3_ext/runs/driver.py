@@ -381,7 +381,7 @@ class _Driver:
             with checkpoint_errors(str(newest)):
                 job.state = parts
             job.run_of.say(f"resuming from {newest}")
-            self.saved = self.tried = int(newest.name.split("-")[-1])
+            self.saved = self.tried = int(newest.stem.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
         write_durably(path, text)
         launch = {"from": self.tried, **provenance(about.get("seed"))}

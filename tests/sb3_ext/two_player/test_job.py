@@ -114,6 +114,8 @@ def test_a_broken_off_run_is_resumed_as_if_it_had_not_been(tmp_path, config, mon
         run("--config", config(*settings), "--out", broken)
     with (broken / "metrics.jsonl").open("a") as file:
         file.write('{"step": 6, "ho')  # a line that the crash cut off
+    newest = list_checkpoints(broken / "checkpoints")[0]
+    newest.rename(f"{newest}.old")  # killed while it was replaced
     assert run("--resume", broken) == 128 + signal.SIGTERM  # after 5 steps
     assert run("--resume", broken) == 0
     assert difference(state_of(whole), state_of(broken)) == []

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.spaces.utils import flatdim
 from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN
 from stable_baselines3.common.policies import BasePolicy
@@ -28,7 +27,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from resgym.trust import check_data
 from sb3_ext.config.checks import Registry, errors_named, errors_of, shown
 from sb3_ext.networks.extractors import EXTRACTORS
-from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
+from sb3_ext.networks.mlp import ACTIVATIONS, check_widths
 from sb3_ext.types import Data
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
@@ -117,7 +116,7 @@ def build_policy(description: Data) -> BasePolicy:
             arguments[name] = registry.resolve(arguments[name])
     with errors_of("policy arguments", ValueError):
         ends = {name: build_space(description[name]) for name in _SPACES}
-        check_net_arch(arguments.get("net_arch") or [], *map(flatdim, ends.values()))
+        check_widths(arguments, *ends.values())
         policy: BasePolicy = make(
             **ends,
             lr_schedule=ConstantSchedule(0.0),

@@ -109,8 +109,8 @@ def was_lost(ray: Any, error: Exception) -> bool:
     """Whether a task has no result because its process is gone, or what it needed of another."""
     kinds = ray.exceptions
     cause = error.cause if isinstance(error, kinds.RayTaskError) else error
-    lost = (kinds.NodeDiedError, kinds.ObjectLostError, kinds.OutOfMemoryError)
-    return isinstance(cause, (kinds.WorkerCrashedError, *lost))
+    lost = kinds.NodeDiedError | kinds.ObjectLostError | kinds.OutOfMemoryError
+    return isinstance(cause, kinds.WorkerCrashedError | lost)
 
 
 GRACE_SECONDS = 5.0
@@ -226,9 +226,8 @@ def _result(ray: Any, number: int, reference: Any) -> bytes:
     try:
         return ray.get(reference)  # type: ignore[no-any-return]
     except ray.exceptions.RayTaskError as error:
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, Exception):
-            raise cause from error
+        if isinstance(error.cause, Exception):
+            raise error.cause from error
         raise RuntimeError(f"piece {number}: {reason_of(error)}") from error
     except ray.exceptions.RayError as error:
         raise ChildProcessError(

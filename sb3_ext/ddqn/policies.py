@@ -37,7 +37,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 from sb3_ext.config.checks import Registry, check_flag, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
-from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp, plays_every_size
+from sb3_ext.networks.mlp import build_mlp, expand_net_arch, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
 from sb3_ext.schedules.schedules import set_learning_rate
 from sb3_ext.types import Arguments
@@ -163,13 +163,9 @@ class LegalQNetwork(QNetwork):
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.sort_axes = net_arch, dueling, sort_axes
         num_actions = int(self.action_space.n)
+        expand_net_arch(net_arch, "net_arch", self.features_dim, num_actions)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
-        if body.output_dim * num_actions > MAX_WEIGHTS:
-            raise ValueError(
-                f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
-                f" {num_actions} actions, got {body.output_dim}"
-            )
         per_action = plays_every_size(self)
         if per_action and dueling:
             raise ValueError("dueling: got true; expected false, as actions are valued one by one")

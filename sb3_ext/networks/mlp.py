@@ -16,6 +16,7 @@ from itertools import islice, pairwise
 from typing import Annotated, Any
 
 import torch
+from gymnasium.spaces import Space, flatdim
 from torch import Tensor, nn
 
 from sb3_ext.adapter.seam import first_entry
@@ -134,10 +135,22 @@ def expand_net_arch(
     return items
 
 
-def check_net_arch(net_arch: Any, *ends: int) -> None:
-    """Raises as `expand_net_arch`; a mapping has a list for each part, as SB3's own policies."""
-    for part in net_arch.values() if isinstance(net_arch, Mapping) else [net_arch]:
-        expand_net_arch(part, "net_arch", *ends)
+def check_widths(arguments: Mapping[str, Any], seen: Space[Any], given: Space[Any]) -> None:
+    """Raises as `expand_net_arch`, for all the networks that a policy makes of its arguments.
+
+    ``net_arch`` may be a mapping with a list for each part, as in SB3's own policies. A layer of an
+    LSTM has four gates, each from its input and from what the layer gave last.
+    """
+    layers, width = arguments.get("net_arch") or [64], arguments.get("lstm_hidden_size", 1)
+    quantiles = arguments.get("n_quantiles", 1)
+    parts = dict(layers) if isinstance(layers, Mapping) else {"net_arch": layers}
+    parts["lstm_hidden_size"] = [
+        {"repeat": arguments.get("n_lstm_layers", 1), "net_arch": [4 * width, width]}
+    ]
+    extractor = arguments.get("features_extractor_kwargs") or {}
+    parts["features_dim"] = [extractor.get("features_dim", 1)]
+    for name, part in parts.items():
+        expand_net_arch(part, name, flatdim(seen), flatdim(given) * quantiles)
 
 
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:

@@ -55,10 +55,9 @@ def write_card(
     (role, _), size = seat_of(policy), size_played(policy)
     player_of(policy, str(model))  # refuses what observes no points
     content = policy_bytes(policy, {"made by": f"resgym {resgym.__version__}"}, half)
-    if out.exists() and not out.is_dir():
+    if out.is_file():
         raise ValueError(f"out: got the file {out}; expected a folder")
-    foreign = {file.name for file in out.glob("*")} - {MODEL, CONFIG, CARD}
-    if foreign:
+    if foreign := {file.name for file in out.glob("*")} - {MODEL, CONFIG, CARD}:
         raise ValueError(
             f"out: got {out} with {min(foreign)!r}; expected a new folder, or a card's"
         )

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal
 import gymnasium
 from annotated_types import Ge, Le
 from huggingface_sb3 import EnvironmentName
-from pydantic import AfterValidator
 from rl_zoo3.utils import get_class_by_name
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
@@ -48,25 +47,17 @@ from sb3_ext.config.sections import (
     read_mapping,
 )
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.algorithms import ALGORITHMS, with_policy_classes
-from sb3_ext.networks.mlp import check_net_arch
+from sb3_ext.ddqn.algorithms import ALGORITHMS, family, with_policy_classes
+from sb3_ext.networks.mlp import check_widths
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import of_progress, parse_schedule
 from sb3_ext.types import Arguments
 
-ZOO_KEYS = (
-    "callback",
-    "collector",
-    "env_kwargs",
-    "env_wrapper",
-    "frame_stack",
-    "monitor_kwargs",
-    "n_envs",
-    "n_timesteps",
-    "normalize",
-    "vec_env_wrapper",
-)
+ZOO_KEYS = """
+callback collector env_kwargs env_wrapper frame_stack monitor_kwargs n_envs n_timesteps normalize
+vec_env_wrapper
+"""
 """Keys that are not arguments of the algorithm."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
@@ -86,11 +77,6 @@ BUFFERS.update(
 )
 
 
-def _with_net_arch(given: Arguments) -> Arguments:
-    check_net_arch(given.get("net_arch", []))
-    return given
-
-
 class ZooKeys(Section):
     """Keys of every algorithm; sizes of what is held in memory at once are bounded."""
 
@@ -106,10 +92,8 @@ class ZooKeys(Section):
     n_epochs: PositiveCount | None = None
     n_steps: Size | None = None
     normalize: bool | Arguments = False
-    policy_kwargs: Annotated[Arguments, AfterValidator(_with_net_arch)] = {}  # noqa: RUF012
-    replay_buffer_class: Annotated[
-        str | None, accepted_by(lambda name: name is None or BUFFERS.resolve(name))
-    ] = None
+    policy_kwargs: Arguments = {}  # noqa: RUF012
+    replay_buffer_class: str | None = None
     replay_buffer_kwargs: Arguments = {}  # noqa: RUF012
 
 
@@ -191,7 +175,7 @@ def check_hyperparameters(values: Arguments, algorithm: type, where: str) -> Non
     with errors_named(where):
         if given := values.keys() & OPTIONS.split():
             raise ConfigError(f"{min(given)} is an option of the command line, not a key of files")
-        check_arguments(algorithm, values, (*ZOO_KEYS, "policy"))
+        check_arguments(algorithm, values, [*ZOO_KEYS.split(), "policy"])
         read_as(ZooKeys, {k: v for k, v in values.items() if k in ZooKeys.model_fields})
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         for key in (*SCHEDULED, "exploration_rate"):
@@ -222,17 +206,22 @@ def _callback_class(name: str) -> Any:
     return get_class_by_name(name) if "." in name else CALLBACKS.resolve(name)
 
 
-def with_classes(values: Arguments, algorithm: type) -> Arguments:
-    """The arguments of an algorithm in a section, with objects for names and schedules.
+def with_classes(values: Arguments, algorithm: Any, env: Any) -> Arguments:
+    """The arguments of an algorithm in an environment, with objects for names and schedules.
 
-    The policies and the loop of our algorithms read those by themselves.
+    The policies and the loop of our algorithms read names and schedules by themselves.
+
+    Raises:
+        ConfigError: a schedule or an extractor is not for this algorithm.
+        ValueError: a network of SB3's own policies would have too many weights, see `check_widths`.
     """
-    arguments = {k: copy.deepcopy(v) for k, v in values.items() if k not in ZOO_KEYS}
+    arguments = {k: copy.deepcopy(v) for k, v in values.items() if k not in ZOO_KEYS.split()}
+    arguments["env"] = env
     if name := arguments.get("replay_buffer_class"):
         arguments["replay_buffer_class"] = BUFFERS.resolve(name)
     if isinstance(arguments.get("train_freq"), list):
         arguments["train_freq"] = tuple(arguments["train_freq"])
-    if "." in str(arguments.get("policy")):
+    if "." in arguments["policy"]:
         arguments["policy"] = get_class_by_name(arguments["policy"])
     arguments["policy_kwargs"] = with_policy_classes(values.get("policy_kwargs", {}), algorithm)
     if issubclass(algorithm, DDQN):
@@ -246,6 +235,12 @@ def with_classes(values: Arguments, algorithm: type) -> Arguments:
                     f"{schedule.unit!r}"
                 )
             arguments[key] = of_progress(schedule)
+    quantiles = 200 if family(algorithm) == "qrdqn" else 1
+    check_widths(
+        {"n_quantiles": quantiles, **arguments["policy_kwargs"]},
+        env.observation_space,
+        env.action_space,
+    )
     return arguments
 
 

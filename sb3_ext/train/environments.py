@@ -59,9 +59,8 @@ def make_envs(
         statistics: a file of them, if they are not to begin anew.
     """
     values = config.hyperparameters
-    keys = ("env_wrapper", "vec_env_wrapper")
     place = folder or Path(gettempdir(), uuid.uuid4().hex)
-    wrappers = placed({key: values.get(key) for key in keys}, place)
+    wrappers = placed({key: values.get(key) for key in ("env_wrapper", "vec_env_wrapper")}, place)
     monitor = {
         name: tuple(each) if isinstance(each, list) else each  # SB3 takes no list
         for name, each in values.get("monitor_kwargs", {}).items()

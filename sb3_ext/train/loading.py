@@ -169,7 +169,7 @@ def _policy_of_zip(path: Path) -> BasePolicy:
     return model.policy
 
 
-_PLAYING = ("policy", "policy_kwargs", "use_sde", "dueling", "mask_source")
+_PLAYING = ("env", "policy", "policy_kwargs", "use_sde", "dueling", "mask_source")
 """Arguments of an algorithm that a model needs to play, if they are there."""
 
 
@@ -213,12 +213,12 @@ class SavedRun:
             ValueError: the file is damaged, of another kind, or does not fit the configuration.
         """
         make = ALGORITHMS.resolve(self.config.algo)
-        arguments = with_classes(self.config.hyperparameters, make)
+        arguments = with_classes(self.config.hyperparameters, make, env)
         values = {key: arguments[key] for key in _PLAYING if key in arguments}
         if issubclass(make, OffPolicyAlgorithm):
             values["buffer_size"] = 1
         with errors_named(f"{path}: cannot be loaded", ValueError):
-            model: BaseAlgorithm = make(env=env, device=device, **values)
+            model: BaseAlgorithm = make(device=device, **values)
             model.policy.load_state_dict(read_weights(path))
         model.policy.set_training_mode(False)
         return model

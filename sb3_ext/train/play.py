@@ -127,12 +127,12 @@ def _play(args: Play, trust: bool, render: str | None) -> None:
         prefix, path, folder = get_model_path(number, args.folder, args.algo, name, *which)
     print(f"Loading {path}")
     set_random_seed(args.seed)
-    shown = {} if render is None else {"render_mode": render}
-    log = None if args.reward_log is None else Path(args.reward_log)
+    shown = {"render_mode": render} if render else {}
+    log = Path(args.reward_log) if args.reward_log else None
     with command_line(trust, Path(folder, "config.yml")):
         run = SavedRun(Path(folder), args.env_kwargs)
         env = run.make_env(args.n_envs, args.seed, log, **shown)
-    if (statistics := unwrap_vec_normalize(env)) is not None:
+    if statistics := unwrap_vec_normalize(env):
         statistics.norm_reward = args.norm_reward
     model = with_masks(run.model(Path(path), env, args.device), env)
     if render == "rgb_array":
@@ -141,8 +141,7 @@ def _play(args: Play, trust: bool, render: str | None) -> None:
     observations: Any = env.reset()
     state, starts = None, np.ones(env.num_envs, dtype=bool)
     episode, episodes = np.zeros(2), []  # return and length, of the first row
-    threads = args.num_threads if args.num_threads > 0 else None
-    with torch_threads(threads), suppress(KeyboardInterrupt):
+    with torch_threads(max(args.num_threads, 0) or None), suppress(KeyboardInterrupt):
         for _ in tqdm(range(args.n_timesteps), disable=not args.progress):
             actions, state = model.predict(observations, state, starts, not args.stochastic)
             observations, rewards, starts, _ = env.step(actions)

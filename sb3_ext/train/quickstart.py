@@ -109,7 +109,7 @@ def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: 
         if name in section:
             section[name]["steps"] = spans
     make: Any = ALGORITHMS[preset.algorithm]
-    model: DDQN = make(env=env, seed=seed, **with_classes(section, make))
+    model: DDQN = make(seed=seed, **with_classes(section, make, env))
     return model
 
 

@@ -158,15 +158,15 @@ class Train(Job[TrainConfig]):
     def _make_model(self, folder: Path | None) -> Any:
         config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent
         statistics = Path(agent).parent / STATISTICS
-        arguments = with_classes(values, self.algorithm) | {
+        env = make_envs(
+            config,
+            values.get("n_envs", 1),
+            config.seed,
+            folder=folder,
+            statistics=statistics if agent and statistics.exists() else None,
+        )
+        arguments = with_classes(values, self.algorithm, env) | {
             "device": config.device,
-            "env": make_envs(
-                config,
-                values.get("n_envs", 1),
-                config.seed,
-                folder=folder,
-                statistics=statistics if agent and statistics.exists() else None,
-            ),
             "seed": config.seed,
             "verbose": config.verbose,
         }
@@ -203,18 +203,24 @@ class Train(Job[TrainConfig]):
                 config.eval_env_kwargs,
                 training=False,
             )
-            every, episodes = max(config.eval_freq // rows, 1), config.eval_episodes
-            callbacks.append(Evaluation(games, folder, eval_freq=every, n_eval_episodes=episodes))
+            callbacks.append(
+                Evaluation(
+                    games,
+                    folder,
+                    eval_freq=max(config.eval_freq // rows, 1),
+                    n_eval_episodes=config.eval_episodes,
+                )
+            )
         return callbacks
 
     def _make_collector(self) -> RayCollector | None:
-        settings = self.config.hyperparameters.get("collector")
-        if settings is None:
+        values = self.config.hyperparameters
+        if (settings := values.get("collector")) is None:
             return None
         if not self.ours:
             raise ConfigError(f"collector: works with ddqn, got {self.config.algo}")
-        env_kwargs = self.config.hyperparameters.get("env_kwargs", {})
-        return RayCollector(self.config.env, **{"env_kwargs": env_kwargs, **settings})
+        settings = {"env_kwargs": values.get("env_kwargs", {}), **settings}
+        return RayCollector(self.config.env, **settings)
 
     @classmethod
     def options(cls, parser: argparse.ArgumentParser) -> None:
@@ -256,15 +262,16 @@ class Train(Job[TrainConfig]):
             for key, value in {**section, **options.hyperparams}.items()
             if value is not None or key not in ZooKeys.model_fields  # as in rl_zoo3: left out
         }
-        where = f"{where} with -params" if options.hyperparams else where
+        if options.hyperparams:
+            where += " with -params"
         if options.n_timesteps != -1:
             section["n_timesteps"] = options.n_timesteps
         if options.actors is not None:
-            section["collector"] = {**section.get("collector", {}), "actors": options.actors}
+            section.setdefault("collector", {})["actors"] = options.actors
         if options.env_kwargs:  # as in rl_zoo3: not merged
             section["env_kwargs"] = options.env_kwargs
         if given.starts is not None:
-            section["env_kwargs"] = {**section.get("env_kwargs", {}), "starts": given.starts}
+            section.setdefault("env_kwargs", {})["starts"] = given.starts
         check_hyperparameters(section, ALGORITHMS.resolve(config.algo), where)
         return config.model_copy(update={"hyperparameters": section, "seed": seed})
 
@@ -301,22 +308,19 @@ class Train(Job[TrainConfig]):
     def run(self, pulse: Pulse) -> None:
         """Makes the transitions that are left."""
         config, model, given = self.config, self.model, self.run_of.given
-        resumed = given.resume is not None
-        done = model.num_timesteps if resumed else 0
-        left = config.hyperparameters["n_timesteps"] - done
+        left = config.hyperparameters["n_timesteps"] - model.num_timesteps
         if left <= 0:
             print(f"{given.resume} is finished; -n takes a greater number of transitions")
             return
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if config.log_interval != -1:
             more["log_interval"] = config.log_interval if config.log_interval >= 0 else None
-        threads = config.num_threads if config.num_threads > 0 else None
-        with numerics(config), torch_threads(threads):
+        with numerics(config), torch_threads(max(config.num_threads, 0) or None):
             model.learn(
                 left,
                 [*self.callbacks, _PulseCallback(pulse, self)],
                 progress_bar=self.given.progress,
-                reset_num_timesteps=not resumed,
+                reset_num_timesteps=given.resume is None,
                 **more,
             )
         pulse(self.used)
@@ -328,7 +332,7 @@ class Train(Job[TrainConfig]):
         save_model(folder / f"{self.config.stem}.zip", model)
         if self.config.save_replay_buffer:
             model.save_replay_buffer(folder / "replay_buffer.pkl")
-        if (statistics := model.get_vec_normalize_env()) is not None:
+        if statistics := model.get_vec_normalize_env():
             statistics.save(folder / STATISTICS)
         model.env.close()
         return f"{model.num_timesteps} transitions; results are in {folder}"

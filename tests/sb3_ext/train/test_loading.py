@@ -101,6 +101,7 @@ def test_the_other_seat_and_another_dimension(tmp_path):
         ),
         (lambda n: n["policy"]["arguments"].update(surprise=1), "policy arguments: .*surprise"),
         (lambda n: n["policy"]["arguments"].update(net_arch=[5]), "size mismatch"),
+        (lambda n: n["policy"]["arguments"].update(n_quantiles=9**9), "net_arch must have at most"),
         (lambda n: n["policy"]["observation_space"].update(type="Text"), "'Text' is missing"),
         (lambda n: n["policy"]["observation_space"].update(dtype="object"), "dtype: got 'object'"),
         (lambda n: n["policy"]["observation_space"].pop("shape"), "space: 'shape' is missing"),

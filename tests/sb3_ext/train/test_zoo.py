@@ -27,7 +27,6 @@ from sb3_ext.ddqn.algorithms import ObservedMaskPPO
 from sb3_ext.networks.extractors import PointSetExtractor
 from sb3_ext.runs.driver import parser_of
 from sb3_ext.train import environments
-from sb3_ext.train.config_files import with_classes
 from sb3_ext.train.environments import evaluation_seed
 from sb3_ext.train.loading import SavedRun
 from sb3_ext.train.play import enjoy, record_video
@@ -209,12 +208,6 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path):
         # Fewer transitions than the warm-up: no update changes what was taken over.
         assert train(tmp_path / f"{number}", "ddqn", HOST, "-n", "32", *given) == 0
         assert same_networks(first, run_of(tmp_path / f"{number}"))
-
-
-def test_of_two_names_for_an_extractor_the_class_counts():
-    both = {"features_extractor_class": "point_set", "extractor": "flatten"}
-    found = with_classes({"policy_kwargs": both}, PPO)["policy_kwargs"]
-    assert "PointSet" in str(found)
 
 
 def test_conf_file_takes_a_name_of_the_package(tmp_path, capsys):

@@ -1,7 +1,6 @@
 """Pictures of positions: what is drawn where, that it can be read, and games as animations."""
 
 import random
-import xml.etree.ElementTree as ElementTree
 from itertools import combinations, pairwise
 
 import pytest
@@ -10,11 +9,9 @@ from PIL import Image, ImageSequence
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.pictures.games import HEIGHT, WIDTH, picture_of
-from resgym.pictures.shapes import Circle, Line, Polygon, Text, picture_to_svg, text_width
+from resgym.pictures.shapes import Circle, Line, Polygon, Text, text_width
 from tests.reference.polyhedron import newton_vertices
 from tests.resgym.games import record_game
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def random_points(dimension, number, top, seed):
@@ -79,16 +76,6 @@ def test_the_polyhedron_in_space_is_shaded():
     assert len({area.fill for area in areas}) == 2
     edges = {frozenset((s.start, s.end)) for s in shapes if isinstance(s, Line) and s.width == 2.0}
     assert edges == {frozenset(pair) for pair in combinations(marks[:3], 2)}
-
-
-def test_svg_is_well_formed_and_escaped():
-    picture = picture_of([(2, 0), (0, 3)], (), 0, names="<&")._replace(title="a < b & c")
-    root = ElementTree.fromstring(picture_to_svg(picture))
-    assert root.tag == f"{SVG}svg"
-    assert root.find(f"{SVG}title").text == "a < b & c"
-    assert {"<²", "&³"} < {text.text for text in root.findall(f"{SVG}text")}
-    assert len(root.findall(f"{SVG}circle")) == 2
-    assert root.get("width") == str(WIDTH)
 
 
 def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))):

@@ -36,8 +36,8 @@ RESULTS = {
     "rho zeillinger choose_first --games 40 --optimum": partial(
         rho, "zeillinger", "choose_first", games=40, optimum=True
     ),
-    "cross-play --hosts random zeillinger --agents choose_last --games 40 --optimum": partial(
-        cross_play, ["random", "zeillinger"], ["choose_last"], games=40, optimum=True
+    "cross-play --hosts zeillinger all_coord --agents random choose_last --games 9": partial(
+        cross_play, HOSTS, ["random", "choose_last"], games=9
     ),
     "tree D4": partial(resgym.resolution_tree, "D4"),
     "tree E8 --stop smooth": partial(resgym.resolution_tree, "E8", stop="smooth"),

@@ -50,3 +50,9 @@ def test_successors_follow_the_rule_of_the_positions_and_the_options_of_the_game
         assert torch.equal(after.count[number :: len(axis)], expected.count)
         assert torch.equal(overflow[:, number], passes)
     assert not torch.equal(after.points, state.points.repeat_interleave(len(axis), 0))
+
+
+def test_an_overflow_is_told_of_its_game():
+    games = [[(2**59, 1), (0, 5)], [(1, 0), (0, 5)]]
+    _, overflow = functional.successors(resgym.state_from_points(games, resgym.GameSpec(2)))
+    assert overflow.any(1).tolist() == [True, False]

@@ -152,12 +152,13 @@ def test_errors_of_commands_are_short(arguments, capsys):
     assert is_plain(err)
 
 
-def test_the_middle_is_left_out():
+def test_the_middle_is_left_out_and_numbers_are_at_the_right():
     assert short("a" * MOST) == "a" * MOST
     text = short("begin" + LONG + "end")
     assert (len(text) <= MOST, text[:5], text[-3:], " ... " in text) == (True, "begin", "end", True)
     assert shown("x\ny") == r"'x\ny'"
     assert printable("x² + y₁ → ±") == "x² + y₁ → ±"
+    assert text_table([("a", "bc"), ("def", "1")]) == "a    bc\ndef   1"
 
 
 RESULTS = {

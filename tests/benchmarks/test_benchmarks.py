@@ -11,6 +11,7 @@ import torch
 
 from benchmarks import compare, environment, measure, oracle, report, results, run, training, trees
 from tests.resgym.commands import run as command
+from tests.resgym.tables import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ["--repeats", "2", "--seconds", "0.001", "--threads", "1", "--devices", "cpu"]
@@ -129,41 +130,23 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     assert results.machine()["processor"] in text
     assert report.short(new["median"]) in text
     assert report.main([*shown, "--check"]) == 0
-
-
-def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
-    file = tmp_path / "results.json"
-    arguments = small("--rates", "environment", "--subjects", "torch", "--json", str(file))
-    assert run.main(arguments) == 0
-    content = json.loads(file.read_text())
+    # Results of another commit, machine or set of settings are not mixed in.
     for name, other in (("commit", "0" * 40), ("machine", {"cores": 96}), ("settings", {})):
-        file.write_text(json.dumps({**content, name: other}))
+        file.write_text(json.dumps({**both, name: other}))
         before = file.read_bytes()
         capsys.readouterr()
-        assert run.main(arguments) == 2
+        assert run.main(first) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert f"was measured with {name}" in line
         assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("program", "arguments", "named"),
-    [
-        (run, "--games many", "--games"),
-        (run, "--points 1", "--points"),
-        (run, "--seconds nan", "--seconds"),
-        (run, "--noise -0.1", "--noise"),
-        (run, "--rates everything", "everything"),
-        (run, "--subjects abacus", "abacus"),
-        (run, "--json .", "results: . cannot be read"),
-        (compare, "no-such-commit", "BASE must be a commit or the folder of a checkout"),
-        (compare, "HEAD --pairs 5", "--pairs"),
-        (compare, "HEAD --allowed 2", "--allowed must be from 0 to 1"),
-    ],
-)
-def test_bad_arguments(program, arguments, named, capsys):
-    code, _, err = command(capsys, *arguments.split(), main=program.main)
-    assert (code, err.count("\n"), named in err) == (2, 1, True), err
+@pytest.mark.parametrize(("words", "said"), rows(__file__, "errors.txt"))
+def test_bad_arguments(words, said, capsys):
+    program, *arguments = words.split()
+    main = {"run": run, "compare": compare}[program].main
+    code, _, err = command(capsys, *arguments, main=main)
+    assert (code, err.count("\n"), said in err) == (2, 1, True), err
 
 
 def test_the_page_shows_the_results_that_are_kept():

@@ -8,6 +8,11 @@ from resgym.measure.games import record_all
 from resgym.solver.solve import solve
 
 
+def random_rows(number):
+    """The random numbers of the first games of the rows seeded 0, 1, 2, ..."""
+    return RowRandom.for_episode(torch.arange(number), torch.zeros(number, dtype=torch.int64))
+
+
 def record_game(host, agent, start, spec, *, seed=0, max_moves=200):
     """Record one game from a state of one game; ``seed`` is for players that draw."""
     rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))

@@ -13,6 +13,7 @@ from resgym.game.exact import OrderedRule, canonical, moved, prune, search_actio
 from resgym.game.spec import GameSpec
 from resgym.polynomials.parse import parse
 from resgym.solver.solve import solve
+from tests.resgym.tables import rows
 
 
 def answer(name="game", **fields):
@@ -20,32 +21,22 @@ def answer(name="game", **fields):
     return text if text.startswith("<") else json.loads(text)
 
 
+# The fields of a question, and a part of what is said of it.
+REFUSED = [
+    (dict(field.split("=", 1) for field in question.split("&") if field), said)
+    for question, said in rows(__file__, "refused.txt")
+]
+LONG = [
+    ("start", "x" * 10**6, "start must"),
+    ("seed", "9" * 11, "seed must"),
+    ("moves", ",".join(["01.0"] * (MAX_MOVES + 1)), "moves must"),
+    ("start", "+".join(f"x^{k}*y^{150 - k}" for k in range(1, 120)), "start must have at"),
+]
+
+
 @pytest.mark.parametrize(
     ("fields", "begins"),
-    [
-        ({}, "start must"),
-        ({"start": "x" * 10**6}, "start must"),
-        ({"start": "E8", "seat": "judge"}, "seat must"),
-        ({"start": "E8", "opponent": "taught(path=1)"}, "opponent must"),
-        ({"start": "x^9999999999999999999999+y"}, "2^59"),
-        ({"start": "E8", "opponent": "../secret.zip"}, "opponent must"),
-        ({"start": "E8", "host": "./best"}, "host must"),
-        ({"start": "E8", "seed": "1e9"}, "seed must"),
-        ({"start": "E8", "seed": "9" * 11}, "seed must"),
-        ({"start": "E8", "moves": "00.0"}, "moves must"),
-        ({"start": "E8", "moves": ",".join(["01.0"] * (MAX_MOVES + 1))}, "moves must"),
-        ({"start": "E8", "named": "0"}, "named must"),
-        ({"start": "E8", "form": "exe"}, "form must"),
-        ({"start": "E8", "path": "/etc"}, "fields must"),
-        ({"start": "x.txt"}, "\n  x.txt\n"),
-        ({"start": "E8", "opponent": "models/none.zip"}, "opponent must be a listed model"),
-        ({"start": "E8", "moves": "03.0"}, "moves: move 1 (03.0) must name axes from 0 to 2"),
-        ({"start": "E8", "seat": "both", "named": "03"}, "named: "),
-        ({"start": "E8", "moves": "01.2"}, "moves: move 1 (01.2) must choose one of its axes"),
-        ({"start": "x*y+x", "moves": "01.0"}, "moves: move 1 (01.0) comes after the end"),
-        ({"start": "(x+y+z)^31"}, "start must have at most 500 monomials, got 528"),
-        ({"start": "+".join(f"x^{k}*y^{150 - k}" for k in range(1, 120))}, "start must have at"),
-    ],
+    [*REFUSED, *(({"start": "E8", name: value}, said) for name, value, said in LONG)],
 )
 def test_bad_questions_are_refused_in_one_line(fields, begins, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

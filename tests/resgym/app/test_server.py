@@ -12,12 +12,6 @@ from urllib.parse import urlsplit
 
 from benchmarks import serve
 from resgym.app.questions import list_models
-from tests.resgym.commands import run
-
-
-def test_help_teaches(capsys):
-    code, out, _ = run(capsys, "serve", "--help")
-    assert (code, "resgym serve --port 8080" in out) == (0, True)
 
 
 def test_a_game_a_hint_and_a_tree(served):
@@ -83,24 +77,10 @@ def test_only_plain_files_and_checkpoints_below_the_folder_are_listed(tmp_path):
 
 # What only a server meets; bad questions themselves are in test_answers.
 HOSTILE = [
-    "/page/../../cli.py",
-    "/page/%2e%2e/%2e%2e/cli.py",
-    "/page//etc/passwd",
-    "/%2e%2e/secret.txt",
-    "/api/game?start=../secret.txt",
-    "/api/game?start=E8&opponent=models/%2e%2e/secret.txt",
-    "/api/game?start=E8&start=E7&seed=-1",
+    *Path(__file__).with_name("hostile.txt").read_text().splitlines(),
     "/api/game?start=" + "(" * 500 + "x" + ")" * 500,
     "/api/game?start=" + "x" * 7000,
-    "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
-    "/api/score?start=random(dim=10,points=200,max=900)",
-    "/api/score?start=random(dim=7,points=30,max=60)&seat=both&moves=01.0,23.2&named=03",
     "/api/score?start=E8&moves=" + "01.0," * 199 + "01.0",
-    "/api/score?page=learn&start=E6",
-    "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
-    "/api/game?start=random(dim=9,points=1024,max=5)",
-    "/api/tree?start=E8&form=%00",
-    "/api/nothing",
 ]
 
 

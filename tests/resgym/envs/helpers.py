@@ -55,6 +55,14 @@ def act_random(env, *words):
     )
 
 
+def restart(env):
+    """In DISABLED mode reset the rows that have ended: what the reset gives, if there is one."""
+    ended = array(env.games.ended)
+    if env.metadata["autoreset_mode"].name == "DISABLED" and ended.any():
+        return env.reset(options={"reset_mask": ended})
+    return None
+
+
 def played(env, steps=30, seed=None, act=act_random):
     """A run from a reset with the seed, if one is given: all that each step shows of each row."""
     rows = range(env.num_envs)
@@ -74,8 +82,7 @@ def played(env, steps=30, seed=None, act=act_random):
             shown = {name: info[name] for name in ("episode", "final_obs") if name in info}
             for row in np.flatnonzero(ended):
                 seen[-1][row] += row_bytes(shown, row)
-            if env.metadata["autoreset_mode"].name == "DISABLED":
-                env.reset(options={"reset_mask": ended})
+        restart(env)
     return seen
 
 

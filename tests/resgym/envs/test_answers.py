@@ -15,7 +15,17 @@ import resgym
 from resgym.game.spec import GameSpec, host_action_table
 from resgym.game.state import state_from_points
 from resgym.players import CallablePlayer, ask_player, make_agent, make_host
-from tests.resgym.envs.helpers import AGENT, HOST, MODES, act_random, asked, make_vec, played, same
+from tests.resgym.envs.helpers import (
+    AGENT,
+    HOST,
+    MODES,
+    act_random,
+    asked,
+    make_vec,
+    played,
+    restart,
+    same,
+)
 from tests.resgym.games import record_game
 
 NUM_ENVS = 4
@@ -82,11 +92,7 @@ KINDS = {
 
 
 def step(env, time):
-    """One step, or a reset of the rows that have ended."""
-    ended = env.games.ended
-    if env.autoreset_mode.name == "DISABLED" and bool(ended.any()):
-        return env.reset(options={"reset_mask": ended})
-    return env.step(act_random(env, time))
+    return restart(env) or env.step(act_random(env, time))
 
 
 @pytest.mark.usefixtures("on_every_backend")

@@ -1,8 +1,5 @@
 """Ids, keyword arguments of make and make_vec, closing, and what an import registers."""
 
-import subprocess
-import sys
-
 import gymnasium
 import numpy as np
 import pytest
@@ -12,20 +9,6 @@ from gymnasium.vector import AutoresetMode
 import resgym
 from resgym.envs.environments import HironakaVectorEnv
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
-
-
-def test_make_imports_the_package_by_itself():
-    code = (
-        "import gymnasium\n"
-        "assert 'resgym/HironakaHost-v0' not in gymnasium.registry\n"
-        "env = gymnasium.make('resgym:resgym/HironakaHost-v0')\n"
-        "env.reset(seed=0); env.step(0)\n"
-        "envs = gymnasium.make_vec('resgym:resgym/HironakaAgent-v0', num_envs=2)\n"
-        "envs.reset(seed=0); print(envs)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "num_envs=2" in done.stdout
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 5, 10])
@@ -56,12 +39,6 @@ def test_defaults():
     make_vec(HOST, 2, autoreset_mode="DISABLED")
     assert make_vec(HOST, 2).metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
     assert "autoreset_mode" not in HironakaVectorEnv.metadata
-
-
-@pytest.mark.parametrize("name", ["num_envs", "output", "autoreset_mode"])
-def test_arguments_of_make_vec_are_refused_by_make(name):
-    with pytest.raises(TypeError, match=rf"{name} is for make_vec"):
-        gymnasium.make(HOST, **{name: None})
 
 
 @pytest.mark.parametrize("env_id", IDS)

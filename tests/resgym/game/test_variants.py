@@ -7,12 +7,12 @@ import gymnasium
 import pytest
 import torch
 
-from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from tests.reference import variants
 from tests.resgym.backends import get
 from tests.resgym.game.lockstep import play
+from tests.resgym.games import random_rows
 
 
 def games_of(rule, seed):
@@ -51,8 +51,7 @@ def test_thousands_of_moves(rule, moves):
 def test_random_starts_are_unfinished(rule):
     for size, top, unit in ((5, 9, 4), (4, 3, 9)):
         spec = GameSpec(3, size, top, rule=rule, unit=unit if rule == "polyhedra" else 1)
-        rng = RowRandom.for_episode(torch.arange(50), torch.zeros(50, dtype=torch.int64))
-        starts = random_starts(spec, rng)
+        starts = random_starts(spec, random_rows(50))
         assert not starts.finished().any()
         if rule == "thom":
             assert {*starts.points[:, -2].flatten().tolist()} == {1, 2, 3}

@@ -6,6 +6,7 @@ import resgym
 from resgym.geometry.fan import chart_rays
 from resgym.geometry.smooth import is_smooth
 from tests.resgym.commands import run
+from tests.resgym.tables import rows
 
 SIMPLE = [*(f"A{k}" for k in range(1, 9)), *(f"D{k}" for k in range(4, 9)), "E6", "E7", "E8"]
 UNIT = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -39,6 +40,9 @@ def test_a_chart_that_is_singular_away_from_its_origin_goes_on():
     (chart,) = (c for c, each in zip(tree, chart_rays(tree), strict=True) if each == rays)
     assert chart.ending is None
     assert (tree.num_nodes, tree.depth) == (51, 11)
+    assert "(smooth)" in tree.to_text()
+    crossings = resgym.resolution_tree("D4", "spivakovsky", stop="crossings")
+    assert "(normal crossings)" in crossings.to_text()
 
 
 @pytest.mark.parametrize(
@@ -103,36 +107,9 @@ def test_equimultiple_centres_are_those_of_the_definition():
     assert {chart.ending for chart in tree} == {None, "resolved"}
 
 
-def test_the_command_stops_early(capsys):
-    code, out, _ = run(capsys, "tree", "E8", "--stop", "smooth")
-    assert (code, out.split("\n")[1]) == (0, "11 moves deep, 51 charts, 26 leaves")
-    assert "(smooth)" in out
-    crossings = ("tree", "D4", "--host", "spivakovsky", "--stop", "crossings")
-    assert "(normal crossings)" in run(capsys, *crossings)[1]
-    assert (
-        run(capsys, "solve", "E8", "--stop", "smooth", "--centres", "equimultiple")[1][:7]
-        == "depth 6"
-    )
-
-
-@pytest.mark.parametrize(
-    ("start", "facts"),
-    [
-        ("x^2+y^3+z^5", "reduced: yes, convenient: yes, isolated: yes, Milnor number: 8"),
-        ("x^2*y^2*z^2+x^7+y^7+z^7", "Milnor number: 167, log canonical threshold: 1/2"),
-        ("x^2,y^3,z^5", "threshold of the monomials: 31/30, in every final chart"),
-        ("(x^2+y^3)^2", "reduced: no: (x^2 + y^3)^2, isolated: no, nothing about f = 0"),
-        ("x^3*y^3*(1+x)^2*z", "reduced: no: x^3, y^3, isolated: no: along x"),
-        ("[[2,1],[3,0]]", "given: x²y + x³, with generic, reduced: no: x^2, no power of y"),
-        ("1+x+y", "nothing: f(0) is not 0"),
-        # These do not take for ever.
-        ("x^90000+x*y^89999", "given: x^90000 + x*y^89999, Milnor number: 8099820001"),
-        ("x^100000*y^9*z", "reduced: no: x^100000, y^9, isolated: no: along x, threshold: 1/1"),
-        ("x^3+y^3+z^3+w^3-3*y*z*w-x*z^2+x^2*z^2*w", "nondegenerate: no: w^3, isolated: yes"),
-        ("(z-y^2)^2+x^2*y^2*z^2*(1+x*y)+x^4*y", "nondegenerate: no: (y^2 - z)^2, isolated: no"),
-    ],
-)
+@pytest.mark.parametrize(("start", "facts"), rows(__file__, "facts.txt"))
 def test_what_is_true_of_a_polynomial(start, facts, capsys):
+    """None of them takes for ever."""
     code, out, err = run(capsys, "examine", start)
     assert (code, err) == (0, "")
     assert out == f"{resgym.examine(start)}\n"

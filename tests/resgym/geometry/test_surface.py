@@ -2,7 +2,7 @@
 
 import re
 from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from math import gcd, lcm, prod
 from operator import mul
 
@@ -103,26 +103,25 @@ def assert_laufer(start, host="spivakovsky"):
         assert found.milnor_number + 1 == euler + canonical_square(graph) + 12 * genus
 
 
-def random_isolated(number, seed=0):
-    some = (points for points in random_positions(10**6, True, seed) if len(points[0]) == 3)
+def random_isolated(number):
+    some = (points for points in random_positions(10**6, True) if len(points[0]) == 3)
     return islice(some, number)
 
 
+MANY = [*NAMES, "T3,3,3", "T2,4,5", "T4,5,6", "T3,4,5", "T2,3,7"]
+
+
 @pytest.mark.parametrize(
-    "start",
-    ["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9", *random_isolated(3)],
-    ids=str,
+    ("names", "hosts", "number"),
+    [
+        (["A3", "D7", "E8", "Z11", "S17", "U16", "T3,4,5", "T2,3,9"], ["spivakovsky"], 3),
+        pytest.param(MANY, ["spivakovsky", "zeillinger"], 250, marks=pytest.mark.long),
+    ],
 )
-def test_laufers_formula(start):
-    assert_laufer(start)
-
-
-@pytest.mark.long
-def test_laufers_formula_on_many_surfaces():
-    for name in [*NAMES, "T3,3,3", "T2,4,5", "T4,5,6", "T3,4,5", "T2,3,7"]:
-        assert_laufer(name)
-        assert_laufer(name, "zeillinger")
-    for points in random_isolated(250, seed=1):
+def test_laufers_formula(names, hosts, number):
+    for name, host in product(names, hosts):
+        assert_laufer(name, host)
+    for points in random_isolated(number):
         assert_laufer(points)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from resgym.game.spec import MAX_COORDINATE
-from tests.resgym.envs.helpers import act_random, array, make_vec, same
+from tests.resgym.envs.helpers import act_random, make_vec, restart, same
 
 
 def pair(env_id, fast="numba", **kwargs):
@@ -26,9 +26,7 @@ def step_both(envs, time, illegal=False):
 
     Ended rows are reset before it in DISABLED mode. In some rows the actions may be illegal.
     """
-    ended = array(envs[0].games.ended)
-    if envs[0].autoreset_mode.name == "DISABLED" and ended.any():
-        reset_both(envs, options={"reset_mask": ended})
+    assert same(*map(restart, envs))
     actions = act_random(envs[0], time)
     if illegal:
         random = np.random.default_rng(time)

@@ -13,14 +13,10 @@ from resgym.measure.rho import rho_starts
 from resgym.players import make_agent, make_host
 from tests.reference import players as reference
 from tests.reference import rule
+from tests.resgym.games import random_rows as rows
 from tests.resgym.games import record_game
 
 SPEC = GameSpec(3, 8, 9)
-
-
-def rows(number):
-    row = torch.arange(number)
-    return RowRandom.for_episode(row, torch.zeros_like(row))
 
 
 def test_games_use_the_random_numbers_of_the_environments():

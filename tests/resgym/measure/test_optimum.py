@@ -67,6 +67,8 @@ def test_the_best_answers_have_all_of_the_optimum():
     assert low == high < 1.0
     assert results["best"]["random"].share is None
     assert "(100.0 %)" in str(table)
+    said = [str(results["best"][agent]) for agent in table.agents]
+    assert [text.endswith(" of the optimum") for text in said] == [True, False]
     assert table.to_dict()["best"]["choose_first"]["share"] == [1.0, 1.0]
     assert "share" not in table.to_dict()["best"]["random"]
 

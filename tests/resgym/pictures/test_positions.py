@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from pathlib import Path
 
 import gymnasium
 import pytest
@@ -11,43 +12,25 @@ from tests.reference import rule
 from tests.reference.rule import EXAMPLE
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 
-START = """\
-move 0
-x   y  z
-5   0  1   x^5*z
-1   5  1   x*y^5*z
-0  25  0   y^25
-0   0  4   z^4
-4 points; the host is to play
-"""
-NAMED = START.replace("the host is to play", "the host named {x, z}")
-# {x, z} answered by x: (6, 0, 1), (2, 5, 1), (0, 25, 0), (4, 0, 4).
-MOVED = """\
-move 1: host {x, z}, agent x: x becomes x + z
-x   y  z
-6   0  1   x^6*z
-4   0  4   x^4*z^4
-2   5  1   x^2*y^5*z
-0  25  0   y^25
-4 points; the host is to play
-"""
-OVER = """\
-move 1: host {x, y}, agent x: x becomes x + y
-x  y
-2  0   x^2
-one point left: the game is over
-"""
+# A game from the position of the examples: {x, z} is answered by x. The last is another game's.
+FRAMES = Path(__file__).with_name("frames.txt").read_text(encoding="utf-8").split("== ")[1:]
+START, NAMED, MOVED, OVER = (frame.partition("\n")[2] for frame in FRAMES)
 
 
-def test_a_whole_game_in_ansi():
-    env = make_vec(BOTH, 2, render_mode="ansi")
-    env.reset(seed=0, options={"points": EXAMPLE})
-    assert env.render() == (START,) * 2
-    env.step([1, 0])
-    assert env.render()[0] == NAMED
-    assert env.render()[1] == NAMED.replace("{x, z}", "{x, y}")
-    env.step([0, 1])
-    assert env.render()[0] == MOVED
+def test_a_whole_game_is_returned_or_printed(capsys):
+    """For people the first game is printed at every reset and step."""
+    envs = [make_vec(BOTH, 2, render_mode=mode) for mode in ("ansi", "human")]
+    for actions, frame in ((None, START), ([1, 0], NAMED), ([0, 1], MOVED)):
+        for env in envs:
+            env.step(actions) if actions else env.reset(options={"points": EXAMPLE})
+        first, second = envs[0].render()
+        assert (first, capsys.readouterr().out) == (frame, f"{frame}\n")
+        assert envs[1].render() is None
+        if frame == NAMED:
+            assert second == NAMED.replace("{x, z}", "{x, y}")
+    with pytest.raises(ValueError, match="action of row 0"):
+        envs[1].step([9, 0])
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -115,19 +98,6 @@ def test_one_seat_and_single_environments():
     single.reset(options={"points": [(2, 0), (0, 3)]})
     single.step(0)
     assert single.render() == OVER
-
-
-def test_human_prints_the_first_game_at_every_reset_and_step(capsys):
-    env = make_vec(BOTH, 2, render_mode="human")
-    env.reset(options={"points": EXAMPLE})
-    assert capsys.readouterr().out == START + "\n"
-    env.step([1, 0])
-    assert capsys.readouterr().out == NAMED + "\n"
-    env.step([0, 1])
-    assert capsys.readouterr().out == MOVED + "\n"
-    with pytest.raises(ValueError, match="action of row 0"):
-        env.step([9, 0])
-    assert capsys.readouterr().out == ""
 
 
 def test_svg_frames_say_whose_turn_it_is():

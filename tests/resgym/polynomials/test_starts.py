@@ -16,9 +16,7 @@ from resgym.measure.rho import rho_starts
 from resgym.polynomials.starts import read_starts
 from tests.reference import rule
 from tests.resgym.backends import every_backend
-from tests.resgym.commands import run
-
-HOST = "resgym/HironakaHost-v0"
+from tests.resgym.envs.helpers import HOST, restart
 
 TEXT = """\
 # positions, one a line
@@ -86,9 +84,7 @@ def test_every_episode_starts_from_the_set(backend, mode):
             assert games.point_lists()[row] == rule.canonical(starts[drawn[row]])
             seen[drawn[row]] += 1
         env.step([0] * 16)
-        ended = env.unwrapped.games.ended
-        if mode == "DISABLED" and ended.any():
-            env.reset(options={"reset_mask": ended})
+        restart(env)
     assert min(seen[start] for start in range(3)) > 5
 
 
@@ -127,11 +123,3 @@ def test_games_go_on_only_with_the_same_starts(file):
         make("E8\nE6\n").load_state_dict(state)
     with pytest.raises(ValueError, match="starts are given"):
         env.set_stage(num_points=5)
-
-
-def test_the_command_line_takes_a_file(file, capsys):
-    path = file()
-    arguments = ("rho", "zeillinger", "random", "--games", "50", "--json", "--starts")
-    assert '"games": 50' in run(capsys, *arguments, path)[1]
-    code, _, err = run(capsys, *arguments, file("E8\nA1+\n"))
-    assert (code, ", line 2: " in err, err.count("\n")) == (2, True, 1)

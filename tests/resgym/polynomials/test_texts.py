@@ -5,7 +5,7 @@ The texts are in texts.txt; what a text says stands beside it for SymPy's own pa
 
 import time
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
 
 import pytest
 import sympy
@@ -13,20 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resgym.polynomials.parse import ParseError, parse
+from tests.resgym.tables import rows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::resgym.polynomials.parse.CoefficientWarning",
     "ignore::resgym.polynomials.parse.ConstantWarning",
 )
 
-TEXTS = Path(__file__).with_name("texts.txt").read_text(encoding="utf-8")
-
-
-def table(section):
-    """The texts of a section, each with what stands behind the arrow."""
-    lines = TEXTS.partition(f"== {section}\n")[2].partition("\n\n")[0].strip("\n").split("\n")
-    pairs = [line.replace("⏎", "\n").partition(" ⟹ ") for line in lines if line[:3] != "%% "]
-    return [(text, meaning) for text, _, meaning in pairs]
+table = partial(rows, __file__, "texts.txt")
 
 
 def same(terms, variables, text):

@@ -5,20 +5,17 @@ from functools import cache
 import pytest
 import torch
 
-from resgym import GameSpec, RowRandom, make_agent, make_host, rho, state_from_points
+from resgym import GameSpec, make_agent, make_host, rho, state_from_points
 from resgym.game.spec import action_axes, host_action_table
 from resgym.polynomials.singularities import random_family
 from resgym.solver.solve import solve
 from resgym.testing import check_player
 from resgym.trees.growth import resolution_tree
 from tests.reference.rule import move
+from tests.resgym.games import random_rows as rng
 from tests.resgym.solver.positions import OBJECTIVES, drawn
 
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
-
-
-def rng(number):
-    return RowRandom(torch.arange(number))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

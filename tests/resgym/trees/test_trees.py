@@ -1,8 +1,8 @@
 """Resolution trees of all hosts, checked move by move."""
 
-import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ import torch
 from resgym import make_host
 from resgym.players import host_names
 from resgym.polynomials.singularities import random_family, singularity
-from resgym.trees.growth import ResolutionTree, resolution_tree
+from resgym.trees.growth import resolution_tree
 from tests.resgym.trees.tree_check import check_tree
 
 STARTS = {
@@ -79,47 +79,14 @@ def test_a_host_that_draws_is_called_one_sample():
     assert titles[2] == f"host spivakovsky: {position}"
 
 
-def test_json_tells_everything():
-    tree = resolution_tree("D4", max_depth=3)
-    data = json.loads(tree.to_json())
-    assert data == json.loads(tree.to_json(indent=1))
-    assert data["num_nodes"] == len(data["charts"]) == tree.num_nodes
-    assert data["variables"] == ["x", "y", "z"]
-    first = data["charts"][0]
-    assert first["monomials"] == ["x^2", "y^2*z", "z^3"]
-    assert (first["parent"], first["axis"], first["axes"]) == (None, None, [0, 1])
-    for chart in data["charts"]:
-        for child in chart["children"]:
-            assert data["charts"][child - 1]["parent"] == chart["chart"]
-    assert {chart["ending"] for chart in data["charts"]} == {None, "resolved", "depth"}
-
-
-def test_outline():
-    text = resolution_tree("A1", "all_coord").to_text()
-    assert text.splitlines() == [
-        "host all_coord: x² + y² + z²",
-        "1 move deep, 4 charts, 3 leaves",
-        "",
-        "[1] x² + y² + z²   blow up {x, y, z}",
-        "├─ x: [2] x²",
-        "├─ y: [3] y²",
-        "└─ z: [4] z²",
-    ]
-    title = 'a "title" with \\ and <b>'
-    tree = ResolutionTree(resolution_tree("A1").charts, "xyz", title)
-    assert '"a \\"title\\" with \\\\ and <b>' in tree.to_dot()
-    assert "<b>" not in tree.to_html() + tree.to_svg()
-    assert "cut: depth limit" in resolution_tree("E8", max_depth=2).to_text()
-    assert "cut: size limit" in resolution_tree("E8", max_nodes=5).to_text()
-
-
-def test_graphviz_source():
-    tree = resolution_tree("E8", max_depth=4)
-    source = tree.to_dot()
-    assert source.count(" -> ") == tree.num_nodes - 1
-    assert source.count("color=red") == tree.num_cut
-    assert "x: [2] x² + z⁵" in source
-    if shutil.which("dot"):
-        done = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True)
+@pytest.mark.parametrize("ending", ["txt", "dot", "svg", "tex", "json"])
+def test_the_written_tree(ending):
+    """A tree that is cut in two ways, with the sets of another host."""
+    tree = resolution_tree("E8", max_depth=4, max_nodes=14).compare("spivakovsky")
+    tree.title = 'a "title" with \\ and <b>'
+    expected = Path(__file__).with_name(f"tree.{ending}").read_text(encoding="utf-8")
+    assert f"{tree.to_form(ending).rstrip()}\n" == expected
+    if ending == "dot" and shutil.which("dot"):
+        done = subprocess.run(["dot", "-Tsvg"], input=expected.encode(), capture_output=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count(b'class="node"') == tree.num_nodes

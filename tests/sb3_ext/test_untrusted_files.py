@@ -14,7 +14,6 @@ import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 import torch
@@ -176,8 +175,6 @@ def saving_to(path):
 
 CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
-
-
 CONFIG, MODEL = "config.yml", f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS = {
@@ -253,30 +250,26 @@ UNREADABLE = {
 """Refused as no value or name of that kind; of the others the error says what is expected."""
 
 
-class Effects:
-    """What a program did meanwhile: connections and imports of `evil`, as Python itself sees it."""
-
-    seen: ClassVar[list[str]] = []
-    watching: ClassVar[bool] = False
-
-    @classmethod
-    def hook(cls, event, arguments):
-        if cls.watching and (
-            event == "socket.connect"
-            or (event == "exec" and "evil" in str(getattr(arguments[0], "co_filename", "")))
-            or (event == "pickle.find_class" and arguments[0] in ("os", "posix", "pathlib"))
-        ):
-            cls.seen.append(f"{event} {arguments[0]}")
+SEEN = []
+"""What a program did meanwhile: connections and imports of `evil`, as Python itself sees it."""
 
 
-sys.addaudithook(Effects.hook)
+def note(event, arguments):
+    if (
+        event == "socket.connect"
+        or (event == "exec" and "evil" in str(getattr(arguments[0], "co_filename", "")))
+        or (event == "pickle.find_class" and arguments[0] in ("os", "posix", "pathlib"))
+    ):
+        SEEN.append(f"{event} {arguments[0]}")
+
+
+sys.addaudithook(note)  # for good: nothing takes a hook away
 
 
 @pytest.fixture
 def effects():
-    Effects.seen, Effects.watching = [], True
-    yield Effects.seen
-    Effects.watching = False
+    SEEN.clear()
+    return SEEN
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -343,7 +336,7 @@ def test_wrappers_write_nowhere_but_in_their_run(place):
 
 
 def test_a_model_of_a_run_is_played_without_its_pickles(place, effects, capsys):
-    model = f"{place.run}/{NAME}.zip"
+    model = f"{place.run}/{MODEL}"
     assert resgym_main(["rho", model, "random", *FEW, "--json"]) == 0
     expected = capsys.readouterr().out
     with zipfile.ZipFile(model, "a") as archive:

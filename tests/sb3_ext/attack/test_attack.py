@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 
 import pytest
 import torch
@@ -142,16 +141,11 @@ def test_a_player_that_draws_has_no_exact_worst_case():
 @pytest.mark.parametrize(
     ("player", "settings", "more", "message"),
     [
-        ("random", [], {}, "role: got none; expected host or agent, 'random' is both"),
-        ("zeillinger", [], {"role": "agent"}, "player must be one of"),
-        ("runs/nobody.zip", [], {}, "there is no saved model at"),
         (trap, [], {}, "role: got none"),
         ("zeillinger", ["game.polytope=newton"], {}, "polytope: got newton; expected dominance"),
-        ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
-        ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
         ("zeillinger", [], {"parts": ["exakt"]}, "unknown part 'exakt'; did you mean 'exact'"),
     ],
 )
 def test_what_cannot_be_attacked(player, settings, more, message):
-    with pytest.raises(ValueError, match=f"^.*{re.escape(message)}.*$"):
+    with pytest.raises(ValueError, match=f"^.*{message}.*$"):
         attack(player, *settings, **more)

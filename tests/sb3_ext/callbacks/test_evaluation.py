@@ -64,26 +64,16 @@ def give_rho(monkeypatch, scores):
 
 
 @pytest.mark.parametrize(
-    ("seat", "best", "scores", "expected"),
+    ("seat", "best", "pairs", "scores", "kept"),
     [
-        ("host", "worst", [0.1, 0.2], 0.1),
-        ("agent", "worst", [0.1, 0.2], 0.2),
-        ("host", "mean", [0.1, 0.3], 0.2),
-        ("agent", "random'", [0.1, 0.3], 0.3),
+        ("host", "worst", [(1, 2), (4, 3), (2, 9)], [1, 3, 2], 3),
+        ("agent", "worst", [(1, 2), (1, 0), (3, 0)], [2, 1, 3], 1),
+        ("host", "mean", [(1, 3), (2, 4), (1, 1)], [2, 3, 1], 3),
+        ("agent", "random'", [(0, 2), (9, 1), (0, 3)], [2, 1, 3], 1),
     ],
 )
-def test_rule_of_the_best(seat, best, scores, expected, monkeypatch):
-    callback = RhoEvaluation(["random", "random"], Every(updates=10**6), best=best)
-    give_rho(monkeypatch, scores)
-    game_model(seat).learn(16, callback)
-    assert [entry["score"] for entry in callback.history] == pytest.approx([expected])
-
-
-@pytest.mark.parametrize(
-    ("seat", "scores", "kept"), [("host", [1.0, 3.0, 2.0], 3), ("agent", [2.0, 1.0, 3.0], 1)]
-)
-def test_best_version_is_kept(seat, scores, kept, tmp_path, monkeypatch):
-    give_rho(monkeypatch, scores)
+def test_best_version_is_kept(seat, best, pairs, scores, kept, tmp_path, monkeypatch):
+    give_rho(monkeypatch, [float(rho) for pair in pairs for rho in pair])
     snapshots = {}
 
     class Watched(RhoEvaluation):
@@ -93,13 +83,13 @@ def test_best_version_is_kept(seat, scores, kept, tmp_path, monkeypatch):
 
     model = game_model(seat)
     logs = keep_logs(model)
-    callback = Watched(["random"], Every(updates=10), save_path=tmp_path)
+    callback = Watched(["random"] * 2, Every(updates=10), best=best, save_path=tmp_path)
     model.learn(64 + 8 * 24, callback)
     assert callback.best_score == kept
     assert logs.values("rho/best")[-1] == kept
-    best = load_checkpoint(tmp_path / "best")
-    assert equal(best["policy"], snapshots[kept])
-    assert best["evaluation"]["score"] == kept
+    saved = load_checkpoint(tmp_path / "best")
+    assert equal(saved["policy"], snapshots[kept])
+    assert saved["evaluation"]["score"] == kept
     loaded = DDQN.load(tmp_path / "best_model.zip", device="cpu")
     assert equal(weights(loaded), snapshots[kept])
     history = json.loads((tmp_path / "rho.json").read_text())
@@ -116,20 +106,7 @@ def test_a_spoiled_model_does_not_become_the_best(tmp_path):
     assert not list(tmp_path.glob("best*"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"opponents": []}, "opponents"),
-        ({"opponents": "random"}, "opponents"),
-        ({"best": "median"}, "best .*'median'"),
-        ({"every": {"updates": 0}}, "every.updates"),
-        ({"every": {"steps": 1000}}, "steps"),
-        ({"games": 0}, "games"),
-    ],
-)
-def test_bad_arguments(arguments, named):
-    with pytest.raises((TypeError, ValueError), match=named):
-        RhoEvaluation(**{"opponents": ["random"], "every": Every(updates=1), **arguments})
+def test_an_environment_without_points_cannot_be_measured():
     with pytest.raises(ValueError, match="not the points"):
         make_model().learn(8, RhoEvaluation(["random"], Every(updates=1)))
 

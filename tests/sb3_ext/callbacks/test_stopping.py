@@ -57,24 +57,6 @@ def test_conditions_follow_the_newest_values_also_through_json(condition, values
     assert parse_conditions(now) == [now]
 
 
-@pytest.mark.parametrize(
-    ("value", "named"),
-    [
-        ("bound", "until: .* condition"),
-        ({"field": "x"}, r"condition \(bound, converged\)"),
-        (bound("x", low=1), "'lower'"),
-        ({"condition": "bound", "lower": 1}, "'field'"),
-        (bound("x"), "lower, upper"),
-        (bound("x", lower=2, upper=1), "upper"),
-        (near(window=1), "window"),
-    ],
-)
-def test_mistakes_in_conditions_are_named(value, named):
-    with pytest.raises(ValueError, match=named) as caught:
-        StopConditions(until=value)
-    assert "\n" not in str(caught.value)
-
-
 BOTH = [Bound("updates", lower=5), Bound("transitions", lower=200)]
 LOGGED = Bound("train/n_updates", lower=12)
 
@@ -188,19 +170,3 @@ def test_stock_algorithms_and_wrappers():
     model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
     model.learn(10_000, [curriculum, StopConditions(max_timesteps=200)])
     assert (model.num_timesteps, curriculum.stage) == (200, 1)
-
-
-@pytest.mark.parametrize(
-    ("stages", "error", "named"),
-    [
-        ([], ValueError, "stages"),
-        ([{}, {}], ValueError, "stages: .*'until'"),
-        ([{"until": Bound("x", lower=1)}], ValueError, "stages: .*'until'"),
-        ([{"until": 5}, {}], ValueError, r"stages\[0\].until"),
-        ([{"until": Bound("x", lower=1)}, {"num_points": 99}], ValueError, "num_points .* 99"),
-        ([{"points": 3}], TypeError, "points"),
-    ],
-)
-def test_mistakes_in_stages_are_found_at_the_start(stages, error, named):
-    with pytest.raises(error, match=named):
-        game_model().learn(80, Curriculum(stages))

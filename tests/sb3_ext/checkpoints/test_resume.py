@@ -312,33 +312,20 @@ def test_the_legal_actions_are_described_as_plain_ones():
     assert describe_space(space) == describe_space(spaces.Discrete(4))
 
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "checkpoints.md"
-
-
-def programs():
-    text = DOCUMENT.read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-
-
-def test_writing_and_resuming(tmp_path, monkeypatch):
+def test_the_programs_of_the_page(tmp_path, monkeypatch):
+    """Training that a second call continues; saved players as opponents."""
+    page = Path(__file__).parents[3] / "docs" / "checkpoints.md"
+    training, opponents = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     for total in (240, 480):
         names = {"make_model": make_model, "total": total}
-        exec(programs()[0], names)
+        exec(training, names)
         assert names["model"].num_timesteps == total
-    whole = make_model()
-    whole.learn(480)
-    assert equal(weights(names["model"]), weights(whole))
-
-
-def test_opponents(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    assert equal(weights(names["model"]), weights(make_model().learn(480)))
     for seat in ("host", "agent"):
         save_run(player_model(seat), Path("runs") / seat)
     sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
-    program = programs()[1].replace("num_envs=64", f"num_envs=4, **{sizes}")
-    program = program.replace('"choose_first")', f'"choose_first", games=20, **{sizes})')
+    opponents = opponents.replace("num_envs=64", f"num_envs=4, **{sizes}")
     names = {"gymnasium": gymnasium, "resgym": resgym}
-    exec(program, names)
+    exec(opponents.replace('"choose_first")', f'"choose_first", games=20, **{sizes})'), names)
     names["env"].reset(seed=0)
-    assert len(programs()) == 2

@@ -1,13 +1,9 @@
-"""A small cluster for tests, and who is alive of those that a test started."""
+"""Who is alive of the processes that a test started."""
 
 import os
-import signal
 import time
-import uuid
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-
-import pytest
 
 MARK = "RESGYM_TEST_CLUSTER"
 """Variable of the environment that processes hand down to those that they start."""
@@ -51,27 +47,3 @@ def wait_until(true, seconds=30.0):
             return True
         time.sleep(0.05)
     return true()
-
-
-@contextmanager
-def marked_cluster(num_cpus):
-    """A cluster on this machine; its address. Nothing of it is alive afterwards."""
-    ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
-    mark = os.environ[MARK] = uuid.uuid4().hex
-    os.environ["SPT_NOENV"] = "1"
-    handler = signal.getsignal(signal.SIGTERM)  # Ray puts its own in the place of it
-    ray.init(
-        address="local",
-        num_cpus=num_cpus,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        object_store_memory=200_000_000,
-    )
-    try:
-        yield ray.get_runtime_context().gcs_address
-    finally:
-        ray.shutdown()
-        signal.signal(signal.SIGTERM, handler)
-        del os.environ[MARK]
-    assert wait_until(lambda: not marked(mark)), marked(mark)

@@ -193,22 +193,3 @@ def test_what_is_wrong_is_said_in_one_line(arguments, error, message, tmp_path):
     assert "\n" not in str(caught.value)
     assert wait_until(lambda: not actor_processes())
     assert ray.is_initialized()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"actors": -1}, "actors must be"),
-        ({"actors": 10**9}, "actors must be at most 10000, got"),
-        *(({name: 10**11}, f"{name} must be at most") for name in ("chunk", "games", "in_flight")),
-        ({"max_staleness": 5}, "max_staleness: got 5; expected at least"),
-        ({"epsilons": 0.4}, "epsilons must be a pair"),
-        ({"timeout_s": 1e30}, "timeout_s must be"),
-        ({"env": "resgym/NoSuch-v0"}, "env: "),
-        ({"deterministic": "no"}, "deterministic must be true or false, got 'no'"),
-        ({"opponents": "random"}, "opponents"),
-    ],
-)
-def test_arguments_are_checked_at_once(arguments, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        collector(**arguments)

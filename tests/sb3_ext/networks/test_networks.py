@@ -69,14 +69,6 @@ def test_games_with_other_names_of_axes_have_the_same_values(extractor, dimensio
     assert differs
 
 
-@pytest.mark.parametrize("extractor", ["point_set", "point_pairs"])
-def test_a_translation_changes_nothing_for_networks_that_pool(extractor):
-    points, network = games(), policy(extractor=extractor).q_net
-    points = (60 * points).round().clamp(min=-1.0)  # whole numbers, which a translation keeps exact
-    moved = torch.where(points < 0, -1.0, points + torch.tensor([0.0, 512.0, 64.0]))
-    assert torch.equal(network(moved), network(points))
-
-
 def test_a_description_keeps_them():
     original = policy()
     again = build_policy(describe_policy(original))
@@ -156,25 +148,3 @@ def test_activations_by_name_or_class():
     assert isinstance(build_mlp(2, ["r3"], activation="tanh")[0].activation, nn.Tanh)
     with pytest.raises(ValueError, match=r"'rely'.*'relu'"):
         build_mlp(3, [3], "rely")
-
-
-@pytest.mark.parametrize(
-    ("net_arch", "named"),
-    [
-        ("256", "net_arch"),
-        ([8, "x"], r"net_arch\[1\] .*'x'"),
-        (["b"], r"net_arch\[0\].*'b'"),
-        ([8, "b", "ln"], r"net_arch\[2\].*'ln'"),
-        ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\]"),
-        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat"),
-        ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\] .*'repaet'"),
-        ([1] * 20_000, "at most 1000 layers"),
-        ([{"repeat": 10**18, "net_arch": [{"repeat": 10**18, "net_arch": []}]}, 0], r"\[1\]"),
-        ([2**20, 2**20], "weights"),
-    ],
-    ids=lambda value: str(value)[:80],
-)
-def test_bad_items_are_named_with_their_position(net_arch, named):
-    with pytest.raises((TypeError, ValueError), match=named) as error:
-        build_mlp(3, net_arch)
-    assert "\n" not in str(error.value)

@@ -219,30 +219,6 @@ def test_flatten_a_dict_in_alphabetical_order():
     assert FlattenExtractor(one_hot).features_dim == 9
 
 
-FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
-
-
-@pytest.mark.parametrize(
-    ("make", "space", "arguments", "named"),
-    [
-        (PointSetExtractor, FLAT, {}, "point_set .* Box"),
-        (PointSetExtractor, NONE, {}, "'points'"),
-        (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
-        (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
-        (
-            PointPairsExtractor,
-            box(),
-            {"quotients": [0, 1]},
-            "^quotients must be true or fal",
-        ),
-        *((AnySizeExtractor, box(), {"width": width}, "width must") for width in (0, 1.5)),
-    ],
-)
-def test_bad_arguments(make, space, arguments, named):
-    with pytest.raises((TypeError, ValueError), match=named):
-        make(space, **arguments)
-
-
 SIZES = [(2, 20, 20), (3, 20, 20), (4, 5, 4), (5, 4, 3), (6, 4, 3)]
 
 

@@ -142,33 +142,6 @@ def test_small_trees_may_be_taught_in_place_of_short_games(tmp_path):
     assert int(data.value[row]) == resgym.solve(points, "nodes").value
 
 
-OTHER_SEAT = {"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": ["student"]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dimension": 6}, "dimension must be at most 5"),
-        ({"rounds": [[{"positions": 3, "points": [2, 40]}]]}, "expected at most 20"),
-        ({"rounds": [[{**OTHER_SEAT, "moves": [0, 1]}]]}, "rounds: agents: got student"),
-        ({"objective": "nodes"}, "value_weight: got 0.3; expected 0"),
-        ({"algorithm": "nowhere"}, "algorithm: there is no file 'nowhere'"),
-        ({"learning_rate": "fast"}, "learning_rate"),
-        ({"exponents": [1, 2]}, "either points or exponents"),
-        ({"weight": 1.0}, "'weight'; choices: agents"),
-        ({"hosts": ["nobody"]}, "nobody"),
-        ({"agents": ["random"]}, "hosts: is missing"),
-    ],
-)
-def test_what_does_not_fit_is_one_line_and_leaves_nothing(changes, message, tmp_path, capsys):
-    if not changes.keys() <= TeachConfig.model_fields.keys():  # of a family
-        changes = {"rounds": [[{"positions": 3, "points": [3, 6], **changes}]]}
-    assert run(tmp_path, **changes) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_loss_that_is_no_number_ends_it(tmp_path, capsys):
     assert run(tmp_path, "--set", "learning_rate=1.0e+38") == 1
     assert "NaN or infinite" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Callbacks of SB3 in the two roles: from the configuration and as objects."""
 
-import re
-
 import pytest
 
 from sb3_ext.two_player import HostAgentTrainer
@@ -76,17 +74,3 @@ def test_logs_of_callbacks_are_among_the_metrics():
     assert metrics["host/rho/random"] > 0
     assert not any(name.startswith("agent/actions") for name in metrics)
     assert "host/time/fps" not in metrics
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"callbacks": [Diary()]}, "callbacks must map roles to their callbacks, got"),
-        ({"callbacks": {"host": ["timers"]}}, "callbacks: got 'timers'; expected callbacks of SB3"),
-        ({"nets": [1]}, "nets must map roles to their nets, got"),
-        ({"rewards": "step"}, "rewards must map roles to their rewards, got 'step'"),
-    ],
-)
-def test_what_belongs_to_no_role_is_refused(given, message):
-    with pytest.raises(TypeError, match=re.escape(message)):
-        HostAgentTrainer(tiny(), **given)

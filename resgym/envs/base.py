@@ -221,7 +221,8 @@ class PlannedVectorEnv(VectorEnv):
         before, actions, overflow, answer = self._last
         if self.games.half_moves[row] <= before.half_moves[row] or overflow[row]:
             return None
-        action, spec = int(actions[row]), self.plan.spec
+        action = int(actions[row])
+        spec = self.plan.spec
         if answer is not None:
             return action_axes(spec.dimension, spec.least_axes)[action], int(answer[row])
         axes = tuple(before.coords[row].nonzero()[:, 0].tolist())
@@ -251,7 +252,8 @@ class PlannedVectorEnv(VectorEnv):
             options.get("reset_mask"), self.num_envs, self.device, self._started
         )
         seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
-        points, given = options.get("points"), None
+        points = options.get("points")
+        given = None
         weights = options.get("weights")
         if points is not None:
             given = given_starts(points, self.plan.spec, self.num_envs, self.device, weights)
@@ -259,7 +261,9 @@ class PlannedVectorEnv(VectorEnv):
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
-        self._games, self._started, self._last = result.games, True, None
+        self._games = result.games
+        self._started = True
+        self._last = None
         self._show()
         observation = self.form.seen(self.seat, result.points, result.coords)
         info = self.form.info(self.plan, result, observation) if self.form.full_info else {}

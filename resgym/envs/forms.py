@@ -96,20 +96,30 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
 
 
 def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bool) -> Tensor:
-    """Return the mask bool [N], not all False; all True at the first reset and for None."""
+    """Return the rows to reset as bool [N] on a device, from a tensor, an array or a list.
+
+    None means all rows.
+
+    Raises:
+        ValueError: another type or shape, no True, or at the first reset (not ``started``) a False.
+    """
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
-    tensor = torch.as_tensor(mask)
-    check_tensor("reset_mask", tensor, torch.bool, (num_envs,))
-    if not (tensor.any() if started else tensor.all()):
+    # A copy, since torch refuses negative strides and warns of memory that is read-only.
+    values = mask if isinstance(mask, Tensor) else np.array(mask)
+    got = f"{values.dtype} {tuple(values.shape)}".removeprefix("torch.")
+    if got != f"bool ({num_envs},)":
+        raise ValueError(f"reset_mask must be bool ({num_envs},), got {got}")
+    if not (values.any() if started else values.all()):
         least = "at least one" if started else "at the first reset all"
-        raise ValueError(f"reset_mask must have {least} True, got {tensor.tolist()[:12]}")
-    return tensor.to(device)
+        raise ValueError(f"reset_mask must have {least} True, got {values.tolist()[:12]}")
+    return torch.as_tensor(values, device=device)
 
 
 def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -> GameSpec:
     """Return the sizes of random starts of a stage, at most the game's own (also for None)."""
-    points, value = spec.max_num_points, spec.max_value
+    points = spec.max_num_points
+    value = spec.max_value
     if num_points is not None:
         points = check_integer("num_points", num_points, 2, points)
     if max_value is not None:
@@ -129,7 +139,8 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor) -> ValueError:
     good = (known == values) & legal.gather(1, known[:, None])[:, 0]
     row = int((~good & ~games.ended).nonzero()[0, 0])
     allowed = str(legal[row].nonzero()[:, 0].tolist())
-    allowed = allowed if len(allowed) < 80 else f"{allowed[:60]} ... {plan.num_actions - 1}]"
+    if len(allowed) >= 80:
+        allowed = f"{allowed[:60]} ... {plan.num_actions - 1}]"
     action = "action" if len(values) == 1 else f"action of row {row}"
     return ValueError(f"{action} must be one of {allowed}, got {int(values[row])}")
 
@@ -145,7 +156,8 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> StateDict:
         ``game``: sizes and options of the game, and its set of starts; ``stage``: sizes of new
         games; ``fields``: copies of `FIELDS` of the state; ``started``.
     """
-    drawn, starts = plan.start_spec, plan.starts
+    drawn = plan.start_spec
+    starts = plan.starts
     # Equal for equal positions in the same order.
     digest = hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest() if starts else None
     return {
@@ -180,15 +192,18 @@ def load_state(
         fields[name] = state["fields"][name].clone().to(field.device)
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(key=key, rule=like.rule, **fields)
-    started, stage = bool(state["started"]), start_sizes(plan.spec, **state["stage"])
+    started = bool(state["started"])
+    stage = start_sizes(plan.spec, **state["stage"])
     _check_rows(plan, games, started)
     return replace(plan, start_spec=stage), games, started
 
 
 def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
     """Raise ValueError if a field holds values that no game can have: kernels trust them."""
-    spec, most = plan.spec, plan.spec.max_num_points
-    count, points = games.counts.clamp(1, most), games.points[:, :most]
+    spec = plan.spec
+    most = spec.max_num_points
+    count = games.counts.clamp(1, most)
+    points = games.points[:, :most]
     columns = points.clamp(0, MAX_COORDINATE).permute(2, 1, 0)
     canonical = canonical_state(columns, count, spec)
     possible = (canonical.points == points).flatten(1).all(1) & (canonical.count == games.counts)
@@ -199,7 +214,8 @@ def _check_rows(plan: StepPlan, games: EpisodeState, started: bool) -> None:
     if spec.least_axes > 1:
         sound &= games.coords.sum(1) != 1
     if started:
-        named, finished = games.coords.any(1), games.position.finished()
+        named = games.coords.any(1)
+        finished = games.position.finished()
         # The host sees no sets, the agent one in every position that continues.
         sound &= {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[
             plan.seat
@@ -289,7 +305,8 @@ class ResultForm:
         if result.some_ended or self.full_info:
             ended = self.out(result.ended)
             if self.episode_statistics:
-                returns, lengths = self.paid(result.episode_returns), result.episode_lengths
+                returns = self.paid(result.episode_returns)
+                lengths = result.episode_lengths
                 info["episode"], info["_episode"] = {"r": returns, "l": self.out(lengths)}, ended
             if plan.autoreset_mode == "SAME_STEP":
                 if result.final_points is None or result.final_coords is None:

@@ -74,23 +74,29 @@ def facet_order(ray: Sequence[int], points: Sequence[Sequence[int]]) -> int:
 
 
 def eliminate(vectors: Iterable[Point]) -> tuple[list[Point], int]:
-    """Return the vectors that do not depend on earlier ones, and their determinant if it exists.
+    """Return the vectors of Z^n that do not depend on earlier ones, and their determinant.
 
-    This is Bareiss's elimination, which stays in the integers.
+    The number is the determinant only if there are n of them. This is Bareiss's fraction-free
+    elimination: every division is exact.
     """
-    kept, rows, before = [], dict[int, list[int]](), 1
+    independent = []
+    rows = dict[int, list[int]]()  # the eliminated vectors, by the column of the pivot
+    pivot = 1
     for vector in vectors:
-        rest, before = list(vector), 1
+        rest = list(vector)
+        previous = 1
         for column, row in rows.items():
-            by, pivot = rest[column], row[column]
-            rest = [(a * pivot - by * b) // before for a, b in zip(rest, row, strict=True)]
-            before = pivot
+            factor = rest[column]
+            pivot = row[column]
+            rest = [(a * pivot - factor * b) // previous for a, b in zip(rest, row, strict=True)]
+            previous = pivot
         if any(rest):
-            kept.append(vector)
+            independent.append(vector)
             column = next(i for i, entry in enumerate(rest) if entry)
-            rows[column], before = rest, rest[column]
-    swaps = sum(one > other for one, other in combinations(rows, 2))
-    return kept, (-1) ** swaps * before
+            rows[column] = rest
+            pivot = rest[column]
+    inversions = sum(one > other for one, other in combinations(rows, 2))
+    return independent, (-1) ** inversions * pivot
 
 
 class Divisor(NamedTuple):

@@ -92,33 +92,38 @@ def _same_below(tree: ResolutionTree) -> list[int]:
 
 
 def outline(tree: ResolutionTree, max_charts: int, once: bool = True) -> Iterator[Entry]:
-    """The charts of an outline from its top to its bottom, at most this many.
+    """The charts of an outline from its top to its bottom.
 
-    Charts are opened level by level as long as all their children fit. With ``once``, of equal
-    subtrees the first is shown.
+    Args:
+        tree: the tree; its charts are opened level by level, each if all its children fit.
+        max_charts: most charts to show, at least 1.
+        once: show only the first of equal subtrees; the others name it.
     """
     check_integer("max_charts", max_charts, 1)
     below = [0] * (tree.num_nodes + 1)
     for chart in reversed(tree.charts):
         below[chart.parent or 0] += 1 + below[chart.number]
     same = _same_below(tree) if once else range(tree.num_nodes)
-    folded, first, like = {1: 0}, dict[int, int](), dict[int, int]()
+    num_hidden = {1: 0}  # of each chart shown, how many below it are not
+    first = dict[int, int]()
+    like = dict[int, int]()
     for chart in tree:
-        if chart.number not in folded or not chart.children:
+        if chart.number not in num_hidden or not chart.children:
             continue
         key = same[chart.number - 1]
         if key in first:
             like[chart.number] = first[key]
-        elif len(folded) + len(chart.children) <= max_charts:
+        elif len(num_hidden) + len(chart.children) <= max_charts:
             first[key] = chart.number
-            folded |= dict.fromkeys(chart.children, 0)
+            num_hidden |= dict.fromkeys(chart.children, 0)
             continue
-        folded[chart.number] = below[chart.number]
+        num_hidden[chart.number] = below[chart.number]
     names = [*map(variable_pretty, tree.variables)]
     stack = [tree.root]
     while stack:
         chart = stack.pop()
-        hidden, equal = folded[chart.number], like.get(chart.number)
+        hidden = num_hidden[chart.number]
+        equal = like.get(chart.number)
         position = position_pretty(chart.points, tree.variables, tree.start.between)
         parts = [f"[{chart.number}]", position]
         if len(position) > LONGEST:

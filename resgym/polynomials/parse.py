@@ -238,7 +238,8 @@ def _parse_plain(text: str, names: tuple[str, ...] | None) -> Exponents:
         start, end = part.span()
         name = ""
         if head := _DEFINITION.match(plain, start, end):
-            name, start = head["name"], head.end()
+            name = head["name"]
+            start = head.end()
             if of := head["of"]:
                 names = names or _variable_names(of)
         change = _CHANGE.match(plain, *part.span())
@@ -299,12 +300,17 @@ def _from_rows(rows: Any, names: Names | None) -> Exponents:
 
 
 def _most_terms(source: Any) -> int:
-    """The number of terms of a SymPy expression when it is expanded, at most."""
+    """Return an upper bound of the number of terms of a SymPy expression when it is expanded.
+
+    Raises:
+        ValueError: expanding it multiplies over `MAX_PRODUCTS` pairs of terms.
+    """
     parts = [*map(_most_terms, source.args)]
     if source.is_Mul:
         found = products = math.prod(parts)
     elif source.is_Pow and source.exp.is_Integer and source.exp > 0:
-        power, terms = (min(int(each), MAX_PRODUCTS) for each in (source.exp, parts[0]))
+        power = min(int(source.exp), MAX_PRODUCTS)
+        terms = min(parts[0], MAX_PRODUCTS)
         found = math.comb(power + terms - 1, min(power, terms - 1))
         products = found**2
     else:

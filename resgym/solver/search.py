@@ -151,8 +151,9 @@ class Search:
     share a number. Finished positions have number 0, those too large for the kernels -1.
 
     Args:
+        dimension: number of axes D.
         num_points: most points of a position.
-        kernels: `resgym.solver.kernels`, or `compiled`.
+        kernels: `resgym.solver.kernels`, or what `compiled` returns.
         room: capacity of the table in positions.
 
     Attributes:
@@ -168,12 +169,14 @@ class Search:
         *,
         room: float = math.inf,
     ) -> None:
-        self.objective, self.goal, self.kernels = objective, GOALS[objective], kernels
-        self._room, d, rows = room, dimension, max(2, num_points)
-        # Twice what one step needs, so that doubling what is half full always is enough.
-        new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
-        few = 1 << max(8, new.bit_length())
-        sizes = dict.fromkeys(_COLUMNS, few) | {
+        self.objective, self.kernels, self._room = objective, kernels, room
+        self.goal = GOALS[objective]
+        d, rows = dimension, max(2, num_points)
+        sets = [sum(1 << j for j in axes) for axes in search_actions(d)]
+        # Twice what one step needs, see `has_room`: doubling a table is always enough.
+        new = 2 * d * (d + 2) + 2
+        capacity = 1 << max(8, new.bit_length())
+        sizes = dict.fromkeys(_COLUMNS, capacity) | {
             "counters": 5,
             "stack": 64,
             "limits": 64,
@@ -192,7 +195,7 @@ class Search:
             d,
             rows,
             math.inf if kernels is plain else LARGEST,
-            slots=self._filled(-1, 2 * few),
+            slots=self._filled(-1, 2 * capacity),
             **{name: self._filled(0, size) for name, size in sizes.items()},
         )
         self.table.sets[:] = sets

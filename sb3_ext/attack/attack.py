@@ -178,7 +178,14 @@ examples:
     def _report_training(
         self, pulse: Pulse, updates: int, transitions: int, score: float | None = None
     ) -> None:
-        """A training has come so far; with a score it was measured."""
+        """Report the progress of a training, in all counts since its start.
+
+        Args:
+            pulse: see `beat`.
+            updates: updates of this training so far.
+            transitions: transitions of this training so far.
+            score: rho of a measurement that was just made, if one was.
+        """
         metrics: dict[str, Any] = {}
         if score is not None:  # the mean over the seeds so far
             self.run_of.say(f"update {updates}: worst so far {score:.4f}")

@@ -21,24 +21,34 @@ TOGETHER = 100
 def exact(
     player: Player, starts: GameState, spec: GameSpec, cut: int, positions: int, spread: Spread
 ) -> Data:
-    """Plain data: rho of a perfect opponent, and how far it is from the optimum.
+    """Measure a player against a perfect opponent, beside best play of both.
 
-    ``lowest`` and ``highest`` are the rho if open games are as long or as short as their bounds
-    allow, ``optimum`` is that of best play. ``cut`` games exceed the cut; a cycle proves that
-    the ``endless`` ones never end; ``given_up`` ones are open. ``optimal`` games are proved to
-    be as long as the optimum. ``largest_gap`` is how far the others are from it. ``unproved``
-    optima count with their lower bounds.
+    Args:
+        player: the player, deterministic and without memory.
+        starts: N positions of ``spec``.
+        spec: the game.
+        cut: moves after which games are cut.
+        positions: most positions in memory for each start, on average.
+        spread: maps a function to parts of the starts.
+
+    Returns:
+        Plain data. ``starts``: N. ``lowest``, ``highest``: rho if open games are as long or as
+        short as their bounds allow. ``optimum``: rho of best play; the ``unproved`` optima count
+        with their lower bounds. ``cut``: games longer than the cut; of these ``endless`` ones never
+        end, as a cycle proves. ``given_up``: open games. ``optimal``: games proved to be as long as
+        the optimum, both cut. ``largest_gap``: most moves that another game is longer or shorter.
     """
     parts = map(starts.select, torch.arange(starts.num_games).split(TOGETHER))
     found = zip(*spread(partial(_bounds, player, spec, cut, positions), parts), strict=True)
     (least, most), (low, high) = (np.concatenate(each).T for each in found)
 
     def rho(moves: np.ndarray) -> Data:
-        length, over = torch.from_numpy(moves.clip(max=cut)).long(), torch.from_numpy(moves <= cut)
-        return rho_of_games(length, over, torch.zeros_like(over)).to_dict()
+        length = torch.from_numpy(moves.clip(max=cut)).long()
+        finished = torch.from_numpy(moves <= cut)
+        return rho_of_games(length, finished, torch.zeros_like(finished)).to_dict()
 
-    beyond, open_ = low > cut, (low < high) & (low <= cut)
-    gaps = abs(low.clip(max=cut) - least)[(least == most) & ~open_]
+    is_open = (low < high) & (low <= cut)
+    gaps = abs(low.clip(max=cut) - least.clip(max=cut))[(least == most) & ~is_open]
     return {
         "starts": len(low),
         "lowest": rho(high),
@@ -46,9 +56,9 @@ def exact(
         "optimum": rho(least),
         "optimal": int((gaps == 0).sum()),
         "largest_gap": int(gaps.max(initial=0)),
-        "cut": int(beyond.sum()),
+        "cut": int((low > cut).sum()),
         "endless": int((low == math.inf).sum()),
-        "given_up": int(open_.sum()),
+        "given_up": int(is_open.sum()),
         "unproved": int((least < most).sum()),
     }
 

@@ -205,7 +205,8 @@ class RhoEvaluation(GamesAgainst):
             raise ValueError(
                 f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {shown(best)}"
             )
-        self.best, self.at_start = best, at_start
+        self.best = best
+        self.at_start = at_start
         self.save_path = None if save_path is None else Path(save_path)
         self.history: list[Data] = []
         self.best_score: float | None = None

@@ -351,13 +351,19 @@ class RayCollector:
         return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> StateDict:
-        """Where all games stand, what was asked for and counted, and the weights in use."""
-        kept = ("games", "next_sequence", "requests")
+        """Where all games stand, what was asked for and counted, and the weights in use; copies."""
         arrays = self._ray.get(list(self._weights.values()))
         return {
             "counts": copy.deepcopy(self._counts),
             "seed": self._seed,
-            "streams": [{name: getattr(each, name) for name in kept} for each in self._streams],
+            "streams": [
+                {
+                    "games": each.games,
+                    "next_sequence": each.next_sequence,
+                    "requests": list(each.requests),
+                }
+                for each in self._streams
+            ],
             "weights": {
                 version: {name: torch.tensor(value) for name, value in each.items()}
                 for version, each in zip(self._weights, arrays, strict=True)

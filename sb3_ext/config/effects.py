@@ -139,6 +139,7 @@ def _effect_of(value: str, declared: Effect | None) -> Effect | None:
 
 
 def _is_known(dotted: str) -> bool:
+    """Whether a dotted name is a class that a file may name without trust."""
     if may_name(":".join(dotted.rsplit(".", 1))):
         return True
     try:

@@ -365,7 +365,7 @@ def add_fields(
         kind, about = str(field.annotation), field.description
         if about is None:
             continue
-        if field.default not in (None, False, ""):
+        if str(field.default) not in ("None", "False", ""):  # 0 == False, but 0 is shown
             about += f" (default {field.default})"
         more: dict[str, Any] = {}
         if field.annotation is bool:

@@ -232,10 +232,19 @@ def epsilon_greedy(
 def boltzmann(
     values: Tensor, legal: Tensor | None, temperature: float, generator: torch.Generator
 ) -> Tensor:
-    """A legal action drawn in each row with probability proportional to exp(value / temperature).
+    """Draw a legal action in each row with probability proportional to exp(value / temperature).
 
-    The largest of values plus Gumbel noise times the temperature, so that 0 is the best action.
-    Arguments as for `epsilon_greedy`; the generator gives B * A exponential numbers.
+    It is the argmax of values plus temperature times Gumbel noise, which needs no division: at
+    temperature 0 it is the best action.
+
+    Args:
+        values: Action values `[B, A]`.
+        legal: Legal actions `[B, A]` bool, or None.
+        temperature: At least 0, in the unit of the values.
+        generator: Source of B * A random numbers, on the device of `values`.
+
+    Returns:
+        Indices `[B]` int64.
     """
     noise = torch.empty_like(values).exponential_(generator=generator)
     smallest = torch.finfo(noise.dtype).tiny

@@ -139,10 +139,16 @@ class Logs(DQN):
         self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
 
     def start_clock(self, updates: int | None = None, episodes: int | None = None) -> None:
-        """Begin to count the time until the next log, which may be due by one count alone."""
-        own = (self.log_interval_seconds, self.log_interval_updates, None)
-        given = (None, updates, episodes)
-        self._log_every = given if any(given) else own
+        """Begin to count what logs are due by, and what they report as times and rates.
+
+        Args:
+            updates: updates between two logs.
+            episodes: episodes between two logs. If both are None or 0, logs are due by the model's
+                own intervals; else by these alone.
+        """
+        self._log_every = (None, updates, episodes)
+        if not (updates or episodes):
+            self._log_every = (self.log_interval_seconds, self.log_interval_updates, None)
         self.seconds = Stopwatch(environment=0.0, update=0.0)
         self._began = self._logged_at = time.perf_counter()
         self._counted_before = (self.num_timesteps, self.num_updates)
@@ -154,10 +160,10 @@ class Logs(DQN):
             self.dump_logs()
 
     def between_logs(self) -> StateDict:
-        """What a checkpoint holds otherwise than the model does.
+        """Return the values that a checkpoint holds in place of the model's own.
 
-        Logs that follow the clock leave it as if one had been written now: what is counted until
-        the next one depends on the time that a run takes.
+        With logs by the clock, these are as if a log had just been written: when the last one was
+        depends on the speed of the machine, and equal runs must have equal checkpoints.
         """
         if self._log_every[0] is None:
             return {}
@@ -165,8 +171,10 @@ class Logs(DQN):
 
     def _record_times(self) -> None:
         """On a device that works by itself they measure when work was queued, not when done."""
-        record, now = self.logger.record, time.perf_counter()
-        total, interval = (max(now - then, 1e-9) for then in (self._began, self._logged_at))
+        record = self.logger.record
+        now = time.perf_counter()
+        total = max(now - self._began, 1e-9)
+        interval = max(now - self._logged_at, 1e-9)
         transitions, updates = self._counted_before
         record("time/fps", int((self.num_timesteps - transitions) / total))
         record("time/updates_per_second", (self.num_updates - updates) / total)

@@ -64,7 +64,9 @@ class OtherSize(WorstCasePositions):
 
     def start_spec(self) -> GameSpec:
         """The game, with starts as large a part of the full size as those of the environment."""
-        now, full, sizes = super().start_spec(), super().largest(), {}
+        now = super().start_spec()
+        full = super().largest()
+        sizes = {}
         for name, least in (("max_num_points", 2), ("max_value", 1)):
             grown = getattr(self.spec, name) * getattr(now, name) / getattr(full, name)
             sizes[name] = max(least, round(grown))
@@ -75,9 +77,11 @@ class OtherSize(WorstCasePositions):
         super().act()
         model: Any = self.model
         generator = self._generator()
-        host, table = player_of(model), host_action_table(self.spec.dimension)
+        host = player_of(model)
+        table = host_action_table(self.spec.dimension)
         seed = int(torch.randint(2**31, (), generator=generator))
-        state, kept = functional.starts(self.start_spec(), self.games, seed), list[Tensor]()
+        state = functional.starts(self.start_spec(), self.games, seed)
+        kept = list[Tensor]()
         for _ in range(self.limits[0]):
             if not state.num_games:
                 break

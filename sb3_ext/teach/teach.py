@@ -78,7 +78,7 @@ examples:
 
     @property
     def state(self) -> StateDict:
-        """Networks that play and can be taken over, and what continues."""
+        """The network, whose target is brought up to date, the optimizer and the progress."""
         policy = self.model.policy
         policy.q_net_target.load_state_dict(policy.q_net.state_dict())
         return {
@@ -94,8 +94,10 @@ examples:
             self.model.policy.load_state_dict(parts["policy"])
         with checkpoint_errors("optimizer"):
             load_optimizer_state(self.optimizer, parts["optimizer"])
-        own = parts["teach"]
-        self.update, self._sums, self.history = own["update"], own["sums"], own["history"]
+        progress = parts["teach"]
+        self.update = progress["update"]
+        self._sums = progress["sums"]
+        self.history = progress["history"]
 
     def run(self, pulse: Pulse) -> None:
         """Makes the positions that are not there, and learns from them."""

@@ -7,6 +7,7 @@ evaluated as code.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
@@ -245,11 +246,18 @@ def with_classes(values: Arguments, algorithm: Any, env: Any) -> Arguments:
 
 
 def transitions_for(model: Any, updates: int) -> int:
-    """Transitions after which a model has made this many updates, rounded up to whole blocks."""
+    """Return the transitions after which a `DDQN` has made this many updates.
+
+    They are whole rollouts: of `train_freq` parallel steps, with `gradient_steps` updates each.
+
+    Raises:
+        ValueError: the model has a `replay_ratio`, or no fixed number of updates per rollout.
+    """
     if model.replay_ratio is not None or model.gradient_steps < 1:
         raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
     if updates == 0:
         return 0
-    rows = model.n_envs * model.train_freq.frequency
+    per_rollout = model.n_envs * model.train_freq.frequency
     # Updates begin with the rollout that brings more transitions than learning_starts.
-    return int((model.learning_starts // rows - (-updates // model.gradient_steps)) * rows)
+    rollouts = model.learning_starts // per_rollout + math.ceil(updates / model.gradient_steps)
+    return int(rollouts * per_rollout)

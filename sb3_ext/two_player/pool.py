@@ -85,6 +85,7 @@ class OpponentPool:
             saved = self.snapshots[role]
             if saved and saved[-1].version == learner.updates:
                 continue
+            # Target networks do not play.
             weights = {
                 name: value.detach().clone()
                 for name, value in learner.policy.state_dict().items()
@@ -131,7 +132,11 @@ class OpponentPool:
             self.learners[role].seat(self.learners[other].player, others, share)
 
     def _rate(self, drawn: Mapping[str, Snapshot] = {}) -> None:
-        """Play a rating match of the newest policies; snapshots, by role, take their places."""
+        """Play a rating match and change both ratings by Elo's rule.
+
+        Args:
+            drawn: by role, a snapshot that plays, and is rated, in place of the newest policy.
+        """
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
         for role, snapshot in drawn.items():

@@ -62,6 +62,7 @@ CASES = {
     "points: finished": ([(1, 1, 1), (2, 2, 2)], ValueError, "points.*unfinished"),
     "reset_mask: too short": ([True], ValueError, r"reset_mask.*\(3,\).*\(1,\)"),
     "reset_mask: integers": ([1, 0, 1], ValueError, "reset_mask.*bool.*int64"),
+    "reset_mask: a string": ("rows", ValueError, r"reset_mask.*bool \(3,\), got <U4"),
     "reset_mask: no row": ([False] * 3, ValueError, "reset_mask.*at least one"),
 }
 

@@ -20,6 +20,7 @@ from tests.sb3_ext.helpers import player_model
 def test_every_entry_is_a_command(name, capsys):
     code, text, _ = run(capsys, "--help", main=packaged(COMMANDS[name][0]))
     assert (code, text[:6]) == (0, "usage:")
+    assert name != "enjoy" or "seed of the games (default 0)" in text
 
 
 def test_doors_of_their_own_start_what_the_table_names():

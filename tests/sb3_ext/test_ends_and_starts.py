@@ -21,7 +21,9 @@ class Command:
     """A command with a small run in a folder, and the same again that goes on."""
 
     def __init__(self, name, folder):
-        self.name, self.folder, self.out = name, folder, folder / "run"
+        self.name = name
+        self.folder = folder
+        self.out = folder / "run"
         self.run = run_of(folder)
 
     def __call__(self, *more, goes_on=False):
@@ -102,7 +104,8 @@ def file_of_starts(folder):
 
 @pytest.mark.parametrize("name", ["train", "two_player"])
 def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
-    command, path = Command(name, tmp_path), file_of_starts(tmp_path)
+    command = Command(name, tmp_path)
+    path = file_of_starts(tmp_path)
     assert command("--starts", path) == 0
     if name == "train":
         saved = yaml.safe_load((command.run / "config.yml").read_text())["hyperparameters"]
@@ -133,7 +136,8 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
 
 
 def test_what_is_measured_starts_from_a_file(tmp_path, capsys):
-    command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
+    command = Command("attack", tmp_path)
+    path = file_of_starts(tmp_path)
     assert command("--starts", str(tmp_path / "none.txt")) == 2
     assert "game.starts: starts: cannot be read" in capsys.readouterr().err
     assert command("--starts", path, "--set", "updates=0") == 0

@@ -40,7 +40,9 @@ class Spoiled:
     name = "spoiled"
 
     def __init__(self, role, spoil=None):
-        self.role, self.spoil, self.asked = role, spoil, 0
+        self.role = role
+        self.spoil = spoil
+        self.asked = 0
         self.legal = make_host("random") if role == "host" else make_agent("random")
 
     def act(self, state, coords, rng):
@@ -109,8 +111,10 @@ def test_a_refused_step_has_not_happened(env_id, case, kind, mode):
         env.reset(seed=1)
     refused = 0
     for time in range(9):
-        before, asked = envs[0].state_dict(), players[0].asked
-        players[0].spoil, caught = spoil, ""
+        before = envs[0].state_dict()
+        asked = players[0].asked
+        players[0].spoil = spoil
+        caught = ""
         try:
             step(envs[0], time)
         except error as found:
@@ -139,7 +143,8 @@ def test_a_refused_reset_has_not_happened(case):
         env.step([0] * NUM_ENVS)
     player.spoil = None
     env.reset(seed=3)
-    before, player.spoil = env.state_dict(), spoil
+    before = env.state_dict()
+    player.spoil = spoil
     given = [(2, 0, 0, 0, 0, 1), (0, 3, 0, 0, 0, 0)]
     for options in ({"reset_mask": np.arange(NUM_ENVS) == 1}, {"points": given}):
         with pytest.raises(error):
@@ -153,7 +158,8 @@ def test_measures_and_records_refuse(role, case):
     spoil, error, _ = BAD[case]
     player = Spoiled(role, spoil)
     pair = {"host": "random", "agent": "random", role: player}
-    host, agent = pair["host"], pair["agent"]
+    host = pair["host"]
+    agent = pair["agent"]
     spec = GameSpec(dimension=DIMENSION)
     start = state_from_points([(2, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0), (0, 0, 5, 0, 0, 1)], spec)
     size = {"games": 4, "dimension": DIMENSION}

@@ -95,7 +95,7 @@ def test_given_positions_of_some_rows(env_id):
     env.reset(seed=3)
     env.step(act_random(env, 0))
     before = env.state_dict()["fields"]
-    mask = np.array([False, True, False, True])
+    mask = np.array([True, False, True, False])[::-1]
     options = {"points": CUSP, "reset_mask": mask}
     env.reset(seed=50, options=options)
     after = env.state_dict()["fields"]

@@ -28,12 +28,14 @@ TREES = {
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 def test_a_line_a_chart_inside_the_picture_and_to_the_right_of_its_parent(tree):
     root = ElementTree.fromstring(tree.to_svg(max_charts=100))
-    width, height = float(root.get("width")), float(root.get("height"))
+    width = float(root.get("width"))
+    height = float(root.get("height"))
     boxes = [each.get("points").split() for each in root.findall(f"{SVG}polygon")]
     lines = ["".join(text.itertext()) for text in root.findall(f"{SVG}text")]
     texts = [line for line in lines if re.search(r"\[\d+\]", line)]
     assert len(boxes) == len(texts) <= 100
-    lefts, last = {}, 0.0
+    lefts = {}
+    last = 0.0
     for corners, text in zip(boxes, texts, strict=True):
         left, top = map(float, corners[0].split(","))
         right, bottom = map(float, corners[2].split(","))
@@ -71,7 +73,9 @@ def test_each_line_has_the_divisor_that_its_move_makes():
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.stack, self.names, self.links = [], [], []
+        self.stack = []
+        self.names = []
+        self.links = []
         self.deepest = self.folding = 0
         self.feed(text)
 
@@ -130,7 +134,8 @@ def test_of_equal_subtrees_the_first_is_shown_and_the_others_link_to_it(name):
 
 
 def test_notebooks_show_a_tree_with_links_of_its_own():
-    tree, other = TREES["E8"], resolution_tree("x^2, y^3, z^5")
+    tree = TREES["E8"]
+    other = resolution_tree("x^2, y^3, z^5")
     text = tree._repr_html_()
     # Chart 9 is reached by x of {x, y}, then z of {x, z} twice: its x^2z^4 is (xz^2)^2.
     note = "(2, 2, 1) N 4 ν 5"  # the sum of the rays (1, 1, 0) and (1, 1, 1)
@@ -138,7 +143,8 @@ def test_notebooks_show_a_tree_with_links_of_its_own():
     assert line in text
     assert text.startswith("<b>host zeillinger: x² + y³ + z⁵</b>")
     assert "[1] x², y³, z⁵ " in other._repr_html_()  # an ideal
-    page, second = Page(text), Page(other._repr_html_())
+    page = Page(text)
+    second = Page(other._repr_html_())
     assert {link[1:] for link in page.links} <= set(page.names)
     assert page.links
     assert not set(page.names) & set(second.names)

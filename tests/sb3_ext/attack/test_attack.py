@@ -134,8 +134,9 @@ def test_a_player_that_draws_has_no_exact_worst_case():
         assert any("no exact worst case: host must be determin" in line for line in lines)
         with pytest.raises(ValueError, match="host must be deterministic and without memory"):
             attack(player, role="host", parts=["exact"])
-    proved = attack("zeillinger", parts=["exact"])
+    proved = attack("zeillinger", "game.max_moves=1", parts=["exact"])
     assert (proved["worst_responder"], proved["trained"]) == ("proof", {})
+    assert proved["exact"]["largest_gap"] == 0  # each game is cut, as best play is
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ def measuring(opponents=("random",), updates=10, **arguments):
 
 
 def test_b22_evaluates_at_the_end_too_and_the_interval_goes_on_over_calls():
-    model, callback = game_model(), measuring(at_start=True)
+    model = game_model()
+    callback = measuring(at_start=True)
     for _ in range(4):
         model.learn(64, callback, reset_num_timesteps=False)
     measured = [entry["updates"] for entry in callback.history]
@@ -114,10 +115,12 @@ def test_an_environment_without_points_cannot_be_measured():
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_what_is_measured_is_the_model_without_exploring(seat):
     other = "choose_last" if seat == "host" else "zeillinger"
-    model, callback = game_model(seat), RhoEvaluation([other], Every(updates=5), games=40, seed=3)
+    model = game_model(seat)
+    callback = RhoEvaluation([other], Every(updates=5), games=40, seed=3)
     model.learn(80, callback)
     callback.act()
-    logged, mine = model.logger.name_to_value, player_of(model)
+    logged = model.logger.name_to_value
+    mine = player_of(model)
     pair = (mine, other) if seat == "host" else (other, mine)
     last = rho(*pair, games=40, seed=3, **{**SIZES, "max_value": 20})
     assert logged[f"win_rate/{other}"] == last.win_rate
@@ -133,7 +136,8 @@ def test_what_is_measured_is_the_model_without_exploring(seat):
 def test_games_are_written_down(seat, tmp_path):
     opponents = ["choose_first", "random"] if seat == "host" else ["zeillinger", "all_coord"]
     samples = SampleGames(tmp_path, opponents, Every(updates=10), games=2, max_value=6)
-    model, starts = game_model(seat), []
+    model = game_model(seat)
+    starts = []
     model.learn(240, samples)
     folders = sorted((tmp_path / "games").iterdir())
     assert [int(folder.name) for folder in folders] == [10, 20, model.num_updates]

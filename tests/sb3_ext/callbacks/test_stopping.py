@@ -73,7 +73,8 @@ LOGGED = Bound("train/n_updates", lower=12)
     ],
 )
 def test_the_first_rule_ends_training(rules, reason, updates, transitions):
-    model, stop = make_model(log_interval_updates=4), StopConditions(**rules)
+    model = make_model(log_interval_updates=4)
+    stop = StopConditions(**rules)
     model.learn(10_000, stop)
     assert reason in str(stop.reason)
     assert updates[0] <= model.num_updates <= updates[1]
@@ -95,7 +96,9 @@ def test_budgets_go_on_after_a_resume(tmp_path, monkeypatch):
         stop = StopConditions(max_episodes=10**6, max_seconds=12)
         return [StepHook(pass_time), stop, Checkpoints(tmp_path, Every(transitions=10**9))]
 
-    first, second, model = callbacks(), callbacks(), make_model()
+    first = callbacks()
+    second = callbacks()
+    model = make_model()
     make_model().learn(5 * 8, first)
     now[0] += 500.0  # the program was not running
     resume(model, tmp_path, second)
@@ -111,12 +114,14 @@ def test_stages_follow_each_other_and_rows_change_over():
 
     def look(callback):
         env = callback.training_env.venv.unwrapped
-        fresh, spec = env.games.half_moves == 0, env.plan.start_spec
+        fresh = env.games.half_moves == 0
+        spec = env.plan.start_spec
         largest = int(env.games.counts[fresh].max()) if bool(fresh.any()) else 0
         seen.append((callback.model.num_updates, (spec.max_num_points, spec.max_value), largest))
 
     model = game_model()
-    logs, ends = keep_logs(model), ((2, 10), (3, 20))
+    logs = keep_logs(model)
+    ends = ((2, 10), (3, 20))
     stages = [{"num_points": n, "until": bound("updates", lower=end)} for n, end in ends]
     model.learn(400, [Curriculum([*stages, {}]), StepHook(look)])
     assert list(dict.fromkeys(size for _, size, _ in seen)) == [(2, 6), (3, 6), (5, 6)]
@@ -129,7 +134,8 @@ def test_stages_follow_each_other_and_rows_change_over():
 
 @pytest.mark.parametrize("algorithm", ["ddqn", "dqn", "single environments"])
 def test_starts_grow_in_equal_steps_with_the_progress(algorithm):
-    model, seen = game_model(), []
+    model = game_model()
+    seen = []
     if algorithm != "ddqn":
         env = model.env
         if algorithm != "dqn":

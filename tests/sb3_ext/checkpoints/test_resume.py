@@ -129,7 +129,8 @@ def test_twice_n_equals_n_saved_and_resumed_or_copied(name, tmp_path):
     first.learn(80, reset_num_timesteps=False)  # nothing is shared
     others.append(make())
     assert resume(others[-1], tmp_path) == path
-    before, theirs = weights(first), model_state(whole)
+    before = weights(first)
+    theirs = model_state(whole)
     for other in others:
         other.learn(320 - other.num_timesteps, reset_num_timesteps=False)
         assert other.num_timesteps == whole.num_timesteps == 320
@@ -240,8 +241,11 @@ def test_everything_moves_between_devices(source, target, tmp_path):
 @pytest.mark.parametrize("name", ["schedules of transitions", "stock DQN"])
 def test_a_second_learn_continues_the_names(name, tmp_path):
     """Its states are the newest, and a new model in an old folder is not pruned either."""
-    make, saving = MODELS[name], Checkpoints(tmp_path, Every(updates=10))
-    model, updates, before = make(), [], 0
+    make = MODELS[name]
+    saving = Checkpoints(tmp_path, Every(updates=10))
+    model = make()
+    updates = []
+    before = 0
     for steps in (320, 240, 160):
         model.learn(steps, saving)
         found = make()
@@ -274,7 +278,8 @@ def test_an_environment_that_cannot_be_saved_starts_anew_and_says_so(tmp_path):
     assert other.num_timesteps == 160
     save_player(tmp_path / "player", model, {}, archive=False)
     policy = load_policy(tmp_path / "player")
-    own, loaded = model.policy.state_dict(), policy.state_dict()
+    own = model.policy.state_dict()
+    loaded = policy.state_dict()
     assert equal({**own}, {**loaded})
 
 

@@ -46,7 +46,8 @@ def equal(first, second):
 @pytest.mark.parametrize("rows", [8, 4])
 def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind, rows):
     model, env_kwargs = model_of(kind)
-    actor, weights = actor_of(model, env_kwargs), to_arrays(model.q_net.state_dict())
+    actor = actor_of(model, env_kwargs)
+    weights = to_arrays(model.q_net.state_dict())
     chunk, games = actor.collect(0, 3, 0, weights, 0.3, None)
     other, _ = actor.collect(1, 3, 0, weights, 0.3, None)
     assert not equal(other.steps.observations, chunk.steps.observations)
@@ -69,7 +70,8 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind, rows):
     assert len(got) == 10 * (8 // rows)
     ended = 0
     for place, step in enumerate(got):
-        whole, part = expected[place % 10], slice(rows * (place // 10), rows * (place // 10) + rows)
+        whole = expected[place % 10]
+        part = slice(rows * (place // 10), rows * (place // 10) + rows)
         for name in step._fields[:-1]:
             value = getattr(whole, name)
             cut = None if value is None else each_entry(lambda each, part=part: each[part], value)
@@ -89,7 +91,8 @@ def test_no_chunk_is_taken_that_is_too_old():
     chunk, _ = actor_of(model, env_kwargs).collect(1, 0, 0, weights, 0.5, None)
     source = RayCollector(ToyVectorEnv, actors=2, sync_updates=10, max_staleness=10)
     assert [source.accept(chunk, updates) for updates in (0, 11, 10)] == [True, False, True]
-    counted, ended = source.statistics, chunk.steps.episode["ended"]
+    counted = source.statistics
+    ended = chunk.steps.episode["ended"]
     assert (counted["received"], counted["accepted"], counted["stale"]) == (3, 2, 1)
     assert (counted["staleness_max"], counted["staleness_mean"]) == (10, 5)
     assert counted["episodes"] == 2 * ended.sum() > 0
@@ -105,7 +108,9 @@ class Lossy:
     exceptions = ray.exceptions
 
     def __init__(self, *events):
-        self.events, self.waits, self.asked = [*events], [], []
+        self.events = [*events]
+        self.waits = []
+        self.asked = []
 
     def remote(self, *given):
         self.asked.append(given[1:3])
@@ -127,7 +132,9 @@ def waiting_for(events, **settings):
     source = RayCollector(ToyVectorEnv, actors=2, timeout_s=7.0, **settings)
     source._ray = source._play = Lossy(*events)
     source._streams = [Stream(0, None), Stream(1, None)]
-    source._max_requests, source.version, source._weights = 4, 0, {0: None}
+    source._max_requests = 4
+    source.version = 0
+    source._weights = {0: None}
     return source
 
 

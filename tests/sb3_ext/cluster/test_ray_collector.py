@@ -33,7 +33,10 @@ class FatefulToy(ToyVectorEnv):
 
     def __init__(self, num_envs, folder, number, every=17):
         super().__init__(num_envs)
-        self.folder, self.number, self.every, self.steps = Path(folder), number, every, 0
+        self.folder = Path(folder)
+        self.number = number
+        self.every = every
+        self.steps = 0
 
     def step(self, actions):
         self.steps += 1
@@ -44,7 +47,8 @@ class FatefulToy(ToyVectorEnv):
         return super().step(actions)
 
 
-GAMES, CHUNK = 8, 10
+GAMES = 8
+CHUNK = 10
 KILLED = {"number": signal.SIGKILL, "every": 1, "folder": "{folder}"}
 
 
@@ -65,7 +69,8 @@ def check_ledger(statistics, model):
 
 
 def test_no_actors_are_this_process():
-    inside, outside = toy(), toy()
+    inside = toy()
+    outside = toy()
     inside.learn(800)
     none = collector(actors=0)
     outside.learn(800, collector=none)
@@ -77,9 +82,13 @@ def test_no_actors_are_this_process():
 
 
 def test_actors_feed_the_learner():
-    model, two = toy(verbose=0), collector()
+    model = toy(verbose=0)
+    two = collector()
     before = weights(model)
-    model.learn(1600, collector=two)
+    states = []
+    model.learn(1600, lambda *_: states.append(two.state_dict()) is None, collector=two)
+    first, *_, last = ([each["requests"] for each in state["streams"]] for state in states)
+    assert first != last  # a state does not change when the collector goes on
     counted = two.statistics
     check_ledger(counted, model)
     assert model.num_timesteps == 1600
@@ -129,7 +138,9 @@ def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(actors, arg
 @pytest.mark.parametrize("in_order", [True, False])
 def test_what_a_dead_process_owed_is_played_by_another(in_order, tmp_path):
     """Each chunk once, none left out; in order, the run is the same as without any harm."""
-    whole, harmed, seen = toy(), toy(), []
+    whole = toy()
+    harmed = toy()
+    seen = []
 
     class Watched(RayCollector):
         def receive(self):

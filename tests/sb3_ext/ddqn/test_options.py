@@ -44,7 +44,8 @@ def updated(model, updates=1):
 
 def test_autocast_is_the_same_update_with_fewer_digits():
     """Products have 8 bits: values differ, by about 2^-8 of them. All that is kept is float32."""
-    first, second = make_model(autocast=True, exploration_rate=0.0), make_model()
+    first = make_model(autocast=True, exploration_rate=0.0)
+    second = make_model()
     batch = random_batch(1)
     half, full = (model.compute_loss(batch) for model in (first, second))
     assert half.loss.dtype == half.predicted.dtype == half.target.dtype == torch.float32
@@ -74,7 +75,8 @@ def test_parts_have_rates_of_their_own():
         return {name: after[name] - before[name] for name in after if name.startswith("q_net.")}
 
     factors = {"q_net.0": 0.0, "q_net.1.bias": 3.0, "q_net": 0.5}
-    plain, own = step(), step(learning_rate_factors=factors)
+    plain = step()
+    own = step(learning_rate_factors=factors)
     parts = {"0.0.weight": 0.0, "0.0.bias": 0.0, "1.weight": 0.5, "1.bias": 3.0}
     for name, factor in parts.items():
         full = plain[f"q_net.q_net.{name}"]
@@ -125,7 +127,9 @@ def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
         assert DDQN.load(tmp_path / "model.zip").extra_losses == []
         return weights(updated(model))
 
-    before, plain, decayed = after(0.0), after(0.1), after(0.1, decay(0.1), decay(0.2))
+    before = after(0.0)
+    plain = after(0.1)
+    decayed = after(0.1, decay(0.1), decay(0.2))
     for name, value in before.items():
         if name.startswith("q_net."):
             torch.testing.assert_close(decayed[name], plain[name] - 0.1 * 0.3 * value)
@@ -226,7 +230,8 @@ def test_clip_and_step_give_the_bits_of_pytorch(max_norm):
 
 def test_hooks_around_steps_run_and_change_no_bit():
     """Those of one optimiser, and those of all."""
-    seen, found = [], []
+    seen = []
+    found = []
     for hooked in (False, True):
         weight = torch.nn.Parameter(torch.ones(3))
         optimizer = FusedAdam([weight], lr=0.1, fused=True)

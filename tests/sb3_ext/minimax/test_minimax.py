@@ -129,8 +129,10 @@ def test_starts_grow_and_walks_run_unless_callbacks_are_given(monkeypatch, callb
 
 @pytest.mark.parametrize("name", ["zeillinger", "all_coord"])
 def test_costs_are_longest_games_and_unproved_ones_are_none(name):
-    player, state = make_host(name), functional.starts(GameSpec(max_num_points=6), 4, seed=3)
-    costs, few = set_costs(player, state, 40), set_costs(player, state, 40, limit=60)
+    player = make_host(name)
+    state = functional.starts(GameSpec(max_num_points=6), 4, seed=3)
+    costs = set_costs(player, state, 40)
+    few = set_costs(player, state, 40, limit=60)
     after, _ = functional.successors(state)
     moves, _ = worst_cases(player, after, GameSpec(max_num_points=6), 38, 50_000)
     assert torch.equal(1 - worst_answers(-moves.view(4, -1), 3), costs)
@@ -171,9 +173,11 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
     if teacher:
         state = positions_of(walk.learnt)
         assert torch.equal(walk.costs, set_costs(make_host(teacher), state, 9))
-    again.learnt, again.costs = walk.learnt[:1], walk.costs[:1]
+    again.learnt = walk.learnt[:1]
+    again.costs = walk.costs[:1]
     again.costs = torch.tensor([[7, 2, 3, 9]])
-    found, target = model.q_net(again.learnt), -(1 - 0.9**again.costs) / 0.1
+    found = model.q_net(again.learnt)
+    target = -(1 - 0.9**again.costs) / 0.1
     lost = torch.tensor([[5, 0, 1, 6]])  # 9 counts as 8
     expected = torch.nn.functional.smooth_l1_loss(found, target)
     expected = expected + 10 * ((found / 0.3).softmax(1) * lost).sum()
@@ -223,7 +227,8 @@ def learnt():
     """A model that learned three sizes, its callbacks, and the sizes of its batches."""
     sizes = [(2, 6, 5, {"part": 0.3, "rows": 20}), (4, 4, 3, {"part": 0.5, "rows": 30})]
     others = [OtherSize(*size, games=16, **more, **WALKS) for *size, more in sizes]
-    model, met = host(policy_kwargs=SMALL), []
+    model = host(policy_kwargs=SMALL)
+    met = []
     learn = MinimaxDQN.compute_loss
 
     def compute_loss(model, batch):
@@ -274,7 +279,8 @@ def test_positions_that_differ_by_names_are_asked_about_once(learnt):
     network = learnt[0].q_net
     state = functional.starts(GameSpec(4, 5, max_value=3), 200, seed=2)
     generator = torch.Generator().manual_seed(0)
-    names, axes = fingerprints(state), torch.randperm(4, generator=generator)
+    names = fingerprints(state)
+    axes = torch.randperm(4, generator=generator)
     shift = torch.where(state.points < 0, 0, torch.arange(4))
     moved = type(state)((state.points + shift)[:, :, axes].flip(1), state.count)
     assert torch.equal(fingerprints(moved), names)

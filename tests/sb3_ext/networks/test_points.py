@@ -55,7 +55,9 @@ pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
 
 def quotients_of(a, b):
     """The partial quotients of a / b in whole numbers, the larger over the smaller first."""
-    larger, smaller, found = max(a, b), min(a, b), []
+    larger = max(a, b)
+    smaller = min(a, b)
+    found = []
     while smaller:
         found.append(larger // smaller)
         larger, smaller = smaller, larger % smaller
@@ -156,19 +158,22 @@ def test_all_three_ways_give_the_same_features_and_gradients(
 
 @pooling
 def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
-    extractor, points = make(box()), random_points([5, 3, 1])
+    extractor = make(box())
+    points = random_points([5, 3, 1])
     compiled = torch.compile(extractor, backend="eager", fullgraph=True)
     assert torch.allclose(compiled(points), extractor(points), atol=1e-5)
     none = extractor(points[:0])
     assert (len(none), none.shape[-1]) == (0, 5)
     if make is not POOLING["any size"]:
-        traced, others = torch.jit.trace(extractor, points), random_points([2, 6])
+        traced = torch.jit.trace(extractor, points)
+        others = random_points([2, 6])
         assert torch.allclose(traced(others), extractor(others), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["set", "pairs", "any size"])
 def test_position_and_scale_do_not_matter(name):
-    extractor, literal = POOLING[name](box()), OrderedPointsExtractor(box())
+    extractor = POOLING[name](box())
+    literal = OrderedPointsExtractor(box())
     points = random_points([5, 3, 1])
     absent = points < 0
     moved = torch.where(absent, -1.0, 0.25 * points + torch.tensor([0.5, 0.0, 0.125]))
@@ -182,7 +187,8 @@ def test_position_and_scale_do_not_matter(name):
 @pooling
 def test_every_point_axis_and_parameter_matters(make):
     torch.manual_seed(0)
-    extractor, points = make(agent_space()), random_points([4], seed=1)
+    extractor = make(agent_space())
+    points = random_points([4], seed=1)
     base = {"points": points, "coords": torch.tensor([[1, 1, 0]])}
     fewer = points.clone()
     fewer[0, 3] = -1.0
@@ -244,7 +250,8 @@ def policy(request):
 @pytest.mark.parametrize(("dimension", "points", "value"), SIZES)
 def test_scores_follow_the_names_of_axes_and_points_exactly(policy, dimension, points, value):
     state = functional.starts(GameSpec(dimension, points, max_value=value), 64, seed=1)
-    seen, sets = functional.observe(state, scale=False), host_action_table(dimension)
+    seen = functional.observe(state, scale=False)
+    sets = host_action_table(dimension)
     generator = torch.Generator().manual_seed(dimension)
     given = sets[torch.randint(len(sets), (64,), generator=generator)]
     axes, rows = (torch.randperm(n, generator=generator) for n in (dimension, points))
@@ -253,7 +260,8 @@ def test_scores_follow_the_names_of_axes_and_points_exactly(policy, dimension, p
         is_host = isinstance(policy.observation_space, spaces.Box)
         return action_scores(policy, x if is_host else {"points": x, "coords": coords})
 
-    found, renamed = scores(seen, given), scores(seen[:, rows][:, :, axes], given[:, axes])
+    found = scores(seen, given)
+    renamed = scores(seen[:, rows][:, :, axes], given[:, axes])
     if found.shape[1] == dimension:
         expected = found[:, axes]
     else:  # the new axis j is the old axis axes[j]

@@ -34,7 +34,8 @@ class Step(NamedTuple):
 
 def reference_sample(history, age, row, n_steps, gamma):
     """obs, next_obs, return, done, discount; `history` has the steps in use, oldest first."""
-    total, discount = 0.0, 1.0
+    total = 0.0
+    discount = 1.0
     for offset in range(n_steps):
         step = history[age + offset][row]
         total += discount * step.reward
@@ -72,7 +73,8 @@ def test_every_transition_as_in_plain_python(seed, slots, rows, added, n_steps, 
             add_numbers(buffer, *(column.tolist() for column in columns))
         else:  # SB3's own door, where an end by the limit is told in the infos
             infos = [{"TimeLimit.truncated": bool(t)} for t in truncated & ~terminated]
-            shown, actions = (obs[:, None], next_obs[:, None]), np.arange(rows) % 5
+            shown = (obs[:, None], next_obs[:, None])
+            actions = np.arange(rows) % 5
             buffer.add(*shown, actions, rewards, terminated | truncated, infos)
             if history:  # the others were reset
                 history[-1] = [
@@ -86,7 +88,8 @@ def test_every_transition_as_in_plain_python(seed, slots, rows, added, n_steps, 
     history = history[-slots:]
     assert buffer.num_transitions == len(history) * rows
     oldest = buffer.pos if buffer.full else 0
-    index, expected = [], []
+    index = []
+    expected = []
     for age in range(len(history)):
         for row in range(rows):
             index.append((oldest + age) % slots * rows + row)
@@ -146,10 +149,12 @@ def test_normalised_like_sb3(dict_obs, n_steps):
         env.step(np.zeros(8, dtype=int))
     arguments = (100, toy.observation_space, toy.action_space)
     buffer = TensorReplayBuffer(*arguments, device="cpu", n_envs=8, n_steps=n_steps, gamma=1.0)
-    obs, reward = env.get_original_obs(), env.get_original_reward()
+    obs = env.get_original_obs()
+    reward = env.get_original_reward()
     buffer.add(obs, obs, np.zeros(8), reward, np.zeros(8), [{}] * 8)
     index = torch.arange(8)
-    plain, seen = buffer._get_samples(index), buffer._get_samples(index, env)
+    plain = buffer._get_samples(index)
+    seen = buffer._get_samples(index, env)
     for name in ("observations", "next_observations"):
         original = each_entry(torch.Tensor.numpy, getattr(plain, name))
         expected = entries_of(env.normalize_obs(original))
@@ -202,19 +207,22 @@ def test_bad_transitions_store_nothing():
 
 def test_actions_of_any_shape_are_kept_as_by_sb3():
     """A row for each; and all attributes are those of SB3's buffer."""
-    push, arguments = spaces.Box(-1, 1, (2, 2), np.float32), {"device": "cpu", "n_envs": 2}
+    push = spaces.Box(-1, 1, (2, 2), np.float32)
+    arguments = {"device": "cpu", "n_envs": 2}
     both = [kind(50, NUMBER, push, **arguments) for kind in (ReplayBuffer, TensorReplayBuffer)]
     rng = np.random.default_rng(0)
     for _ in range(30):  # more than fit
         seen, reached = rng.normal(size=(2, 2, 1)).astype(np.float32)
-        actions, rewards = rng.random((2, 2, 2), np.float32), rng.random(2, np.float32)
+        actions = rng.random((2, 2, 2), np.float32)
+        rewards = rng.random(2, np.float32)
         ends, cut = rng.random((2, 2)) < 0.3
         infos = [{"TimeLimit.truncated": each} for each in ends & cut]
         for buffer in both:
             buffer.add(seen, reached, actions, rewards, ends, infos)
     theirs, ours = both
     for name in ("observations", "next_observations", "actions", "rewards", "dones", "timeouts"):
-        found, expected = getattr(ours, name), getattr(theirs, name)
+        found = getattr(ours, name)
+        expected = getattr(theirs, name)
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected), name
     assert ours.dones.sum() > ours.timeouts.sum() > 0

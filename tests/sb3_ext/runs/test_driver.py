@@ -31,7 +31,9 @@ class Count(Job[CountConfig]):
 
     def __init__(self, config, run):
         super().__init__(config, run)
-        self.done, self.sum, self.began = 0, 0, 0
+        self.done = 0
+        self.sum = 0
+        self.began = 0
 
     @classmethod
     def read(cls, given):
@@ -43,7 +45,8 @@ class Count(Job[CountConfig]):
 
     @state.setter
     def state(self, parts):
-        self.done, self.sum = parts["count"]["done"], parts["count"]["sum"]
+        self.done = parts["count"]["done"]
+        self.sum = parts["count"]["sum"]
         self.began = self.done
 
     def run(self, pulse):
@@ -134,7 +137,8 @@ def test_a_hang_up_that_nohup_ignores_ends_nothing(count):
 
 def test_a_checkpoint_is_written_when_asked_for(count):
     for number, before in ((4, "04"), (2, "02")):  # else 3
-        out, signals = count.out / str(number), {number: signal.SIGUSR1}
+        out = count.out / str(number)
+        signals = {number: signal.SIGUSR1}
         count("--set", "updates=5", "--out", str(out), signals=signals)
         assert kept(out) == ["05", before]
 
@@ -159,7 +163,8 @@ def test_what_a_kill_leaves_goes_on(count, monkeypatch):
         broken.setattr(Count, "report", die)
         with pytest.raises(Killed):
             count("--stop", "max_updates=7")
-    left, own = count.out / "a.json.0123456789abcdef.tmp", count.out / "own.json.tmp"
+    left = count.out / "a.json.0123456789abcdef.tmp"
+    own = count.out / "own.json.tmp"
     left.touch()
     own.touch()
     assert count() == (0, "7 to 10: 55\n")

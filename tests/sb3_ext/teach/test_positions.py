@@ -48,7 +48,9 @@ def forms(*families, **more):
 class Noting:
     """Zeillinger's host, which notes what it is asked first."""
 
-    role, name, starts = "host", "asked", None
+    role = "host"
+    name = "asked"
+    starts = None
 
     def act(self, state, coords, rng):
         self.starts = self.starts or state.point_lists()
@@ -59,7 +61,9 @@ def test_every_answer_is_followed():
     """The positions are those that a walk in plain numbers meets."""
     asked = Noting()
     walked = forms({"max_value": [8], "hosts": ["student"], "moves": [0, 99]}, student=asked)
-    waiting, seen, met = list(asked.starts), set(), set()
+    waiting = list(asked.starts)
+    seen = set()
+    met = set()
     while waiting:
         points = tuple(waiting.pop())
         if len(points) > 1 and points not in seen:
@@ -104,7 +108,8 @@ def test_what_is_measured_on_is_not_drawn(monkeypatch):
 
 def test_both_seats_have_the_same_positions_and_splits(monkeypatch):
     monkeypatch.setattr(positions, "BATCH_ROWS", 3000)
-    agent, host = drawn({}, seat="agent"), drawn({})
+    agent = drawn({}, seat="agent")
+    host = drawn({})
     assert torch.equal(agent.points, host.points)
     shares = torch.bincount(host.split) / len(host)
     assert shares.tolist() == pytest.approx([0.05, 0.05, 0.9], abs=0.02)

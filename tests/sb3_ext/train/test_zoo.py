@@ -89,7 +89,8 @@ def test_every_shipped_file_trains_and_plays(tmp_path, algorithm, env_id, capsys
 
 
 def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch):
-    first, place = run_of(tmp_path), Train.place
+    first = run_of(tmp_path)
+    place = Train.place
     places = iter([first])  # looked for before the other one has made it
     monkeypatch.setattr(Train, "place", lambda *given: next(places, None) or place(*given))
     with held_by_another(first):
@@ -98,7 +99,8 @@ def test_runs_that_start_together_get_folders_of_their_own(tmp_path, monkeypatch
 
 
 def test_every_flag_of_rl_zoo3_is_there_or_refused_by_its_name(monkeypatch):
-    theirs, ours = [], parser_of(Train)
+    theirs = []
+    ours = parser_of(Train)
 
     def stop(parser):
         theirs.append(parser)
@@ -265,7 +267,8 @@ def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
     if env_id == HOST:  # a row of the scoreboard, from the folder as it is
         few = load("worst-20").select(torch.arange(4))
         monkeypatch.setattr(tasks, "load", lambda part: few)
-        file, name = tmp_path / "rows.json", "ppo, seed 1"
+        file = tmp_path / "rows.json"
+        name = "ppo, seed 1"
         model = [str(folder / "resgym-HironakaHost-v0.zip"), "--trust"]
         added = ["scoreboard", "add", *model, "--name", name, "--file", str(file)]
         assert cli.main(added) == cli.main(["scoreboard", "check", str(file), "--trust"]) == 0

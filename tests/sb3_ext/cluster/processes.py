@@ -39,7 +39,7 @@ def actor_processes():
     return marked(os.environ[MARK], b"ray::play_chunk")
 
 
-def wait_until(true, seconds=30.0):
+def wait_until(true, seconds=100.0):
     """Whether something became true in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -161,7 +161,8 @@ examples:
         return found
 
     def _trainings(self, pulse: Pulse, spread: Spread) -> None:
-        folder, found = self.run_of.folder, self.found["trained"]
+        folder = self.run_of.folder
+        found = self.found["trained"]
         left = [seed for seed in self.config.seeds if str(seed) not in found]
         # Of those in other processes only the ends are told.
         alone = not self.run_of.given.actors
@@ -255,7 +256,8 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
 
     Also why it has no exact worst case, empty if it has one.
     """
-    row, sets = torch.arange(_PROBES), host_action_table(spec.dimension)
+    row = torch.arange(_PROBES)
+    sets = host_action_table(spec.dimension)
     coords = sets[row % len(sets)] if player.role == "agent" else None
     starts, inexact = rho_starts(spec, _PROBES), ""
     with errors_of("player"):  # a model of another dimension, or of fewer points
@@ -307,7 +309,8 @@ def _trained(
     It meets only the frozen player, in random games; the version that did most on the validation
     starts is kept. It is measured every this many updates, the untrained network too.
     """
-    game, section = config.game.to_dict(), dict(config.learner)
+    game = config.game.to_dict()
+    section = dict(config.learner)
     seat = "Agent" if player.role == "host" else "Host"
     with errors_named("learner"):
         games = gymnasium.make_vec(

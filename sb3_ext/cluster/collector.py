@@ -155,7 +155,8 @@ class RayCollector:
         self._begin()
 
     def _begin(self) -> None:
-        self.version, self._updates = -1, 0
+        self.version = -1
+        self._updates = 0
         self._rate: float | None = None
         self._weights: dict[int, Any] = {}
         self._streams: list[Stream] = []
@@ -183,7 +184,8 @@ class RayCollector:
         if self.actors == 0:
             yield None
             return
-        self._rows, self._cut = model.n_envs, model.replay_buffer.cut
+        self._rows = model.n_envs
+        self._cut = model.replay_buffer.cut
         games = settings.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")

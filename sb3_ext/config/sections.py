@@ -362,7 +362,8 @@ def add_fields(
         short: further spellings, by field.
     """
     for name, field in section.model_fields.items():
-        kind, about = str(field.annotation), field.description
+        kind = str(field.annotation)
+        about = field.description
         if about is None:
             continue
         if str(field.default) not in ("None", "False", ""):  # 0 == False, but 0 is shown

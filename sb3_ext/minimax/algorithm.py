@@ -109,7 +109,8 @@ def fingerprints(state: GameState) -> Tensor:
     lowest = state.points.masked_fill(absent, 2**60).amin(1, keepdim=True)
     entries = mix64(state.points - lowest + 1).masked_fill(absent, 0)
     for _ in range(ROUNDS):  # each tells every entry more about its point and its axis
-        row, column = entries.sum(2, keepdim=True), entries.sum(1, keepdim=True)
+        row = entries.sum(2, keepdim=True)
+        column = entries.sum(1, keepdim=True)
         entries = mix64(entries + 3 * mix64(row) + 5 * mix64(column)).masked_fill(absent, 0)
     return entries.sum((1, 2))
 
@@ -131,7 +132,8 @@ class ValueHost:
     def __init__(
         self, network: Callable[[Tensor], Tensor], lookahead: int = 2, gamma: float = 0.98
     ) -> None:
-        self.network, self.gamma = network, gamma
+        self.network = network
+        self.gamma = gamma
         self.lookahead = check_count("lookahead", lookahead)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
@@ -158,7 +160,8 @@ class ValueAgent:
     role: Role = "agent"
 
     def __init__(self, network: Callable[[Tensor], Tensor], name: str = "values") -> None:
-        self.network, self.name = network, name
+        self.network = network
+        self.name = name
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

@@ -82,15 +82,18 @@ class WorstCasePositions(PeriodicCallback):
         host: str | None = None,
     ) -> None:
         super().__init__(every)
-        self.starts, self.keep = check_count("starts", starts), check_count("keep", keep)
+        self.starts = check_count("starts", starts)
+        self.keep = check_count("keep", keep)
         self.limits = (
             check_count("max_moves", max_moves),
             check_count("max_positions", max_positions),
         )
-        self.seed, self.exact = check_count("seed", seed, low=0), check_count("exact", exact, low=0)
+        self.seed = check_count("seed", seed, low=0)
+        self.exact = check_count("exact", exact, low=0)
         self.host = None if host is None else make_host(host)
         self.positions: Tensor | None = None
-        self.learnt, self.costs = torch.empty(0), torch.empty(0)
+        self.learnt = torch.empty(0)
+        self.costs = torch.empty(0)
 
     def _on_training_start(self) -> None:
         model = self.model
@@ -114,12 +117,14 @@ class WorstCasePositions(PeriodicCallback):
         """Walks, and replaces the positions of the last walk."""
         model: Any = self.model
         generator = self._generator()
-        spec, rows = self.start_spec(), self.largest().max_num_points
+        spec = self.start_spec()
+        rows = self.largest().max_num_points
         dimension = spec.dimension
         game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
         seed = int(torch.randint(2**31, (), generator=generator))
         starts = functional.starts(spec, self.starts, seed)
-        graph, kept = Graph(player_of(model), game), list[Tensor]()
+        graph = Graph(player_of(model), game)
+        kept = list[Tensor]()
         for level in graph.walk(graph.begin(starts), *self.limits):
             state = graph.positions(level)
             chosen = torch.randperm(state.num_games, generator=generator)[: self.keep]
@@ -155,7 +160,8 @@ class WorstCasePositions(PeriodicCallback):
         known = self.positions
         if known is None or known.shape[1:] != batch.observations.shape[1:]:
             return batch
-        generator, observations = self._generator(), batch.observations.clone()
+        generator = self._generator()
+        observations = batch.observations.clone()
         number = round(SHARE * len(observations))
         index = torch.randint(len(known), (number,), generator=generator)
         observations[len(observations) - number :] = known[index.to(model.device)]

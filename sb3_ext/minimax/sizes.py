@@ -55,7 +55,8 @@ class OtherSize(WorstCasePositions):
         self.seed = derive_seed(self.seed, dimension, max_num_points, max_value)
         self.spec = GameSpec(dimension, max_num_points, max_value=max_value, reposition=True)
         self.part = check_number("part", part, low=0, high=1, above=True)
-        self.rows, self.games = check_count("rows", rows), check_count("games", games)
+        self.rows = check_count("rows", rows)
+        self.games = check_count("games", games)
         self.played: Tensor | None = None
 
     def largest(self) -> GameSpec:

@@ -141,7 +141,8 @@ def check_widths(arguments: Mapping[str, Any], seen: Space[Any], given: Space[An
     ``net_arch`` may be a mapping with a list for each part, as in SB3's own policies. A layer of an
     LSTM has four gates, each from its input and from what the layer gave last.
     """
-    layers, width = arguments.get("net_arch") or [64], arguments.get("lstm_hidden_size", 1)
+    layers = arguments.get("net_arch") or [64]
+    width = arguments.get("lstm_hidden_size", 1)
     quantiles = arguments.get("n_quantiles", 1)
     parts = dict(layers) if isinstance(layers, Mapping) else {"net_arch": layers}
     parts["lstm_hidden_size"] = [

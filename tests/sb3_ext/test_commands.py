@@ -24,7 +24,8 @@ def test_every_entry_is_a_command(name, capsys):
 
 
 def test_doors_of_their_own_start_what_the_table_names():
-    package, found = Path(sb3_ext.__file__).parent, 0
+    package = Path(sb3_ext.__file__).parent
+    found = 0
     for path in (*package.glob("*.py"), *package.glob("*/__main__.py")):
         started = r'start\("(\w+)", "([\w.:]+)"\)'
         for name, function in re.findall(started, path.read_text(encoding="utf-8")):

@@ -94,7 +94,9 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     keywords = ("is_success",) if make_both is of_arrays else ()
     ours = TensorVecEnv(batched, filename=tmp_path, info_keywords=keywords)
     theirs = DummyVecEnv([lambda: Monitor(make(), info_keywords=keywords)] * 4)
-    shown, ends, episodes = [], [], []
+    shown = []
+    ends = []
+    episodes = []
     for env in (ours, theirs):
         env.seed(5)
         generator = np.random.default_rng(0)
@@ -140,7 +142,8 @@ def test_tensors_and_arrays_are_the_same(name):
     arrays, tensors = (TensorVecEnv(make_both(*about)[0]) for _ in "ab")
     for env in (arrays, tensors):
         env.seed(11)
-    shown, seen = arrays.reset(), tensors.reset_tensors()
+    shown = arrays.reset()
+    seen = tensors.reset_tensors()
     for _ in range(40):
         np.testing.assert_equal(each_entry(torch.Tensor.numpy, seen), shown)
         masks = arrays.action_masks()

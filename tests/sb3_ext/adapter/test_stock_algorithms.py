@@ -35,7 +35,9 @@ DICTIONARIES = ("QRDQN", "A2C", "MaskablePPO")
 def test_it_is_learned(name):
     """The untrained model is a control."""
     algorithm, arguments, layers, rate, transitions = CASES[name]
-    shown, masked, recurrent = name in DICTIONARIES, name == "MaskablePPO", name == "RecurrentPPO"
+    shown = name in DICTIONARIES
+    masked = name == "MaskablePPO"
+    recurrent = name == "RecurrentPPO"
 
     def make_env():
         # Only the algorithm that knows the masks can keep to the legal actions.

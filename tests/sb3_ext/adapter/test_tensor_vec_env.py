@@ -114,7 +114,8 @@ def test_masks_are_found_through_wrappers():
 
 def test_an_accelerator_rarely_waits_for_the_monitor_file(tmp_path):
     file = MonitorFile(str(tmp_path / "0"), "Toy")
-    ended, episode = torch.tensor([True, False]), {"r": torch.ones(2), "l": torch.ones(2)}
+    ended = torch.tensor([True, False])
+    episode = {"r": torch.ones(2), "l": torch.ones(2)}
     for written in (*[0] * (STEPS_BETWEEN_WRITES - 1), STEPS_BETWEEN_WRITES):
         file.add({"episode": episode, "_episode": ended}, now=False)
         assert len(read_monitor(tmp_path)["r"]) == written
@@ -130,7 +131,8 @@ def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
     def play(steps):
         for _ in range(steps):
             adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
-        state, written = adapted.state_dict(), read_monitor(tmp_path)
+        state = adapted.state_dict()
+        written = read_monitor(tmp_path)
         return state, (written["r"], written["l"])
 
     state, early = play(20)

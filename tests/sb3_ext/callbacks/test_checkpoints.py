@@ -36,7 +36,8 @@ def test_rhythm_and_number_kept(tmp_path):
 
 def test_a_checkpoint_has_the_same_bytes_however_long_the_run_took(tmp_path, monkeypatch):
     """Although what is logged by the clock is logged elsewhere."""
-    found, logged = [], []
+    found = []
+    logged = []
     for seconds in (0.0, 0.1):
         clock = itertools.count()
         monkeypatch.setattr(time, "perf_counter", lambda s=seconds, c=clock: s * next(c))
@@ -117,7 +118,8 @@ class Counting(BaseCallback):
 
 
 def test_callbacks_are_found_in_lists_and_inside_others(tmp_path):
-    inner, outer = Counting(1), StepHook(bool)
+    inner = Counting(1)
+    outer = StepHook(bool)
     outer.callback = inner
     nested = CallbackList([Counting(2), CallbackList([outer, Counting(3)])])
     found = list(walk_callbacks([nested, None, Counting(4)]))
@@ -126,7 +128,8 @@ def test_callbacks_are_found_in_lists_and_inside_others(tmp_path):
     assert callback_states(nested) == states
     saved = Checkpoints(tmp_path, Every(transitions=64))
     make_model().learn(160, [Counting(), saved, Counting(100)])
-    first, second = Counting(), Counting()
+    first = Counting()
+    second = Counting()
     resume(make_model(), tmp_path, [first, Checkpoints(tmp_path, Every(transitions=64)), second])
     assert (first.calls, second.calls) == (20, 120)
 

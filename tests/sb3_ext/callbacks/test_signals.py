@@ -47,7 +47,8 @@ def test_a_checkpoint_that_continues_exactly_is_written(
 ):
     """Training ends with it, but for SIGUSR1."""
     model, whole, other = (make_model(train_freq=train_freq, gradient_steps=3) for _ in "abc")
-    signals, goes_on = Signals(verbose=1), number == signal.SIGUSR1
+    signals = Signals(verbose=1)
+    goes_on = number == signal.SIGUSR1
     never_due = Checkpoints(tmp_path, Every(transitions=10**9), keep_last=9)
     model.learn(400, [send(number, at=200), *[signals, never_due][::order]])
     assert signals.received == (None if goes_on else number)
@@ -63,7 +64,8 @@ def test_a_checkpoint_that_continues_exactly_is_written(
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_usr1_does_not_undo_a_stop_that_came_with_it(order):
-    model, signals = make_model(), Signals()
+    model = make_model()
+    signals = Signals()
     both = (signal.SIGTERM, signal.SIGUSR1)[::order]
     model.learn(400, [send(*both, at=160), signals])  # without checkpoints it only stops
     assert signals.received == signal.SIGTERM

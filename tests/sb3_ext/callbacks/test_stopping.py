@@ -44,7 +44,8 @@ def near(**arguments):
 )
 def test_conditions_follow_the_newest_values_also_through_json(condition, values, expected):
     for split in range(len(values) + 1):
-        (now,), met = parse_conditions(condition), ""
+        (now,) = parse_conditions(condition)
+        met = ""
         for number, value in enumerate(values):
             if number == split:
                 state = json.loads(json.dumps(now.state_dict()))

@@ -41,12 +41,14 @@ def test_the_list_is_complete(tmp_path):
 
 
 def test_exact_after_a_resume(tmp_path):
-    whole, first = game_model(), everything(tmp_path / "whole", keep_last=99)
+    whole = game_model()
+    first = everything(tmp_path / "whole", keep_last=99)
     whole.learn(320, first)
     paths = list_checkpoints(tmp_path / "whole")
     assert len(paths) == 5
     for path in paths[1:4:2]:
-        model, second = game_model(), everything(tmp_path / path.name)
+        model = game_model()
+        second = everything(tmp_path / path.name)
         resume(model, path, second)
         model.learn(320 - model.num_timesteps, second, reset_num_timesteps=False)
         assert equal(model_state(model), model_state(whole))
@@ -73,7 +75,8 @@ def test_b11_nothing_piles_up(tmp_path):
         gc.collect()
         return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
-    model, every = game_model(buffer_size=160), everything(tmp_path)
+    model = game_model(buffer_size=160)
+    every = everything(tmp_path)
     model.learn(240, every)
     before = alive()
     model.learn(240, every, reset_num_timesteps=False)

@@ -56,7 +56,8 @@ def test_counts_are_those_of_the_rollouts_since_the_last_log():
 def test_stock_algorithms():
     env = TensorVecEnv(ToyVectorEnv(8))
     model = PPO("MlpPolicy", env, device="cpu", seed=0, n_steps=10, batch_size=40)
-    logs, counts = keep_logs(model), ActionCounts(Every(transitions=80))
+    logs = keep_logs(model)
+    counts = ActionCounts(Every(transitions=80))
     watching = [counts, Timers(Every(transitions=40)), LayerStatistics(Every(transitions=32))]
     model.learn(160, watching, log_interval=1)
     assert sum(counts.last) == 80
@@ -90,7 +91,8 @@ def test_rollouts_and_what_lies_between_and_what_is_slow(monkeypatch):
     passed = [0.0]  # the clock stands still unless it is moved
     monkeypatch.setattr(time, "perf_counter", lambda: sum(passed))
     model = make_model(train_freq=2, learning_starts=0, log_interval_updates=1)
-    logs, timers = keep_logs(model), Timers(Every(transitions=64), slow_seconds=1.5)
+    logs = keep_logs(model)
+    timers = Timers(Every(transitions=64), slow_seconds=1.5)
     hook = StepHook(lambda _: passed.append(1.0))
     hook.after_train = lambda: passed.append(0.25)
     with pytest.warns(UserWarning, match="timers: rollout took 2 s") as told:
@@ -118,7 +120,8 @@ def test_every_system_counts_memory_in_its_own_unit(monkeypatch, system, peak):
     monkeypatch.setitem(sys.modules, "resource", known)
     monkeypatch.setattr(sys, "platform", system)
     model = make_model(log_interval_updates=1)
-    logs, callback = keep_logs(model), SystemStatistics(Every(transitions=1))
+    logs = keep_logs(model)
+    callback = SystemStatistics(Every(transitions=1))
     callback.init_callback(model)
     callback.on_training_start({}, {})
     callback.act()

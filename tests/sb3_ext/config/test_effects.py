@@ -167,7 +167,8 @@ def test_every_reader_refuses_a_value_with_an_effect(name, tmp_path):
 
 
 def test_what_the_command_line_trusts(tmp_path):
-    file, other = tmp_path / "file.yml", tmp_path / "other.yml"
+    file = tmp_path / "file.yml"
+    other = tmp_path / "other.yml"
     for path in (file, other):
         path.write_text("address: auto\ncallback: evil.Code\n")
     with pytest.raises(ConfigError, match="address: got 'auto', which connects"):

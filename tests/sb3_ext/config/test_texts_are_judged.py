@@ -220,7 +220,8 @@ def test_a_checkpoint_of_two_players(saved, evil, tmp_path):
 
 
 def test_a_model_and_its_card(saved, evil, tmp_path):
-    source, target = saved / "model.safetensors", tmp_path / "model.safetensors"
+    source = saved / "model.safetensors"
+    target = tmp_path / "model.safetensors"
     with safe_open(source, "pt") as file:
         about = json.loads(file.metadata()["policy"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -26,7 +26,8 @@ class Played(TensorCollector):
 
 
 def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
-    model, copies = make_model(verbose=1, tensorboard_log=str(tmp_path)), []
+    model = make_model(verbose=1, tensorboard_log=str(tmp_path))
+    copies = []
     player = model.explorer_elsewhere()
     collector = Played(model.env, player, model.legal_actions, torch.Generator())
 
@@ -43,7 +44,8 @@ def test_a_copy_made_inside_of_learn_plays_by_itself(tmp_path):
 
 
 ENVIRONMENTS = {"box": ToyVectorEnv, "dictionary": MaskedToy}
-RATE, EXPLORATION = Exponential(1e-2, 1e-4, 0.95), Linear(1.0, 0.05, steps=60)
+RATE = Exponential(1e-2, 1e-4, 0.95)
+EXPLORATION = Linear(1.0, 0.05, steps=60)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

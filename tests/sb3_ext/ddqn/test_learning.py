@@ -92,7 +92,8 @@ def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
 def test_callbacks_see_updates_and_logs_count_them(tmp_path):
     """A schedule of the progress goes over the updates of the fit."""
     file = collected(tmp_path, learning_rate="lin_1e-2_1e-3")
-    model, diary = fresh(tmp_path), Diary()
+    model = fresh(tmp_path)
+    diary = Diary()
     kept = keep_logs(model)
     model.fit(file, updates=30, callback=diary, log_interval=10)
     assert (diary.n_calls, model.num_updates, model.num_timesteps) == (30, 30, 0)
@@ -120,7 +121,8 @@ def test_fits_are_the_updates_of_learn(tmp_path):
 
 
 def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path):
-    file, other = collected(tmp_path), TensorVecEnv(ToyVectorEnv(8, num_actions=5))
+    file = collected(tmp_path)
+    other = TensorVecEnv(ToyVectorEnv(8, num_actions=5))
     make_model(mask_source="none").learn(80).save_replay_buffer(tmp_path / "without")
     masked = make_model(mask_source="environment")
     for model, given, message in (

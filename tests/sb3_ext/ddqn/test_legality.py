@@ -14,7 +14,8 @@ from sb3_ext.ddqn.legality import LegalActions, mask_key
 from tests.fakes import ToyEnv, ToyVectorEnv
 from tests.sb3_ext.helpers import keep_logs, make_model
 
-PLAIN, ACTIONS = ToyVectorEnv(1).single_observation_space, ToyVectorEnv(1).single_action_space
+PLAIN = ToyVectorEnv(1).single_observation_space
+ACTIONS = ToyVectorEnv(1).single_action_space
 MASKED = spaces.Dict(coords=spaces.MultiBinary(4), points=PLAIN)
 
 

@@ -35,7 +35,8 @@ def test_b1_all_that_is_played_is_legal_stored_and_told(name, warmup):
     model.learn(400, callback=diary)  # the environment raises at an illegal action
     assert model.replay_buffer.num_transitions == 400
     batch = model.replay_buffer.sample(2000)
-    before, after = batch.observations, batch.next_observations
+    before = batch.observations
+    after = batch.next_observations
     if isinstance(before, dict):
         before, after = before["progress"], after["progress"]
     # One step of eight is added in every row, also in one whose episode has ended.
@@ -83,7 +84,8 @@ def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another
 
 def test_b23_collecting_and_updating_leave_the_global_generators_alone():
     model = make_model().learn(100)
-    torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    torch_before = torch.get_rng_state()
+    numpy_before = np.random.get_state()[1].copy()
     model.learn(200, reset_num_timesteps=False)
     model.predict(np.zeros((3, 9), np.float32))
     assert torch.equal(torch_before, torch.get_rng_state())
@@ -167,7 +169,8 @@ TELLING = {
 @pytest.mark.parametrize("kind", TELLING)
 def test_windows_tables_and_successes(kind):
     model = make_model(TELLING[kind](), stats_window_size=7)
-    kept, seen = keep_logs(model), []
+    kept = keep_logs(model)
+    seen = []
 
     def look(callback):
         infos = callback.locals["infos"]
@@ -177,7 +180,8 @@ def test_windows_tables_and_successes(kind):
 
     model.learn(400, StepHook(look), log_interval=10)
     last = seen[-7:]
-    found, expected = model.ep_info_buffer, [each for each, _ in last]
+    found = model.ep_info_buffer
+    expected = [each for each, _ in last]
     assert all([each[key] for each in found] == [each[key] for each in expected] for key in "rl")
     assert list(model.ep_success_buffer) == [success for _, success in last]
     # Four rows end at once at most, so no two tables fall into one step.

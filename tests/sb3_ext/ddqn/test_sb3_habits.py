@@ -144,7 +144,8 @@ def test_a_tau_of_0_leaves_the_target_network():
 def test_a_loaded_model_goes_on_in_the_game_where_it_was(tmp_path):
     model = make_model().learn(80)
     model.save(tmp_path / "model")
-    env, shown = model.get_env(), model._last_obs.clone()
+    env = model.get_env()
+    shown = model._last_obs.clone()
     resets = len(env.venv.reset_calls)
     going_on = DDQN.load(tmp_path / "model", env, force_reset=False, device="cpu")
     assert np.array_equal(going_on._last_obs, shown)

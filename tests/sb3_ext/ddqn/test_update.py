@@ -33,7 +33,8 @@ def reference_update(online, target, batch, gamma, clip, rate, double_q):
             allowed = allowed[batch.next_legal[row].numpy()]
         if len(allowed):
             value[row] = next_target[row, max(allowed, key=lambda action: chooser[row, action])]
-    reward, done = batch.rewards[:, 0].double().numpy(), batch.dones[:, 0].double().numpy()
+    reward = batch.rewards[:, 0].double().numpy()
+    done = batch.dones[:, 0].double().numpy()
     goal = reward + (1.0 - done) * gamma * value
     hidden, output = forward(online, x)
     action = batch.actions[:, 0].numpy()
@@ -65,7 +66,8 @@ def test_updates_equal_numpy_ones(double_q, masked, clip):
         policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"},
     )
     batches = [random_batch(seed, masked=masked) for seed in range(5)]
-    online, target = layers_of(model.q_net), layers_of(model.q_net_target)
+    online = layers_of(model.q_net)
+    target = layers_of(model.q_net_target)
     model.replay_buffer = FixedBatches(batches)
     total = 0.0
     for number, batch in enumerate(batches, start=1):
@@ -87,7 +89,8 @@ def test_discounts_of_the_buffer_replace_gamma():
     model = make_model(gamma=0.9)
     batch = random_batch(0)
     batch.next_observations[batch.dones[:, 0] == 1] = torch.nan
-    near, far = torch.full((16, 1), 0.9), torch.full((16, 1), 0.9**3)
+    near = torch.full((16, 1), 0.9)
+    far = torch.full((16, 1), 0.9**3)
     by_gamma = model.compute_target(batch)
     assert torch.allclose(model.compute_target(batch._replace(discounts=near)), by_gamma)
     by_three = model.compute_target(batch._replace(discounts=far))

@@ -22,7 +22,8 @@ from tests.sb3_ext.runs.killed import full, held_by_another
 
 def windows(monkeypatch):
     """As there: directories cannot be opened, and only what is open for writing is flushed."""
-    opened, flush = os.open, os.fsync
+    opened = os.open
+    flush = os.fsync
 
     def open_file(path, flags, *more, **keywords):
         if os.path.isdir(path):

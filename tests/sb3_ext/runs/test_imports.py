@@ -97,7 +97,8 @@ def test_names_of_a_module_train_and_go_on(name, tmp_path, capsys):
 
 
 def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
-    algorithm, logs = f"{name}:Mine", str(tmp_path / "logs")
+    algorithm = f"{name}:Mine"
+    logs = str(tmp_path / "logs")
     arguments = [*SMALL_RUN, "-f", logs, "-n", "64", "--eval-freq", "-1", "--algo"]
     assert train_main([*arguments, f"{name}:NoAlgorithm"]) == 2
     assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err

@@ -39,7 +39,8 @@ def answers(path):
 
 
 def test_the_card_shows_what_its_folder_plays(saved, tmp_path, capsys):
-    out, given = tmp_path / "card", [str(saved / "host.zip"), "--trust", "--license", "cc0-1.0"]
+    out = tmp_path / "card"
+    given = [str(saved / "host.zip"), "--trust", "--license", "cc0-1.0"]
     assert card.main([*given, "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"{out / 'README.md'}\n"
     assert sorted(file.name for file in out.iterdir()) == ["README.md", CONFIG, MODEL]

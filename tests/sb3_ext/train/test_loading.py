@@ -184,7 +184,8 @@ def test_a_recurrent_player_remembers_its_own_game(seat, tmp_path):
     model = recurrent_model(seat)
     model.save(tmp_path / "model.zip")
     spec = GameSpec(3, 5, 6)
-    starts, others = rho_starts(spec, 24), {"host": "random", "agent": "choose_last"}
+    starts = rho_starts(spec, 24)
+    others = {"host": "random", "agent": "choose_last"}
     rng = RowRandom.for_episode(torch.arange(24), torch.zeros(24, dtype=torch.int64))
 
     def lengths(player, rows=slice(None)):

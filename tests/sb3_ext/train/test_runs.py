@@ -63,7 +63,8 @@ def switched_on():
 
 def at_updates(monkeypatch, look):
     """What a function sees of the model before each of its updates."""
-    seen, update = [], DDQN.train
+    seen = []
+    update = DDQN.train
 
     def train(model, *given, **named):
         seen.append(look(model))
@@ -75,7 +76,8 @@ def at_updates(monkeypatch, look):
 
 def test_switches_last_as_long_as_the_run_and_come_back_with_it(tmp_path, monkeypatch):
     seen = at_updates(monkeypatch, lambda model: switched_on())
-    before, options = switched_on(), ["--deterministic", "--tf32"]
+    before = switched_on()
+    options = ["--deterministic", "--tf32"]
     assert train(["-f", str(tmp_path), *SMALL_RUN, "-n", "160", *options]) == 0
     first = len(seen)
     assert train(["--resume", str(run_of(tmp_path)), "-n", "240", "--detect-anomaly"]) == 0

@@ -52,7 +52,8 @@ def test_targets_follow_by_tau_before_the_fit_in_both_roles(name, host, agent, n
     players = HostAgentTrainer(data)
     policy = players.roles["host"].policy
     target = getattr(policy, f"{network}_target")
-    online, first = {}, deepcopy(target.state_dict())
+    online = {}
+    first = deepcopy(target.state_dict())
 
     def note(each):
         if each.total_steps == 3:
@@ -101,7 +102,8 @@ def test_an_update_is_made_of_one_rollout():
     learner = players.roles["host"]
     assert type(learner.policy.features_extractor) is FlattenExtractor
     assert learner.collect() == 4 * 3
-    buffer, before = learner.model.rollout_buffer, weights(learner)
+    buffer = learner.model.rollout_buffer
+    before = weights(learner)
     # The advantage of the last move is one TD error, lambda or not.
     last_values = learner.policy.predict_values(torch.as_tensor(learner.model._last_obs))
     running = 1.0 - learner.model._last_episode_starts

@@ -97,10 +97,12 @@ class Crash(Exception):
 
 def test_a_broken_off_run_is_resumed_as_if_it_had_not_been(tmp_path, config, monkeypatch):
     settings = ("checkpoint.every_steps=2", "logging.every_steps=1", "evaluation.every_steps=2")
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
     assert run("--config", config(*settings), "--out", whole) == 0
 
-    original, troubles = HostAgentTrainer.step, {4: "a signal", 5: "a crash"}
+    original = HostAgentTrainer.step
+    troubles = {4: "a signal", 5: "a crash"}
 
     def broken_off(self, players):
         if self.total_steps == max(troubles, default=None):
@@ -121,7 +123,8 @@ def test_a_broken_off_run_is_resumed_as_if_it_had_not_been(tmp_path, config, mon
     assert difference(state_of(whole), state_of(broken)) == []
     assert lines(whole / "evaluations.jsonl") == lines(broken / "evaluations.jsonl")
     assert [each["step"] for each in lines(broken / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
-    first, second = lines(whole / "metrics.jsonl"), lines(broken / "metrics.jsonl")
+    first = lines(whole / "metrics.jsonl")
+    second = lines(broken / "metrics.jsonl")
     assert [each["host/loss"] for each in first] == [each["host/loss"] for each in second]
     assert [each["from"] for each in lines(broken / "runs.jsonl")] == [0, 4, 5]
 

@@ -133,8 +133,10 @@ def test_roles_are_updated_in_their_windows_and_a_step_may_stay_empty(windows, h
 def test_a_fresh_role_begins_its_windows_as_a_new_one():
     rate = "roles.agent.learning_rate={schedule: linear, init: 0.01, final: 0.0, steps: 4}"
     turns = "training.updates={period: 6, agent: [0, 3], host: [3, 6], fresh: true}"
-    players, again = trainer(turns, rate), trainer(turns, rate)
-    agent, host = players.roles["agent"], players.roles["host"]
+    players = trainer(turns, rate)
+    again = trainer(turns, rate)
+    agent = players.roles["agent"]
+    host = players.roles["host"]
     first = weights(agent)
     for each in (players, again):
         each.train(6)  # a window of each role
@@ -158,7 +160,8 @@ def test_rollouts_are_fresh_games_or_go_on(reset):
     players = trainer(*(f"roles.host.rollout.{key}={each}" for key, each in settings.items()))
     env = players.roles["host"].env.venv.unwrapped
     players.collect_rollout("host")
-    episodes, moves = env.games.episode.clone(), env.games.half_moves.clone()
+    episodes = env.games.episode.clone()
+    moves = env.games.half_moves.clone()
     players.collect_rollout("host")
     going_on = moves > 0
     started = env.games.episode[going_on] > episodes[going_on]

@@ -95,7 +95,8 @@ def test_replaced_reward_is_paid_and_old_experience_is_dropped():
 
 
 def test_b23_measurements_repeat_and_do_not_touch_training():
-    quiet, busy = trainer(), trainer()
+    quiet = trainer()
+    busy = trainer()
     assert quiet.evaluate_rho() == busy.evaluate_rho()
 
     def measure(each):

@@ -223,13 +223,16 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, Info]:
         """Start an episode; ``options={"points": ...}`` sets the start.
 
-        The info of reset and step has ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a bool
-        array without axes.
+        With rule ``thom``, ``weights`` may be given too. The info of reset and step has
+        ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a bool array without axes.
+
+        Raises:
+            ValueError, TypeError: the seed or an option does not fit; nothing changes then.
         """
         if seed is not None:
             seed = check_integer("seed", seed, 0, MAX_SEED)
         if "reset_mask" in parse_options(options):
-            raise ValueError("options must be 'points', got ['reset_mask']")
+            raise ValueError("options must be 'points' or 'weights', got 'reset_mask'")
         observation, _ = self.vector_env.reset(seed=seed, options=options)
         # Only now, so that a refused reset has no effect; nothing here uses `np_random`.
         super().reset(seed=seed)

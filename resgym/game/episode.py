@@ -30,7 +30,8 @@ from resgym.game.stepping import (
 
 def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
     """Return the legal actions, bool [N, A]."""
-    coords, position = state.coords, state.position
+    coords = state.coords
+    position = state.position
     if plan.seat == "agent":
         return position.answers(coords)
     sets = position.legal_sets()
@@ -57,10 +58,10 @@ def check_refusal(plan: StepPlan, active: Tensor, legal: Tensor) -> None:
 def answers_of_agents(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
 ) -> Tensor:
-    """Return the agents' axes int64 [N] after the hosts' actions int64 [N], which are in range.
+    """Return the agents' axes, int64 [N], for the hosts' actions, int64 [N] in 0..A-1.
 
-    Rows outside ``mask``, bool [N], with an illegal action or about to restart, get an arbitrary
-    set, because a player is never asked to choose from nothing.
+    Rows outside ``mask``, bool [N], have an illegal action or are about to restart, so their answer
+    is not used. They get the first set, because a player is never asked to choose from nothing.
     """
     sets = _sets(plan, state)
     coords = torch.where(mask[:, None], sets[actions], sets[:1])
@@ -71,7 +72,8 @@ def answers_of_agents(
 
 def name_sets(plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask) -> EpisodeState:
     """Let the opposing hosts choose their sets in the rows of ``mask``, bool [N]."""
-    sets, rng = _sets(plan, state), state.rng(Stream.HOST)
+    sets = _sets(plan, state)
+    rng = state.rng(Stream.HOST)
     half_moves = state.half_moves + mask
     if devices.is_host_memory(mask.device):
         rows = mask.nonzero()[:, 0]
@@ -114,7 +116,8 @@ class Backend:
         before = games.tensors()
         state = self._restarted(plan, before, mask, ask, given)
         state = state._replace(ended=state.ended & ~mask)
-        none, reward = torch.zeros_like(mask), torch.zeros_like(before.returns)
+        none = torch.zeros_like(mask)
+        reward = torch.zeros_like(before.returns)
         rewards = torch.stack([reward, reward], 1) if plan.seat == "both" else None
         return StepResult(
             state, *self._observed(plan, state), reward, rewards, none, none, none, none,
@@ -127,7 +130,8 @@ class Backend:
         episode = state.episode + mask
         key = RowRandom.for_episode(state.seed, episode).key
         position = state.position
-        rng, sources = RowRandom(key).at(0, Stream.START), (plan.starts, plan.start_spec)
+        rng = RowRandom(key).at(0, Stream.START)
+        sources = plan.starts, plan.start_spec
         # Where the started rows can be counted for free, only they are drawn.
         rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
         if given:
@@ -188,7 +192,8 @@ class Backend:
         if plan.seat != "host" or plan.spec.kind.limits_sets:
             legal = legal & legal_actions(plan, state).gather(1, known[:, None])[:, 0]
         check_refusal(plan, active, legal)
-        waiting, lengths = state.ended, state.lengths + active
+        waiting = state.ended
+        lengths = state.lengths + active
         state, reward, rewards, terminated, overflow = self._played(
             plan, state, known, active & legal, ask
         )

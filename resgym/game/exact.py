@@ -15,6 +15,7 @@ from operator import le, mul, sub
 from typing import Any, Literal
 
 from resgym.game.spec import MAX_COORDINATE, Axes, GameSpec, Point, action_axes, check_coordinates
+from resgym.texts import shown
 
 Position = tuple[Point, ...]
 
@@ -268,12 +269,13 @@ class OrderedThom(OrderedRule):
 
     def __init__(self, spec: GameSpec, weights: Iterable[int] | None = None) -> None:
         super().__init__(spec)
-        given = [1] * spec.dimension if weights is None else list(weights)
-        self.weights = check_coordinates(given, "weights")
-        if len(given) != spec.dimension:
+        weights = [1] * spec.dimension if weights is None else weights
+        values = list(weights) if isinstance(weights, Iterable) else []
+        if len(values) != spec.dimension:
             raise ValueError(
-                f"weights must be {spec.dimension} integers (dimension), got {len(given)}"
+                f"weights must be {spec.dimension} integers (dimension), got {shown(weights)}"
             )
+        self.weights = check_coordinates(values, "weights")
 
     def start(self, points: Iterable[Point]) -> WeightedPosition:
         """See `OrderedRule`."""

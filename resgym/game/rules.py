@@ -44,8 +44,8 @@ def move(
     columns = state.columns()
     total = state.rule.sums(columns, coords)
     alive = columns[0] >= 0
-    legal = state.answers(coords).gather(1, axis[:, None])[:, 0]
-    legal = legal & state.rule.permits(state, coords)
+    index = axis[:, None]
+    legal = state.answers(coords).gather(1, index)[:, 0] & state.rule.permits(state, coords)
     playable = legal & ~state.finished()
     overflow = playable & ((total > MAX_COORDINATE) & alive).any(0)
     moved = playable & ~overflow
@@ -56,13 +56,16 @@ def move(
     after = canonical_state(columns, state.count, spec)
     if state.rule.extra_rows:  # weights and distinguished points of rule ``thom``
         weights, marked = state.points[:, -2:].unbind(1)
-        place, here = axis[:, None], moved[:, None]
-        least = weights.gather(1, place)
-        fallen = torch.where(coords, weights - least, weights).scatter(1, place, least)
-        lowest = torch.where(alive, columns, MAX_COORDINATE).amin(1).t() * spec.reposition
-        shifted = marked.scatter(1, place, (marked * coords).sum(1, keepdim=True)) - lowest
-        fallen, shifted = torch.where(here, fallen, weights), torch.where(here, shifted, marked)
-        after = with_weights(after, fallen, shifted, spec)
+        changed = moved[:, None]
+        # The agent's axis has the least weight of the set. It keeps it, the others lose it.
+        least = weights.gather(1, index)
+        reduced = torch.where(coords, weights - least, weights).scatter(1, index, least)
+        shifted = marked.scatter(1, index, (marked * coords).sum(1, keepdim=True))
+        if spec.reposition:
+            shifted = shifted - torch.where(alive, columns, MAX_COORDINATE).amin(1).t()
+        weights = torch.where(changed, reduced, weights)
+        marked = torch.where(changed, shifted, marked)
+        after = with_weights(after, weights, marked, spec)
     return after, overflow
 
 

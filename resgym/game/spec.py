@@ -12,7 +12,7 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -161,7 +161,7 @@ def check_function(name: str, function: Any, *arguments: str, instead: str = "")
         pass  # some functions written in C do not tell what they take
 
 
-def check_coordinates(values: Sequence[Any], name: str) -> Point:
+def check_coordinates(values: Iterable[Any], name: str) -> Point:
     """Return a point as Python integers.
 
     Raises:

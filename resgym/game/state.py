@@ -278,20 +278,24 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
 def with_weights(state: GameState, weights: Tensor, marked: Tensor, spec: GameSpec) -> GameState:
     """Return a state of rule ``thom``: points, then weights and a distinguished point.
 
-    Both are int64 [N, D]; the point becomes -1 where it is not an alive point.
+    ``weights`` and the points ``marked`` are int64 [N, D]. A marked point that is not alive (it was
+    dropped) becomes -1.
     """
-    found = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
-    extra = torch.stack([weights, torch.where(found, marked, -1)], 1)
+    alive = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
+    extra = torch.stack([weights, torch.where(alive, marked, -1)], 1)
     return GameState(torch.cat([state.points, extra], 1), state.count, spec.kind(spec))
 
 
 def _lists(value: Any, depth: int = 3) -> Any:
-    """Return lists, at most so deep, of what a value holds; what has no entries as it is."""
+    """Return an iterable as nested lists, at most ``depth`` deep; other values unchanged.
+
+    Texts stay whole.
+    """
     if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
     if not depth or isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         return value
-    return [_lists(each, depth - 1) for each in value]
+    return [_lists(entry, depth - 1) for entry in value]
 
 
 def _game_lists(points: Any, dimension: int) -> list[Any]:
@@ -372,13 +376,18 @@ def state_from_points(
 
 
 def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
-    """Return int64 [N, D] from weights for all games or for each."""
-    given = torch.as_tensor([1] * spec.dimension if weights is None else weights)
-    shapes = (spec.dimension,), (num_games, spec.dimension)
-    fits = given.shape in shapes and holds_integers(given)
-    if not fits or not 0 <= int(given.min()) <= int(given.max()) <= MAX_COORDINATE:
+    """Return int64 [N, D] from weights for all games or for each; 1 for None.
+
+    Raises:
+        TypeError: a weight is not an integer.
+        ValueError: a number of weights is wrong, or one is negative or above 2^59.
+    """
+    # As objects, which may be anything: the list may be ragged.
+    rows = np.array([1] * spec.dimension if weights is None else _lists(weights, 2), object)
+    if rows.shape not in ((spec.dimension,), (num_games, spec.dimension)):
         raise ValueError(
             f"weights must be {spec.dimension} integers in 0..2^59 (dimension), or these for each "
             f"of {num_games} games, got {shown(weights)}"
         )
-    return given.to(torch.int64).expand(num_games, -1)
+    checked = [check_coordinates(row, "weights") for row in rows.reshape(-1, spec.dimension)]
+    return torch.tensor(checked).expand(num_games, -1)

@@ -40,18 +40,21 @@ def exposed(policy="zeillinger", starts=2, **options):
 
 rho = partial(resgym.rho, host="random", agent="random", games=5)
 cross_play = partial(resgym.cross_play, agents=["random"], games=5)
-tree, small = partial(resgym.resolution_tree, "E8"), partial(solve, [(3, 1), (0, 2)])
+tree = partial(resgym.resolution_tree, "E8")
+small = partial(solve, [(3, 1), (0, 2)])
 game = solve("E8", agent="choose_first").tree
 polyhedra = partial(resgym.resolution_tree, "x^4+y^4", "random", rule="polyhedra", unit=8)
 BROKEN = torch.nn.Linear(3, 4)
 torch.nn.init.constant_(BROKEN.weight, math.nan)
 
-start, axis = resgym.state_from_points([(3, 1), (0, 2)], GameSpec(2)), torch.tensor([1])
+start = resgym.state_from_points([(3, 1), (0, 2)], GameSpec(2))
+axis = torch.tensor([1])
 move = resgym.functional.move
 host = partial(make, "Host")
 make_vec = partial(gymnasium.make_vec, "resgym/HironakaHost-v0", 2)
 SIZED = host, make_vec, rho, partial(cross_play, ["random"]), GameSpec
 from_points = partial(resgym.state_from_points, [(3, 1)], GameSpec(2))
+thom = partial(resgym.state_from_points, [(3, 1)], GameSpec(2, rule="thom"), "cpu")
 DEVICES = [*SIZED[:-1], from_points, start.to, partial(check_player, make_host("random"))]
 if torch.cuda.is_available():
     DEVICES = []
@@ -77,7 +80,14 @@ CASES = [
     (lambda: small("leaves", rule="thom"), "objective must be 'depth' or 'nodes' with rule"),
     (lambda: make_host("safe", agents=[]), "^agents must be at least one player"),
     (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
-    (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers \(dimension\), got 1"),
+    (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers .dimension., got \[1\]"),
+    (lambda: small(rule="thom", weights=5), "^weights must be 2 integers .*, got 5$"),
+    (lambda: thom("ab"), "^weights must be 2 integers in .*, got 'ab'$"),
+    (lambda: thom([1, None]), "^weights must hold integers, got None"),
+    (
+        lambda: thom([1, 2**70]),
+        "^weights must hold integers in 0..2.59, got 1180591620717411303424$",
+    ),
     (lambda: tree(max_depth=-1), "max_depth must be at least 0, got -1"),
     (lambda: tree(max_nodes=0), "max_nodes must be at least 1, got 0"),
     (lambda: tree(seed=-1), "seed must be between 0"),

@@ -55,7 +55,8 @@ def test_a_result_is_shown_as_text_and_as_json(capsys, words):
 
 
 def test_check(capsys):
-    id, modes = "resgym/HironakaHost-v0", ("SAME_STEP", "NEXT_STEP", "DISABLED")
+    id = "resgym/HironakaHost-v0"
+    modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
     code, out, _ = run(capsys, "check", id, "--steps", "40")
     assert (code, out.splitlines()) == (0, [f"{id} {mode}: ok" for mode in modes])
     # Three steps end no episode in all of the modes: that is a failure, not bad input.
@@ -121,7 +122,8 @@ def test_the_tree_of_a_solution_is_compared_and_written(capsys, tmp_path):
 )
 def test_solve_says_what_is_proved(capsys, arguments, least, most):
     code, out, _ = run(capsys, "solve", *arguments, "--json")
-    result, proved = json.loads(out), "--max-depth" not in arguments
+    result = json.loads(out)
+    proved = "--max-depth" not in arguments
     assert (code, result["proved"]) == (0, proved)
     assert least <= result["lower_bound"] <= most
     assert result["value"] == (result["lower_bound"] if proved else None)

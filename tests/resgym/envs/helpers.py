@@ -43,7 +43,8 @@ def same(first, second):
         return len(first) == len(second) and all(map(same, first, second))
     if not isinstance(first, (torch.Tensor, np.ndarray)):
         return bool(first == second)
-    a, b = array(first), array(second)
+    a = array(first)
+    b = array(second)
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 

@@ -63,10 +63,12 @@ def signature(info):
 @pytest.mark.parametrize(("env_id", "output"), [(HOST, "numpy"), (AGENT, "numpy"), (BOTH, "torch")])
 def test_full_info_has_the_same_keys_always(env_id, mode, output):
     keywords = {**SHORT, "autoreset_mode": mode, "output": output}
-    plain, full = make_vec(env_id, 3, **keywords), make_vec(env_id, 3, full_info=True, **keywords)
+    plain = make_vec(env_id, 3, **keywords)
+    full = make_vec(env_id, 3, full_info=True, **keywords)
     plain.reset(seed=0)
     _, info = full.reset(seed=0)
-    kept, ended = signature(info), np.zeros(3, bool)
+    kept = signature(info)
+    ended = np.zeros(3, bool)
     ends = 0
     for _ in range(30):
         if mode == "DISABLED" and ended.any():
@@ -99,12 +101,14 @@ def test_flat_observations_are_those_of_gymnasium(env_id):
     """`flatten` of one game's observation, as float32, for single and vector environments."""
     points = make_vec(env_id, 3, output="numpy", **SHORT)
     flat = make_vec(env_id, 3, observation="flat", **SHORT)
-    space, shown = points.single_observation_space, flat.single_observation_space
+    space = points.single_observation_space
+    shown = flat.single_observation_space
     whole = spaces.flatten_space(space)
     assert shown == spaces.Box(whole.low, whole.high, dtype=np.float32)
     one = gymnasium.make(env_id, observation="flat", **SHORT)
     assert one.observation_space == shown
-    (observation, _), (first, _) = points.reset(seed=4), flat.reset(seed=4)
+    observation, _ = points.reset(seed=4)
+    first, _ = flat.reset(seed=4)
     assert np.array_equal(first[0], one.reset(seed=4)[0])
     ends = 0
     for _ in range(20):

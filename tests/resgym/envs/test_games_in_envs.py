@@ -29,7 +29,8 @@ def test_both_seats_play_the_game_and_a_reward_sees_it():
     observation, _ = env.reset(seed=4)
     seen.clear()
     for time in range(80):
-        points, coords = array(observation["points"]), array(observation["coords"])
+        points = array(observation["points"])
+        coords = array(observation["coords"])
         to_play = array(observation["to_play"])
         masks = array(env.action_masks())
         actions = act_random(env, time)
@@ -38,7 +39,8 @@ def test_both_seats_play_the_game_and_a_reward_sees_it():
         assert [move.role for move in seen[-2:]] == ["host", "agent"]
         assert all(move.coords.tolist() == coords.astype(bool).tolist() for move in seen[-2:])
         for row in range(5):
-            before, named = alive(points[row]), axes_of(coords[row])
+            before = alive(points[row])
+            named = axes_of(coords[row])
             shown = info["final_obs"] if ended[row] else observation
             after = alive(array(shown["points"])[row])
             removed = float(len(before) - len(after))

@@ -42,7 +42,8 @@ def test_another_environment_goes_on_exactly(env_id, mode):
     ],
 )
 def test_another_game_is_refused_and_nothing_changes(changed, message):
-    env, other = make(IDS[0]), make(IDS[0], **changed)
+    env = make(IDS[0])
+    other = make(IDS[0], **changed)
     env.reset(seed=1)
     other.reset(seed=2)
     before = other.state_dict()
@@ -76,7 +77,8 @@ def test_states_that_no_game_can_have(case):
     env_id, changes = IMPOSSIBLE[case]
     env = make(env_id)
     env.reset(seed=1)
-    before, state = env.state_dict(), env.state_dict()
+    before = env.state_dict()
+    state = env.state_dict()
     for name, value in changes.items():
         state["fields"][name][3] = torch.as_tensor(value)
     assert not same(before, state)
@@ -96,7 +98,8 @@ def test_every_state_on_the_way_can_be_loaded(env_id, mode):
     """Also after illegal actions, ends by the limit, and before the first reset."""
     settings = {"autoreset_mode": mode, "max_episode_steps": 5, "invalid_action": "noop"}
     settings |= {"polytope": "newton"} if mode == "NEXT_STEP" else {"reposition": mode == MODES[2]}
-    env, other = make(env_id, **settings), make(env_id, **settings)
+    env = make(env_id, **settings)
+    other = make(env_id, **settings)
     for time in range(12):
         state = env.state_dict()
         other.load_state_dict(state)

@@ -118,7 +118,8 @@ def assert_matches(state, positions, reference):
 
 def reference_start(spec, key):
     """The start and how many draws it took: words of the key split by the attempt's number."""
-    size, number = spec.dimension, spec.max_num_points * spec.dimension
+    size = spec.dimension
+    number = spec.max_num_points * spec.dimension
     for attempt in range(spec.start_attempts):
         words = itertools.islice(splitmix.words(splitmix.absorb(key, attempt)), number)
         values = [splitmix.integer(word, spec.max_value + 1) for word in words]

@@ -30,7 +30,8 @@ def _off_by_one(source, point):
 
 def coplanar(source, dimension, size):
     """All in one hyperplane with equal slopes, or off it by one on an axis."""
-    total, exact = source.choice(SIZES), source.random() < 0.5
+    total = source.choice(SIZES)
+    exact = source.random() < 0.5
     points = [_composition(source, total, dimension) for _ in range(size)]
     return points if exact else [_off_by_one(source, point) for point in points]
 

@@ -76,7 +76,8 @@ def test_sets_are_numbered_as_in_the_reference_both_ways(dimension):
 
 def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):
     monkeypatch.setattr(GameSpec, "start_attempts", property(lambda self: 2))
-    spec, keys = GameSpec(3, 2, 1), range(200)
+    spec = GameSpec(3, 2, 1)
+    keys = range(200)
     starts = random_starts(spec, RowRandom(torch.tensor(keys))).point_lists()
     assert starts == [reference_start(spec, key)[0] for key in keys]
     assert starts.count([(1, 0, 0), (0, 1, 0)]) > 20
@@ -84,7 +85,8 @@ def test_the_fixed_start_takes_over_when_every_draw_is_finished(monkeypatch):
 
 def finished_bound(spec):
     """P[some point is <= all others] is at most P * (E over v of ((V - v)/V)^(P-1))^D."""
-    values, others = spec.max_value + 1, spec.max_num_points - 1
+    values = spec.max_value + 1
+    others = spec.max_num_points - 1
     axis = sum(Fraction(values - v, values) ** others for v in range(values)) / values
     return spec.max_num_points * axis**spec.dimension
 
@@ -92,7 +94,8 @@ def finished_bound(spec):
 @pytest.mark.parametrize("sizes", [(3, 20, 20), (2, 5, 3), (3, 2, 20), (10, 50, 100), (2, 3, 9)])
 def test_start_attempts_are_the_least_that_make_the_fixed_start_impossible(sizes):
     spec = GameSpec(*sizes)
-    bound, attempts = finished_bound(spec), spec.start_attempts
+    bound = finished_bound(spec)
+    attempts = spec.start_attempts
     if bound < Fraction(9, 10):
         assert bound**attempts < Fraction(1, 10**12) or attempts == 256
         assert attempts == 1 or bound ** (attempts - 1) >= Fraction(1, 10**12)

@@ -63,8 +63,10 @@ SETS = {
 @pytest.mark.parametrize("dimension", SETS)
 @pytest.mark.parametrize("times", [0.5, pytest.param(50, marks=pytest.mark.long)])
 def test_vertices_of_sets_of_all_kinds(dimension, times):
-    number, size = int(SETS[dimension][0] * times), SETS[dimension][1]
-    source, names = random.Random(f"{times} {dimension}"), sorted(FAMILIES)
+    number = int(SETS[dimension][0] * times)
+    size = SETS[dimension][1]
+    source = random.Random(f"{times} {dimension}")
+    names = sorted(FAMILIES)
     sets = [sample(source, names[k % len(names)], dimension, size) for k in range(number)]
     expected = [rule.canonical(points, "newton") for points in sets]
     spec = GameSpec(dimension, size, polytope="newton")

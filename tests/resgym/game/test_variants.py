@@ -37,7 +37,8 @@ RULES = ["polyhedra", "thom"]
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("moves", [1_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_thousands_of_moves(rule, moves):
-    tally, seed = Counter(), moves
+    tally = Counter()
+    seed = moves
     while tally["moves"] < moves:
         for spec, reference in games_of(rule, seed):
             source = random.Random(f"{seed} {spec}")

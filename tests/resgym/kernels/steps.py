@@ -40,7 +40,8 @@ def step_both(envs, time, illegal=False):
 
 def play_both(env_id, steps=60, illegal=False, fast="numba", stage=None, **kwargs):
     """Steps a backend and the reference side by side; returns how often what happened."""
-    envs, seen = pair(env_id, fast, **kwargs), Counter()
+    envs = pair(env_id, fast, **kwargs)
+    seen = Counter()
     reset_both(envs, seed=5)
     for env in envs if stage else ():
         env.set_stage(**stage)
@@ -52,7 +53,8 @@ def play_both(env_id, steps=60, illegal=False, fast="numba", stage=None, **kwarg
 
 def play_overflows(env_id, fast, rounds, **kwargs):
     """Games from the edge of the range, over and over, on a backend and the reference."""
-    top, overflows = MAX_COORDINATE, 0
+    top = MAX_COORDINATE
+    overflows = 0
     points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
     envs = pair(env_id, fast, max_num_points=4, **kwargs)
     for round_ in range(rounds):
@@ -68,7 +70,8 @@ def refuse_steps(env_id, fast, **kwargs):
     """An illegal action, and an ended row in DISABLED, are named and change nothing."""
     _, env = pair(env_id, fast, autoreset_mode="DISABLED", max_episode_steps=1, **kwargs)
     env.reset(seed=3)
-    good, before = act_random(env, 0), env.state_dict()
+    good = act_random(env, 0)
+    before = env.state_dict()
     for wrong in (99, -1):
         actions = good.copy()
         actions[4] = wrong

@@ -60,7 +60,8 @@ def hits(function):
 
 
 def test_the_second_process_compiles_nothing_unless_a_source_has_changed(folder):
-    first, second = load(folder), load(folder)
+    first = load(folder)
+    second = load(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert first(1) == second(1) == 8

@@ -68,7 +68,8 @@ only_cuda = pytest.mark.skipif(not CUDA, reason="no CUDA device")
 @only_numba
 def test_moves_in_any_memory_of_no_games_and_of_axes_outside():
     spec = GameSpec(3, 6)
-    numba, state = resolve_backend("numba", torch.device("cpu"), spec), starts(spec, 16, seed=7)
+    numba = resolve_backend("numba", torch.device("cpu"), spec)
+    state = starts(spec, 16, seed=7)
     expanded = GameState(state.points[:1].expand(16, -1, -1), state.count[:1].expand(16))
     strided = GameState(state.points.mT.contiguous().mT, state.count.repeat(2, 1).t()[:, 0])
     coords = torch.ones(3, 16, dtype=torch.bool).t()
@@ -199,7 +200,8 @@ def test_rows_do_not_depend_on_their_number_or_on_threads(fast, env_id, monkeypa
             masks = array(wide.action_masks())
             actions = (masks * np.random.default_rng(step).random(masks.shape[1])).argmax(1)
             torch.set_num_threads(1 + step % 4)
-            many, few = wide.step(actions)[:4], narrow.step(actions[:3])[:4]
+            many = wide.step(actions)[:4]
+            few = narrow.step(actions[:3])[:4]
             for row in range(3):
                 assert [row_bytes(a, row) for a in many] == [row_bytes(b, row) for b in few]
             seen = many[0] if env_id == HOST else many[0]["points"]

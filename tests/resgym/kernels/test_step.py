@@ -43,7 +43,8 @@ def test_large_results_that_are_still_held_are_never_written_again():
     env = make_vec(HOST, 3000, backend="numba", opponent="random")
     first, _ = env.reset(seed=0)
     actions = torch.zeros(3000, dtype=torch.int64)
-    held, copies = [first, env.games.points], [first.clone(), env.games.points.clone()]
+    held = [first, env.games.points]
+    copies = [first.clone(), env.games.points.clone()]
     for _ in range(12):
         observation, _, _, _, info = env.step(actions)
         row = observation[1]  # a view keeps the whole alive

@@ -27,7 +27,8 @@ def little_work_is_enough(monkeypatch):
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 100, 1001])
 def test_every_row_once(num_rows, num_threads):
     torch.set_num_threads(num_threads)
-    seen, names = [0] * num_rows, set()
+    seen = [0] * num_rows
+    names = set()
 
     def function(begin, end, step):
         names.add(threading.current_thread().name)

@@ -27,7 +27,8 @@ def test_games_use_the_random_numbers_of_the_environments():
     starts = random_starts(SPEC, rng.at(0, Stream.START))
     assert torch.equal(env.games.points, starts.points)
     expected = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 40)
-    moves, going = torch.zeros(12, dtype=torch.int64), torch.ones(12, dtype=torch.bool)
+    moves = torch.zeros(12, dtype=torch.int64)
+    going = torch.ones(12, dtype=torch.bool)
     players = (make_host("random"), Stream.HOST), (make_agent("random"), Stream.AGENT)
     for _ in range(40):
         for player, stream in players:
@@ -84,7 +85,8 @@ def test_an_agent_that_looks_ahead_takes_the_longest_game():
 
 def test_a_host_that_looks_ahead_takes_the_shortest_game():
     host = Ahead(make_host("zeillinger"), make_agent("choose_first"), SMALL, 30)
-    state, actions = rho_starts(SMALL, 40, 4), rule.host_actions(3)
+    state = rho_starts(SMALL, 40, 4)
+    actions = rule.host_actions(3)
     answers = host.act(state, None, rows(40)).tolist()
     for points, answer in zip(state.point_lists(), answers, strict=True):
         after = [rule.move(points, axes, reference.choose_first(points, axes)) for axes in actions]
@@ -97,7 +99,8 @@ def test_a_host_that_looks_ahead_takes_the_shortest_game():
 def test_looking_ahead_does_not_know_what_will_be_drawn():
     """The random numbers of the rollouts are others: knowing them would win more."""
     ahead = Ahead(make_agent("choose_first"), make_host("random"), SMALL, 10)
-    state, coords = rho_starts(SMALL, 40, 4), torch.ones(40, 3, dtype=torch.bool)
+    state = rho_starts(SMALL, 40, 4)
+    coords = torch.ones(40, 3, dtype=torch.bool)
     some = ahead.act(state, coords, rows(40))
     assert torch.equal(some, ahead.act(state, coords, rows(40)))
     assert not torch.equal(some, ahead.act(state, coords, rows(40).split(1)))

@@ -43,7 +43,8 @@ def test_euclid_by_hand():
 
 
 def test_what_was_given_up_lies_between_its_bounds(monkeypatch):
-    spec, agent = GameSpec(max_num_points=10), make_agent("greedy_points")
+    spec = GameSpec(max_num_points=10)
+    agent = make_agent("greedy_points")
     starts = rho_starts(spec, 15, seed=1)
     exact, high = worst_cases(agent, starts, spec, 200, 30_000)
     assert torch.equal(exact, high)

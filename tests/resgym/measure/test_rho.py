@@ -31,7 +31,8 @@ TABLE = {
 @pytest.mark.parametrize("column", range(3))
 @pytest.mark.parametrize("host", TABLE)
 def test_scripted_play(host, column):
-    agent, expected = AGENTS[column], TABLE[host][column]
+    agent = AGENTS[column]
+    expected = TABLE[host][column]
     result = rho(host, agent, games=5_000)
     tolerance = 0.0004 if expected < 0.001 else 0.06 * expected
     assert result.rho == pytest.approx(expected, abs=tolerance)

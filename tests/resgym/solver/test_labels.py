@@ -20,7 +20,8 @@ SIZES = {2: (6, 9, 900), 3: (4, 3, 950), 4: (4, 1, 140), 5: (2, 1, 140)}
 
 def different_positions(dimension, points, top, number):
     """So many positions, none of them twice."""
-    found, seed = {}, dimension
+    found = {}
+    seed = dimension
     while len(found) < number:
         found.update(dict.fromkeys(drawn(number, seed, dimension, points, top)))
         seed += 10
@@ -45,7 +46,8 @@ def test_values_and_optimal_sets(objective, dimension, share):
         assert tried.value(place) == cost.min()
         best = [action_axes(dimension)[action] for action in (cost == cost.min()).nonzero()[0]]
         assert tried.best_sets(place) == best
-    least, found = costs.min(1, keepdims=True), hasty.min(1, keepdims=True)
+    least = costs.min(1, keepdims=True)
+    found = hasty.min(1, keepdims=True)
     assert (found[told] == least[told]).all()
     assert ((hasty == found)[told] == (costs == least)[told]).all()
     assert (hasty <= costs)[told].all()

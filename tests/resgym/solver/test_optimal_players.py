@@ -56,7 +56,8 @@ def test_the_agent_forces_the_optimum(points):
 
 def test_without_budget_the_fallback_answers():
     states = state_from_points([list(points) for points in STARTS], GameSpec(3))
-    host, zeillinger = make_host("optimal", budget=1), make_host("zeillinger")
+    host = make_host("optimal", budget=1)
+    zeillinger = make_host("zeillinger")
     # Some positions are settled by a single expansion.
     open_rows = torch.tensor([solve(points).positions_searched > 1 for points in STARTS])
     assert open_rows.sum() >= 5

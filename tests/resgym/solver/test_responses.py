@@ -118,7 +118,8 @@ def test_stopped_responses_say_what_is_proved():
 
 
 def test_loading_a_player_takes_none_of_the_time(monkeypatch):
-    late, clock = [], time.perf_counter
+    late = []
+    clock = time.perf_counter
 
     def slow(*arguments):
         late.append(1000)

@@ -169,7 +169,8 @@ def some(dimension, points, top):
 @settings(deadline=None)
 @given(st.integers(1, 2**59), st.integers(1, 2**59))
 def test_one_edge_of_any_size(a, b):
-    quotients, (x, y) = 0, (a, b)
+    quotients = 0
+    x, y = (a, b)
     while y:
         quotients, (x, y) = quotients + x // y, (y, x % y)
     assert solve([(0, b), (a, 0)]).value == quotients

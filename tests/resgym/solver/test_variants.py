@@ -11,7 +11,8 @@ from tests.reference.variants import Polyhedra, Thom
 
 def positions(rule, number, seed):
     """Small positions of one to three moves, with what `solve` takes for them."""
-    draw, found = random.Random(seed), []
+    draw = random.Random(seed)
+    found = []
     while len(found) < number:
         dimension = draw.choice((2, 2, 3))
         points = [tuple(draw.randint(0, 3) for _ in range(dimension)) for _ in range(3)]

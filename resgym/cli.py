@@ -60,7 +60,7 @@ def _check(args: argparse.Namespace, check_modes: Callable[..., Any]) -> None:
 
 
 def _parse_start(args: argparse.Namespace) -> Any:
-    """The position of the argument ``start``; notices go to stderr, one line each."""
+    """Return the position that ``start`` describes, and print notices about it to stderr."""
     from resgym.polynomials.parse import CoefficientWarning, read
 
     points = read(args.start)
@@ -347,7 +347,7 @@ def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    """All commands, with the options of one; those of the others may take long to import."""
+    """Return the parser of all commands, with the options of ``name`` alone: imports are slow."""
     parser = OneLineParser(
         prog="resgym",
         description="Play, measure and solve Hironaka's polyhedral game; grow resolution trees.",
@@ -356,10 +356,10 @@ def _parser(name: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
-    for each, about in _COMMANDS.items():
-        command = commands.add_parser(each, help=about.help, description=about.help)
-        if each == name:
-            _add_options(command, about)
+    for command, about in _COMMANDS.items():
+        subparser = commands.add_parser(command, help=about.help, description=about.help)
+        if command == name:
+            _add_options(subparser, about)
     add_serve(commands)
     for entry in entry_points(group="resgym.commands"):
         commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
@@ -368,22 +368,22 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (2 for bad input, with one line on stderr)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    with command_words(given):
-        for entry in entry_points(group="resgym.commands", name="".join(given[:1])):
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with command_words(words):
+        for entry in entry_points(group="resgym.commands", name=words[0] if words else ""):
             try:
-                return int(entry.load()(given[1:]))
+                return int(entry.load()(words[1:]))
             except ImportError as error:  # it needs an extra that is not installed
                 print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
                 return 2
         with standard_streams("resgym", plain=True):
-            return _main(given)
+            return _main(words)
 
 
-def _main(given: list[str]) -> int:
+def _main(words: list[str]) -> int:
     from resgym.polynomials.parse import ParseError
 
-    args = _parser(next(filter(_COMMANDS.get, given), "")).parse_args(given)
+    args = _parser(next(filter(_COMMANDS.get, words), "")).parse_args(words)
     args.progress = progress_lines()
     try:
         with command_line(getattr(args, "trust", False)):

@@ -89,6 +89,7 @@ class raw_env(AECEnv):
         self.__setstate__({})
 
     def __setstate__(self, state: StateDict) -> None:
+        """Bind the action spaces to this environment, whose masks they sample by."""
         self.__dict__.update(state)
         self.action_spaces = {
             seat: LegalDiscrete(space, partial(self._mask, seat))

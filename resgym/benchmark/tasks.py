@@ -205,10 +205,15 @@ def make(task: str, num_envs: int = 1, **arguments: Any) -> HironakaVectorEnv:
     Args:
         task: a name of `TASKS`.
         num_envs: number of games.
-        arguments: of `HironakaVectorEnv`, such as ``opponent``, ``reward`` or ``device``.
+        arguments: further arguments of `HironakaVectorEnv`, such as ``opponent`` or ``device``,
+            which replace those of the task's game; not ``seat``.
+
+    Raises:
+        ValueError, TypeError: an argument is unknown or out of range; the message names it.
     """
-    part, _, _, seat = task_named(task)
-    return HironakaVectorEnv(num_envs, seat=seat, **asdict(GAMES[part]) | arguments)
+    definition = task_named(task)
+    game = asdict(GAMES[definition.part]) | arguments
+    return HironakaVectorEnv(num_envs, seat=definition.seat, **game)
 
 
 def task_env(task: str, **arguments: Any) -> HironakaEnv:

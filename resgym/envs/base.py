@@ -253,14 +253,14 @@ class PlannedVectorEnv(VectorEnv):
         )
         seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
         points = options.get("points")
-        given = None
         weights = options.get("weights")
+        starts = None
         if points is not None:
-            given = given_starts(points, self.plan.spec, self.num_envs, self.device, weights)
+            starts = given_starts(points, self.plan.spec, self.num_envs, self.device, weights)
         elif weights is not None:
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
-        result = self.backend.start(self.plan, games, mask, self._ask, given)
+        result = self.backend.start(self.plan, games, mask, self._ask, starts)
         self._games = result.games
         self._started = True
         self._last = None

@@ -70,10 +70,13 @@ them."""
 
 
 def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
-    """Register a function under a free name (decorator).
+    """Register a reward function under a free name (decorator).
 
-    It returns the host's reward float32 [N] of a transition, whose ``role`` is always ``host``; the
-    agent gets the negative.
+    The function takes a `Transition` whose ``role`` is ``host`` and returns the host's rewards,
+    float32 [N]. The agent gets the negative.
+
+    Raises:
+        ValueError, TypeError: the name is taken, or the function does not take a transition.
     """
     enter = register(REWARDS, "reward", name)
 

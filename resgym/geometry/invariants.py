@@ -186,8 +186,9 @@ class Invariants(MonomialIdeal):
 
     @property
     def _sign(self) -> int:
-        """(-1)^(D - 1), for an isolated singularity only."""
-        if fault := isolated_fault(self.points, self.variables):
+        """(-1)^(D - 1), the sign of the middle cohomology; ValueError unless isolated."""
+        fault = isolated_fault(self.points, self.variables)
+        if fault:
             raise ValueError(f"singularity must be isolated: {fault}")
         return (-1) ** (len(self.variables) - 1)
 

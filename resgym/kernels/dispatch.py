@@ -129,15 +129,16 @@ class Patient(Backend):
     name = "numba"
 
     def __init__(self, compiled: Any, ready: set[str]) -> None:
-        self._compiled, self._left = compiled, PATIENCE
+        self._compiled = compiled
         self._ready = ready
+        self._seconds_left = PATIENCE
 
-    def _play(self, operation: str, *given: Any) -> Any:
-        if self._left <= 0 or operation in self._ready:
-            return getattr(self._compiled, operation)(*given)
+    def _play(self, operation: str, *arguments: Any) -> Any:
+        if self._seconds_left <= 0 or operation in self._ready:
+            return getattr(self._compiled, operation)(*arguments)
         begin = perf_counter()
-        result = getattr(_load("torch"), operation)(*given)
-        self._left -= perf_counter() - begin
+        result = getattr(_load("torch"), operation)(*arguments)
+        self._seconds_left -= perf_counter() - begin
         return result
 
     step: Any = partialmethod(_play, "step")

@@ -31,12 +31,12 @@ class BenchResult(Table):
     rates: dict[int, list[float]]
 
     def to_dict(self) -> Data:
-        """Return plain data for JSON."""
-        rates = {
-            str(size): {"median": statistics.median(each), "min": min(each), "max": max(each)}
-            for size, each in self.rates.items()
+        """Return plain data for JSON: median, least and largest rate by number of games."""
+        summaries = {
+            str(size): {"median": statistics.median(rates), "min": min(rates), "max": max(rates)}
+            for size, rates in self.rates.items()
         }
-        return {"settings": self.settings, "moves_per_second": rates}
+        return {"settings": self.settings, "moves_per_second": summaries}
 
     def table_rows(self) -> Rows:
         """See `Table`: moves per second."""

@@ -288,13 +288,13 @@ class Search:
             self.decide(number, lower)
 
     def reaches(self, numbers: list[int], limit: Any) -> bool:
-        """Return whether a set costs at most a limit, by its answers; raises as `decide`."""
+        """Return whether a set with these answers costs at most a limit; raises as `decide`."""
         while True:
-            low, high = self.cost(numbers)
-            if low > limit or high <= limit:
-                return bool(high <= limit)
-            # For sums each answer must be known exactly.
+            least, most = self.cost(numbers)
+            if least > limit or most <= limit:
+                return bool(most <= limit)
             bounds = {number: self.bounds(number) for number in numbers}
+            # For sums each answer must be known exactly.
             below = 1 if self.goal.by_sum else limit
             unknown = [n for n, (low, high) in bounds.items() if high >= max(below, low + 1)]
             worst = max(unknown, key=lambda number: bounds[number][0])

@@ -133,6 +133,8 @@ class Solution(Table):
 
     def to_dict(self) -> Data:
         """Return plain data without the tree; infinity is the text ``infinite``."""
-        names = "objective value lower_bound upper_bound proved stopped_by seconds"
-        values = {name: getattr(self, name) for name in (*names.split(), "positions_searched")}
-        return {name: "infinite" if each == math.inf else each for name, each in values.items()}
+        names = (
+            "objective value lower_bound upper_bound proved stopped_by seconds positions_searched"
+        )
+        values = {name: getattr(self, name) for name in names.split()}
+        return {name: "infinite" if value == math.inf else value for name, value in values.items()}

@@ -188,8 +188,10 @@ class _Exhaustive:
     """
 
     def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
-        self.rule, self.goal, self.limits = rule, GOALS[objective], limits
-        # For each position its least possible value, and the value itself once known.
+        self.rule = rule
+        self.goal = GOALS[objective]
+        self.limits = limits
+        # For each position a lower bound of its value, and the value itself once it is known.
         self._table: dict[Any, tuple[int, int | None]] = {}
         self.expanded = 0
 

@@ -256,7 +256,11 @@ def resolution_tree(
 
 
 def _choice(host: Any, position: Exponents, spec: GameSpec, seed: int) -> tuple[str, Choose]:
-    """Return the name of a host and its sets."""
+    """Return a host's name for titles, and a function that chooses its sets in charts.
+
+    A host that draws is sampled: the random numbers of a chart depend on ``seed``, its number and
+    its depth alone.
+    """
     plain = PLAIN_HOSTS.get(host) if isinstance(host, str) and spec.rule == "basic" else None
     if plain:
         return host, lambda charts: [plain(chart.points) for chart in charts]

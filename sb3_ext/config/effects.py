@@ -191,22 +191,31 @@ def _may_hold_pickles(value: str) -> bool:
     )
 
 
-def placed(data: Any, folder: Path, field: str = "", writes: bool = False) -> Any:
-    """Plain data in which the paths of `Effect.WRITE` are absolute, inside the run's folder.
+def confine_paths(data: Any, folder: Path, field: str = "", effect: Effect | None = None) -> Any:
+    """Copy plain data, and make the paths of `Effect.WRITE` absolute, below a run's folder.
+
+    Args:
+        data: plain data. All texts in the value of a key with the effect are paths, as in `judge`.
+        folder: the run's folder; relative paths begin there.
+        field: where the data stand, for messages.
+        effect: the effect of the key above the data.
 
     Raises:
         ValueError: a path leaves the folder, links resolved.
     """
     if isinstance(data, Mapping):
         return {
-            key: placed(
-                value, folder, f"{field}.{key}".lstrip("."), KEYS.get(str(key)) is Effect.WRITE
+            key: confine_paths(
+                value, folder, f"{field}.{key}".lstrip("."), KEYS.get(str(key), effect)
             )
             for key, value in data.items()
         }
     if isinstance(data, list):
-        return [placed(value, folder, f"{field}[{place}]") for place, value in enumerate(data)]
-    if not (writes and isinstance(data, str)):
+        return [
+            confine_paths(value, folder, f"{field}[{index}]", effect)
+            for index, value in enumerate(data)
+        ]
+    if effect is not Effect.WRITE or not isinstance(data, str):
         return data
     root = folder.resolve()
     path = (root / data).resolve()

@@ -26,7 +26,7 @@ import resgym  # noqa: F401  registers the environments
 from resgym.trust import check_pickle
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.config.checks import one_line
-from sb3_ext.config.effects import placed
+from sb3_ext.config.effects import confine_paths
 from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.train.config_files import TrainConfig
 from sb3_ext.types import Arguments
@@ -60,7 +60,9 @@ def make_envs(
     """
     values = config.hyperparameters
     place = folder or Path(gettempdir(), uuid.uuid4().hex)
-    wrappers = placed({key: values.get(key) for key in ("env_wrapper", "vec_env_wrapper")}, place)
+    wrappers = confine_paths(
+        {key: values.get(key) for key in ("env_wrapper", "vec_env_wrapper")}, place
+    )
     monitor = {
         name: tuple(each) if isinstance(each, list) else each  # SB3 takes no list
         for name, each in values.get("monitor_kwargs", {}).items()

@@ -29,7 +29,7 @@ from sb3_ext.checkpoints.models import save_model
 from sb3_ext.checkpoints.resume import init_from, load_run_state, run_state
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.checks import ConfigError, errors_named, errors_of, one_line
-from sb3_ext.config.effects import placed
+from sb3_ext.config.effects import confine_paths
 from sb3_ext.config.sections import (
     Count,
     CountOrMinusOne,
@@ -136,7 +136,8 @@ class Train(Job[TrainConfig]):
         self.given = _options(run.given)
         self.algorithm: Any = ALGORITHMS.resolve(config.algo)
         self.ours = issubclass(self.algorithm, DDQN)
-        self.episodes, self.every = 0, config.checkpoint_updates
+        self.episodes = 0
+        self.every = config.checkpoint_updates
         if not self.ours and any(map(vars(run.given).get, OF_DDQN)):
             raise ConfigError(
                 f"resume, init-from and checkpoint-updates work with ddqn, got {config.algo}; "
@@ -156,7 +157,9 @@ class Train(Job[TrainConfig]):
             ) from error
 
     def _make_model(self, folder: Path | None) -> Any:
-        config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent
+        config = self.config
+        values = config.hyperparameters
+        agent = self.given.trained_agent
         statistics = Path(agent).parent / STATISTICS
         env = make_envs(
             config,
@@ -190,8 +193,9 @@ class Train(Job[TrainConfig]):
         return model
 
     def _make_callbacks(self, folder: Path) -> list[BaseCallback]:
-        config, rows = self.config, self.model.n_envs
-        callbacks = make_callbacks(placed(config.hyperparameters.get("callback"), folder))
+        config = self.config
+        rows = self.model.n_envs
+        callbacks = make_callbacks(confine_paths(config.hyperparameters.get("callback"), folder))
         if config.save_freq > 0:
             every = max(config.save_freq // rows, 1)
             callbacks.append(CheckpointCallback(every, str(folder), "rl_model", verbose=1))
@@ -306,22 +310,25 @@ class Train(Job[TrainConfig]):
             each.n_calls = self.model.num_timesteps // self.model.n_envs
 
     def run(self, pulse: Pulse) -> None:
-        """Makes the transitions that are left."""
-        config, model, given = self.config, self.model, self.run_of.given
-        left = config.hyperparameters["n_timesteps"] - model.num_timesteps
-        if left <= 0:
-            print(f"{given.resume} is finished; -n takes a greater number of transitions")
+        """Train for the transitions that remain."""
+        config = self.config
+        model = self.model
+        resumed = self.run_of.given.resume
+        remaining = config.hyperparameters["n_timesteps"] - model.num_timesteps
+        if remaining <= 0:
+            print(f"{resumed} is finished; -n takes a greater number of transitions")
             return
-        more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
+        # Only ours learn with a collector; without an interval each algorithm has its own default.
+        options: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if config.log_interval != -1:
-            more["log_interval"] = config.log_interval if config.log_interval >= 0 else None
+            options["log_interval"] = config.log_interval if config.log_interval >= 0 else None
         with numerics(config), torch_threads(max(config.num_threads, 0) or None):
             model.learn(
-                left,
+                remaining,
                 [*self.callbacks, _PulseCallback(pulse, self)],
                 progress_bar=self.given.progress,
-                reset_num_timesteps=given.resume is None,
-                **more,
+                reset_num_timesteps=resumed is None,
+                **options,
             )
         pulse(self.used)
 

@@ -16,7 +16,7 @@ from resgym.game.devices import resolve_device
 from sb3_ext.adapter.seam import restart_episodes
 from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.config.checks import errors_of, shown, unknown_word
-from sb3_ext.config.effects import placed
+from sb3_ext.config.effects import confine_paths
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import ROLES, ByRole, Game, other_role, pair_name
 from sb3_ext.two_player.kinds import learner_of, share_encoder
@@ -95,7 +95,7 @@ class TwoPlayers:
             with errors_of(f"roles.{role}"):
                 if role in config.trained:
                     if self.folder is not None:
-                        paths = placed({"callbacks": section.callbacks}, self.folder / role)
+                        paths = confine_paths({"callbacks": section.callbacks}, self.folder / role)
                         section = section.model_copy(update=paths)
                     kind = learner_of(section.algorithm)
                     self.roles[role] = kind(role, section, game, seed, device)
@@ -117,7 +117,7 @@ class TwoPlayers:
             self.pool = OpponentPool(config, game, self.roles, self.opponents, pool_seed)
 
     def learner(self, role: str) -> Learner:
-        """The role of this name that learns; else a ValueError."""
+        """Return the learner of a role; ValueError if the role does not learn."""
         if role not in self.roles:
             raise ValueError(unknown_word("role that learns", role, self.roles))
         return self.roles[role]

@@ -22,7 +22,7 @@ import yaml
 from resgym.cli import main as resgym_main
 from resgym.trust import command_line, command_words
 from sb3_ext.attack.attack import main as attack_main
-from sb3_ext.config.effects import placed
+from sb3_ext.config.effects import confine_paths
 from sb3_ext.runs.checkpoint import list_checkpoints, load_checkpoint, save_checkpoint
 from sb3_ext.train.card import main as card_main
 from sb3_ext.train.loading import load_player, read_weights
@@ -90,7 +90,8 @@ class Place:
 
     def zip(self, name="evil.zip", seat="host"):
         """The path of a model whose other parts are sound."""
-        sound, path = self.root / f"sound_{seat}.zip", self.root / name
+        sound = self.root / f"sound_{seat}.zip"
+        path = self.root / name
         player_model(seat).save(sound)
         with zipfile.ZipFile(sound) as old, zipfile.ZipFile(path, "w") as new:
             for each in old.namelist():
@@ -120,7 +121,8 @@ class Place:
         return enjoy_main([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments])
 
     def two_player(self, *settings, more=()):
-        path, out = written(self.root / "tiny.yml", *settings), str(self.root / "two")
+        path = written(self.root / "tiny.yml", *settings)
+        out = str(self.root / "two")
         return two_player_main(["--config", path, "--out", out, "--no-progress", *more])
 
 
@@ -175,7 +177,8 @@ def saving_to(path):
 
 CHECKPOINTS = "sb3_ext.callbacks.base.Checkpoints"
 ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
-CONFIG, MODEL = "config.yml", f"{NAME}.zip"
+CONFIG = "config.yml"
+MODEL = f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS = {
     # Configurations and arguments of `train`.
@@ -305,7 +308,8 @@ def test_with_trust_it_runs(attack, place):
 
 
 def test_a_run_with_normalized_observations_is_enjoyed(tmp_path):
-    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1"
+    path = tmp_path / "ppo.yml"
+    run = tmp_path / "ppo" / f"{NAME}_1"
     parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
     values = {**parameters, "policy": "MlpPolicy", "normalize": True}
     path.write_text(yaml.safe_dump({GAME: values}))
@@ -322,8 +326,9 @@ def test_a_path_of_a_file_lies_inside_its_run(place):
     run = place.run.with_name(f"{NAME}_2")
     assert list((run / "kept").glob("*.zip"))
     (run / "link").symlink_to(place.root)
-    with pytest.raises(ValueError, match="writes outside the run's folder"):
-        placed({"callback": saving_to("link/x")}, run)
+    for path in ("link/x", ["link/x"], {"any": "link/x"}):
+        with pytest.raises(ValueError, match="writes outside the run's folder"):
+            confine_paths({"callback": saving_to(path)}, run)
 
 
 def test_wrappers_write_nowhere_but_in_their_run(place):

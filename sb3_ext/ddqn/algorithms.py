@@ -59,18 +59,22 @@ def family(algorithm: type[BaseAlgorithm]) -> str | None:
     return next((_NAMES[base] for base in algorithm.__mro__ if base in _NAMES), None)
 
 
-def with_policy_classes(given: Arguments, algorithm: type) -> Arguments:
-    """A copy of a policy's arguments, with classes for names; our policies read names themselves.
+def with_policy_classes(policy_kwargs: Arguments, algorithm: type) -> Arguments:
+    """Return a copy of a policy's arguments, with classes in place of their names.
+
+    For DDQN the names stay: its policies resolve them.
 
     Raises:
         ConfigError: The extractor values actions one by one, which SB3's policies cannot use.
     """
-    kwargs = copy.deepcopy(dict(given))
+    kwargs = copy.deepcopy(dict(policy_kwargs))
     if issubclass(algorithm, DDQN):
         return kwargs
     extractor = kwargs.pop("extractor", None)
-    if name := kwargs.get("features_extractor_class", extractor):  # the class counts, as in DDQN
-        kwargs["features_extractor_class"] = kind = extractor_class(name)
+    name = kwargs.get("features_extractor_class") or extractor  # in this order, as in DDQN
+    if name:
+        kind = extractor_class(name)
+        kwargs["features_extractor_class"] = kind
         if getattr(kind, "per_action", False):
             raise ConfigError(
                 f"extractor: got {name} for {algorithm.__name__}; expected another one, or the "

@@ -107,6 +107,8 @@ class Family(Section):
             raise ValueError(".points: give either points or exponents")
         if (self.agents or self.moves[1]) and not self.hosts:
             raise ValueError(".hosts: is missing; agents and moves belong to games")
+        if self.mixed and not self.agents:
+            raise ValueError(".agents: is missing; mixed draws one for every move")
         return self
 
     def most(self, dimension: int) -> list[int]:

@@ -64,15 +64,16 @@ examples:
 
     def __init__(self, config: AttackConfig, run: Run) -> None:
         super().__init__(config, run)
-        self._spec, parts = config.game.spec(), run.given.parts
-        if wrong := [each for each in parts if each not in PARTS]:
-            raise ConfigError(f"parts: {unknown_word('part', wrong[0], PARTS)}")
+        self._spec = config.game.spec()
+        self._parts = run.given.parts
+        for part in self._parts:
+            if part not in PARTS:
+                raise ConfigError(f"parts: {unknown_word('part', part, PARTS)}")
         self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
         self._digest, self._inexact = _fingerprint(self._player, self._spec)
-        if self._inexact and parts == ["exact"]:
+        if self._inexact and self._parts == ["exact"]:
             raise ConfigError(f"player: {self._inexact}")
-        self._parts = parts
         self.found: Data = {"exact": None, "scripted": {}, "trained": {}}
 
     @classmethod
@@ -124,7 +125,7 @@ examples:
         self.report()  # which reads all of it: what is malformed is refused now
 
     def run(self, pulse: Pulse) -> None:
-        """Does what is not done yet, part by part."""
+        """Run the parts that were asked for and have no result yet."""
         found = self.found
         with spreading(self.run_of.given.actors, lambda: beat(pulse, self.used)) as spread:
             if "exact" in self._parts and self.config.exact and not found["exact"]:
@@ -164,10 +165,10 @@ examples:
         folder = self.run_of.folder
         found = self.found["trained"]
         left = [seed for seed in self.config.seeds if str(seed) not in found]
-        # Of those in other processes only the ends are told.
+        # Trainings in other processes report only their results.
         alone = not self.run_of.given.actors
-        tell = partial(self._report_training, pulse) if alone else lambda *used: None
-        results = spread(partial(_trained, self._player, self.config, tell), left)
+        report = partial(self._report_training, pulse) if alone else lambda *used: None
+        results = spread(partial(_train_responder, self._player, self.config, report), left)
         for seed, (result, policy) in zip(left, results, strict=True):
             if folder:  # the network first: its figures say that it is there
                 save_player(folder / f"seed-{seed}", policy, result["best"], archive=False)
@@ -277,9 +278,9 @@ def _rho(player: Player, config: AttackConfig, other: Player) -> Data:
 
 
 class _BestVersion(RhoEvaluation):
-    """Keeps the weights of the best version in memory, and tells of every step."""
+    """Keep the weights of the best version in memory, and report every step."""
 
-    def __init__(self, tell: Callable[..., object], player: Player, config: AttackConfig) -> None:
+    def __init__(self, report: Callable[..., object], player: Player, config: AttackConfig) -> None:
         super().__init__(
             [player],
             Every(updates=config.every),
@@ -287,10 +288,11 @@ class _BestVersion(RhoEvaluation):
             **config.game.to_dict(),
             **config.validation.to_dict(),
         )
-        self._tell, self.weights = tell, dict[str, Any]()
+        self._report = report
+        self.weights: dict[str, Any] = {}
 
     def _on_step(self) -> bool:
-        self._tell(num_updates(self.model), self.num_timesteps)
+        self._report(num_updates(self.model), self.num_timesteps)
         return super()._on_step()
 
     def act(self) -> None:
@@ -298,16 +300,26 @@ class _BestVersion(RhoEvaluation):
         super().act()
         if self.best_score != before:
             self.weights = copy.deepcopy(self.model.policy.state_dict())
-        self._tell(num_updates(self.model), self.num_timesteps, self.best_score)
+        self._report(num_updates(self.model), self.num_timesteps, self.best_score)
 
 
-def _trained(
-    player: Player, config: AttackConfig, tell: Callable[..., object], seed: int
+def _train_responder(
+    player: Player, config: AttackConfig, report: Callable[..., object], seed: int
 ) -> tuple[Data, Any]:
-    """The figures of a trained responder, and its policy.
+    """Train an opponent of a player from random starts; keep its best version.
 
-    It meets only the frozen player, in random games; the version that did most on the validation
-    starts is kept. It is measured every this many updates, the untrained network too.
+    The versions before the first update and after every ``config.every`` updates play from the
+    validation starts, and the one with the best rho is kept.
+
+    Args:
+        player: the player under attack, which does not learn.
+        config: the budget.
+        report: called after every step with the numbers of updates and transitions, and after a
+            measurement with the best rho so far, too.
+        seed: seed of the networks and the games.
+
+    Returns:
+        The figures of the best version as plain data, and its policy.
     """
     game = config.game.to_dict()
     section = dict(config.learner)
@@ -322,23 +334,24 @@ def _trained(
             **game,
         )
         model = DDQN(f"{seat}Policy", games, **section, seed=seed, device="cpu")
-    best = _BestVersion(tell, player, config)
+    best = _BestVersion(report, player, config)
     model.learn(transitions_for(model, config.updates), best, log_interval=None)
     model.policy.load_state_dict(best.weights)
     responder = player_of(model, f"seed {seed}")
     ahead = Ahead(responder, player, config.game.spec(), config.lookahead)
     history = [
-        {"updates": each["updates"], "transitions": each["transitions"], "rho": each["score"]}
-        for each in best.history
+        {"updates": entry["updates"], "transitions": entry["transitions"], "rho": entry["score"]}
+        for entry in best.history
     ]
-    return {
+    figures = {
         "test": _rho(player, config, responder),
         "lookahead": _rho(player, config, ahead) if config.lookahead else None,
-        "best": next(each for each in history if each["rho"] == best.best_score),
+        "best": next(entry for entry in history if entry["rho"] == best.best_score),
         "history": history,
         "updates": model.num_updates,
         "transitions": model.num_timesteps,
-    }, model.policy
+    }
+    return figures, model.policy
 
 
 def exploit(

@@ -123,15 +123,21 @@ def _ones(bits):
 
 @triton.jit
 def prune(points, alive, before, D: constexpr, G: constexpr, R: constexpr):
-    """Finds the minimal points and their order.
+    """Find the minimal points of games, and their order.
 
-        alive: bool [G, R], which rows hold one.
-        before: int64 [G], how many rows do, the first ones.
+    Args:
+        points: a tuple of D int64 tiles [G, R], one for each axis.
+        alive: bool [G, R], the rows that hold a point.
+        before: int64 [G], the number of these rows, which come first.
+        D: number of axes.
+        G: number of games of a tile.
+        R: number of rows of a game, a power of two.
 
     Returns:
         kept: bool [G, R], the distinct minimal points.
-        rank: int32 [G, R], places of the kept ones in descending lexicographic order.
-        count: int64 [G], how many there are.
+        rank: int32 [G, R], for each kept point the number of those that are lexicographically
+            larger.
+        count: int64 [G], the number of kept points.
     """
     row = tl.arange(0, R)[None, :]
     # A bit for each row; narrow words are cheaper.
@@ -144,12 +150,13 @@ def prune(points, alive, before, D: constexpr, G: constexpr, R: constexpr):
     present = alive.to(tl.int32)
     for other in range(0, tl.max(before, 0).to(tl.int32)):
         index = tl.zeros((G, 1), tl.int32) + other
-        there = tl.gather(present, index, 1) != 0
-        covers = alive & there
+        other_alive = tl.gather(present, index, 1) != 0
+        covers = alive & other_alive
         same = covers
         higher = tl.zeros((G, R), tl.int1)
-        for behind in tl.static_range(D):
-            value = points[D - 1 - behind]
+        # From the last axis to the first, which decides the order.
+        for step in tl.static_range(D):
+            value = points[D - 1 - step]
             rival = tl.gather(value, index, 1)
             covers = covers & (rival <= value)
             equal = value == rival
@@ -157,7 +164,7 @@ def prune(points, alive, before, D: constexpr, G: constexpr, R: constexpr):
             same = same & equal
         # Of equal points the first one stays.
         covered = covered | (covers & (~same | (row > other)))
-        above |= tl.where(there & higher, one << index.to(one.dtype), 0)
+        above |= tl.where(other_alive & higher, one << index.to(one.dtype), 0)
     kept = alive & ~covered
     chosen = tl.sum(tl.where(kept, one << row.to(one.dtype), 0), 1)
     return kept, _ones(above & chosen[:, None]), _ones(chosen).to(tl.int64)

@@ -20,7 +20,7 @@ from sb3_ext.types import Metrics
 
 
 def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
-    """Entropy of counts [A] in units of log A: 1 is uniform, 0 is one action or no count."""
+    """Return the entropy of counts [A] divided by log A: 1 if uniform, 0 for at most one action."""
     counts = torch.as_tensor(counts)
     if len(counts) < 2 or not counts.any():
         return 0.0

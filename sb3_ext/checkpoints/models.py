@@ -137,7 +137,11 @@ def network_description(policy: Any) -> Data:
 
 
 def _identity(model: Any) -> Data:
-    """Return what must be equal in a model that takes over a state."""
+    """Return what a model must have in common with the one whose state it loads.
+
+    Raises:
+        TypeError: the model is of another kind than SB3's, or its policy has a memory.
+    """
     known = isinstance(model, (OffPolicyAlgorithm, OnPolicyAlgorithm))
     if not known or hasattr(model, "_last_lstm_states"):
         raise TypeError(f"model: got {type(model).__name__}; expected an algorithm without memory")

@@ -7,6 +7,7 @@ several of one class are numbered in order.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -113,19 +114,21 @@ def init_from(model: BaseAlgorithm, path: StrPath, role: str | None = None) -> P
     return path
 
 
-def _with_state(callback: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for each in walk_callbacks(callback):
-        if hasattr(each, "load_state_dict"):
-            kind = type(each).__name__
-            number = sum(type(other).__name__ == kind for other in found.values())
-            found[f"{kind}#{number + 1}" if number else kind] = each
-    return found
+def _stateful_callbacks(callback: Any) -> dict[str, Any]:
+    """Return the callbacks with a state by class; the second of a class is ``NAME#2``."""
+    by_name: dict[str, Any] = {}
+    counts = Counter[str]()
+    for child in walk_callbacks(callback):
+        if hasattr(child, "load_state_dict"):
+            name = type(child).__name__
+            counts[name] += 1
+            by_name[name if counts[name] == 1 else f"{name}#{counts[name]}"] = child
+    return by_name
 
 
 def callback_states(callback: Any) -> StateDict:
     """Return the states of all callbacks that have one, by name."""
-    return {name: each.state_dict() for name, each in _with_state(callback).items()}
+    return {name: each.state_dict() for name, each in _stateful_callbacks(callback).items()}
 
 
 def load_callback_states(callback: Any, states: StateDict) -> None:
@@ -137,7 +140,7 @@ def load_callback_states(callback: Any, states: StateDict) -> None:
     Raises:
         CheckpointError: a callback does not accept its state.
     """
-    present = _with_state(callback)
+    present = _stateful_callbacks(callback)
     for name in sorted(present.keys() | states.keys()):
         if name in present and name in states:
             with checkpoint_errors(f"callbacks/{name}"):

@@ -125,7 +125,7 @@ class Actor:
         else:
             collector.env.load_state_dict(games["environment"])
             collector.observation, collector.legal = games["observation"], games["legal"]
-        steps = stacked(collector.step() for _ in range(plan.chunk))
+        steps = stack_steps(collector.step() for _ in range(plan.chunk))
         return Chunk(number, sequence, version, time.perf_counter() - began, steps), {
             "environment": collector.env.state_dict(),
             "observation": collector.observation,
@@ -163,11 +163,11 @@ class Chunk:
     steps: ParallelStep
 
 
-def stacked(steps: Iterable[ParallelStep]) -> ParallelStep:
-    """Steps of the same games one after another as one; their memory may be used again."""
+def stack_steps(steps: Iterable[ParallelStep]) -> ParallelStep:
+    """Return T >= 1 successive steps of the same N games as copies in arrays `[T, N, ...]`."""
     copies = [_copied(step.as_arrays()) for step in steps]
     return ParallelStep._make(
-        None if values[0] is None else each_entry(lambda *each: np.stack(each), *values)
+        None if values[0] is None else each_entry(lambda *arrays: np.stack(arrays), *values)
         for values in zip(*copies, strict=True)
     )
 

@@ -28,15 +28,16 @@ CONNECT_SECONDS = 5.0
 
 @contextmanager
 def connected() -> Iterator[Any]:
-    """Ray, connected to a cluster while the block lasts; what was connected before stays so.
+    """Connect to a Ray cluster for the time of a block, and yield the module `ray`.
 
     The environment variable `RAY_ADDRESS` names the cluster, as `host:port` or `auto`. Without it a
-    new one starts on this machine, which ends with the block.
+    new cluster starts on this machine, and stops at the end of the block. If the program is
+    connected already, it stays so.
 
     Raises:
         ValueError: Ray is not installed, or there is no cluster at the address.
     """
-    # Its lines about lost processes would go to stdout, into results; the caller reports them.
+    # Ray would print lines about lost processes among the results; the caller reports them.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray
@@ -56,19 +57,19 @@ def connected() -> Iterator[Any]:
         started = thread.submit(
             ray.init,
             address,
-            # Can be had only of a cluster that we start, and needs more packages.
+            # Only a new cluster can have a dashboard, which needs more packages.
             include_dashboard=False if address == "local" else None,
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
         try:
             error = started.exception()
-            if error is not None:  # also one of no kind, for a cluster that did not come up
+            if error is not None:  # of any class, if the cluster did not come up
                 text = one_line(error)
                 if address != "local" and os.environ.get("RAY_AUTH_MODE") != "token":
                     text += "; does it want a token? Then set RAY_AUTH_MODE=token"
                 raise ValueError(f"RAY_ADDRESS: no Ray cluster at {address!r}: {text}") from error
-            handle_again(signal.SIGTERM)  # Ray's core would end the program by it
+            handle_again(signal.SIGTERM)  # Ray's own handler would end the program
             yield ray
         finally:
             wait([started])

@@ -338,7 +338,7 @@ class StoreYaml(argparse.Action):
     """Reads ``key:value`` arguments, each value as YAML; rl_zoo3 evaluates them as Python."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        """Stores a dict."""
+        """Store the pairs as a dict; the last value of a repeated key counts, as in rl_zoo3."""
         stored = {}
         for pair in values:
             key, value = split_setting(pair, ":", str(option_string))

@@ -523,7 +523,7 @@ class DDQN(DDQNState):
         return LossTerms((weights * losses).mean(), predicted, target)
 
     def compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch."""
+        """Return the targets of B transitions, `[B]`: see `bootstrap_target`."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:

@@ -81,8 +81,12 @@ class FusedAdam(optim.Adam):
 
 
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float) -> Tensor:
-    """As `nn.utils.clip_grad_norm_`, of one device and type; the sorting by these takes longer."""
-    gradients = [each.grad for each in parameters if each.grad is not None]
+    """Clip the common norm of gradients in place, and return the norm before, float32 [].
+
+    As `nn.utils.clip_grad_norm_`, which also groups them by device and dtype; that takes longer
+    than clipping. Here they must have one of each, and at least one parameter a gradient.
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
     torch._foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp(max=1.0))
     return norm

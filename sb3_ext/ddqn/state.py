@@ -171,17 +171,18 @@ class DDQNState(Settings, Logs):
         return DQN._wrap_env(cls.games_of(env), verbose, monitor_wrapper)
 
     def __getstate__(self) -> StateDict:
-        """For a copy, which has its own log and plays its environment itself."""
-        ours = "_collector _infos _logger _online _target last_said"
-        state = {name: value for name, value in vars(self).items() if name not in ours.split()}
+        """Return the attributes for a copy, without its log, collector and compiled networks."""
+        omitted = "_collector _infos _logger _online _target last_said"
+        state = {name: value for name, value in vars(self).items() if name not in omitted.split()}
         return {**state, "_collector_state": self.collector_state, "_custom_logger": False}
 
     def __setstate__(self, state: StateDict) -> None:
         vars(self).update(state)
         networks_were_replaced(self)
-        if (buffer := self.replay_buffer) is not None:  # some drop it, to save without it
-            buffer.device = self.device  # a buffer is pickled on the CPU
-        if isinstance(buffer, HerReplayBuffer):  # it is pickled without
+        buffer = self.replay_buffer
+        if buffer is not None:  # programs may drop it before they pickle a model
+            buffer.device = self.device  # a pickled buffer is on the CPU
+        if isinstance(buffer, HerReplayBuffer):  # SB3 pickles it without its environment
             buffer.env = self.env
 
     @classmethod

@@ -13,10 +13,16 @@ _ONE = np.float32(1.0)
 
 @compiled
 def pack_canonical(points, rows, games, count):  # type: ignore[no-untyped-def]
-    """`rows.canonical_points` of [N, P, D], present rows alone; returns R.
+    """Write the present points of `points` [N, P, D] in canonical form, as `rows.canonical_points`.
 
-    Written to the first R of `rows` [N P, D] and of `games` [N P], whose they are, and how many to
-    `count` [N].
+    Args:
+        points: a row is absent if its first coordinate is negative.
+        rows: [N P, D]; its first R rows get the R present points, game by game.
+        games: [N P]; its first R entries get the games of these points.
+        count: [N]; gets the number of present points of each game.
+
+    Returns:
+        R.
     """
     lowest = np.empty(points.shape[2], np.float32)
     end = 0

@@ -182,9 +182,10 @@ def points_of(observations: Observations) -> Tensor:
 
 
 def canonical_points(points: Tensor, present: Tensor) -> Tensor:
-    """Moves and scales each set [N, P, D] so that it touches every x_i = 0, with largest entry 1.
+    """Shift each set of points [N, P, D] to a least coordinate 0 on every axis, and scale it to 1.
 
-    The game is the same for a set that is translated or scaled, so nothing is lost by it.
+    Its largest coordinate becomes 1, unless all are 0. Points outside `present`, bool [N, P],
+    become 0. The game is the same for a set that is shifted or scaled, so nothing is lost by it.
     """
     absent = ~present[:, :, None]
     shifted = points - points.masked_fill(absent, torch.inf).amin(1, keepdim=True)

@@ -154,11 +154,6 @@ class TensorReplayBuffer(ReplayBuffer):
         """Memory of the full buffer, whether allocated yet or not."""
         return self.buffer_size * self.n_envs * self.bytes_per_transition
 
-    @property
-    def is_allocated(self) -> bool:
-        """Whether the memory was reserved already."""
-        return bool(self._fields)
-
     def allocate(self) -> None:
         """Reserve the memory now, if it was not; ValueError if there is too little."""
         if self._fields:
@@ -335,10 +330,10 @@ class TensorReplayBuffer(ReplayBuffer):
         return torch.from_numpy(env.normalize_reward(rewards.cpu().numpy())).to(self._device)
 
     def _observation(self, name: str, index: Tensor, env: VecNormalize | None) -> Any:
-        found = self._take(name, index)
+        observations = self._take(name, index)
         if env is None:
-            return found
-        return to_device(env.normalize_obs(to_arrays(found)), self._device)
+            return observations
+        return to_device(env.normalize_obs(to_arrays(observations)), self._device)
 
     def check_finite(self, field: str = "") -> None:
         """Raises FloatingPointError if what the environment gave, or a field, is not finite."""

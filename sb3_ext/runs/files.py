@@ -60,7 +60,7 @@ def file_digest(path: Path) -> str:
 
 
 def check_content(file: Path, digest: str) -> None:
-    """A ValueError if a file is missing or has another digest."""
+    """Raise ValueError if a file is missing, or has another SHA-256 than `digest`."""
     if not file.is_file():
         raise ValueError("the file is missing")
     if file_digest(file) != digest:
@@ -89,12 +89,12 @@ def provenance(seed: int | None) -> Data:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on; packages that are not installed are left out."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python and of the installed packages that a result depends on."""
+    installed = {"python": platform.python_version()}
     for package in _PACKAGES.split():
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            installed[package] = importlib.metadata.version(package)
+    return installed
 
 
 def commit() -> str | None:

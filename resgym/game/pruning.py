@@ -60,7 +60,8 @@ def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tens
     for axis in reversed(range(dimension)):
         at_least = columns[axis][:, None] >= columns[axis][None]
         if axis == dimension - 1:
-            covers, above = at_least, ~at_least
+            covers = at_least
+            above = ~at_least
         else:
             above = ~at_least | (above & at_least & at_least.transpose(0, 1))
             covers = covers & at_least
@@ -88,8 +89,10 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, and
     none is >= another one on all axes. The vertices keep their order, absent rows are -1.
     """
-    games, sizes = points.tolist(), count.tolist()
-    points, count = points.clone(), count.clone()
+    games = points.tolist()
+    sizes = count.tolist()
+    points = points.clone()
+    count = count.clone()
     for row, (game, size) in enumerate(zip(games, sizes, strict=True)):
         alive = game[:size]
         kept = [point for point in alive if is_vertex(point, alive)]

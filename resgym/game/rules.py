@@ -26,7 +26,8 @@ from resgym.game.state import (
 )
 
 # The random words for weights and distinguished points of starts, after those of all attempts.
-WEIGHTS_SPLIT, MARKED_SPLIT = MAX_START_ATTEMPTS, MAX_START_ATTEMPTS + 1
+WEIGHTS_SPLIT = MAX_START_ATTEMPTS
+MARKED_SPLIT = MAX_START_ATTEMPTS + 1
 
 
 def move(

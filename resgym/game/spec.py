@@ -99,7 +99,8 @@ def check_choice(name: str, value: object, choices: Collection[str], others: str
 
 def nearest(given: object, names: Iterable[str]) -> str:
     """Return a hint for an error, the name closest to what was given; nothing if none is close."""
-    text, lowered = str(given).lower()[:50] or "?", {name.lower(): name for name in names}
+    text = str(given).lower()[:50] or "?"
+    lowered = {name.lower(): name for name in names}
     close = [name for name in lowered if name.startswith(text)]
     close = close or difflib.get_close_matches(text, lowered, n=1)
     return f" (did you mean {lowered[close[0]]!r}?)" if close else ""

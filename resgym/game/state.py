@@ -148,7 +148,8 @@ def check_tensor(name: str, value: Any, dtype: torch.dtype, shape: Sequence[int]
     """Raise TypeError or ValueError unless a value is a tensor of this dtype and shape."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    needed, got = f"{dtype} {tuple(shape)}", f"{value.dtype} {tuple(value.shape)}"
+    needed = f"{dtype} {tuple(shape)}"
+    got = f"{value.dtype} {tuple(value.shape)}"
     if got != needed:
         raise ValueError(f"{name} must be {needed}, got {got}")
 
@@ -286,24 +287,25 @@ def with_weights(state: GameState, weights: Tensor, marked: Tensor, spec: GameSp
     return GameState(torch.cat([state.points, extra], 1), state.count, spec.kind(spec))
 
 
-def _lists(value: Any, depth: int = 3) -> Any:
-    """Return an iterable as nested lists, at most ``depth`` deep; other values unchanged.
+def _lists(name: str, value: Any, depth: int = 3) -> Any:
+    """Return an iterable as nested lists, at most ``depth`` deep; texts and others unchanged.
 
-    Texts stay whole.
+    Raises:
+        TypeError: a tensor has no integers to read; the message calls it ``name``.
     """
+    if isinstance(value, Tensor) and (value.is_meta or not holds_integers(value)):
+        kind = f"{tensor_kind(value)} on {value.device}"
+        raise TypeError(f"{name} must be a dense tensor of integers with data, got {kind}")
     if isinstance(value, (Tensor, np.ndarray)):
         value = value.tolist()
     if not depth or isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         return value
-    return [_lists(entry, depth - 1) for entry in value]
+    return [_lists(name, entry, depth - 1) for entry in value]
 
 
 def _game_lists(points: Any, dimension: int) -> list[Any]:
     """Return the points of each game as lists, whose rows are not checked yet."""
-    if isinstance(points, Tensor) and (points.is_meta or not holds_integers(points)):
-        kind = f"{tensor_kind(points)} on {points.device}"
-        raise TypeError(f"points must be a dense tensor of integers with data, got {kind}")
-    games = _lists(points)
+    games = _lists("points", points)
     if not isinstance(games, list):
         hint = f" (did you mean resgym.parse({shown(points)})?)" if isinstance(points, str) else ""
         raise TypeError(f"points must be lists of integers, got {shown(points)}{hint}")
@@ -383,7 +385,9 @@ def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
         ValueError: a number of weights is wrong, or one is negative or above 2^59.
     """
     # As objects, which may be anything: the list may be ragged.
-    rows = np.array([1] * spec.dimension if weights is None else _lists(weights, 2), object)
+    rows = np.array(
+        [1] * spec.dimension if weights is None else _lists("weights", weights, 2), object
+    )
     if rows.shape not in ((spec.dimension,), (num_games, spec.dimension)):
         raise ValueError(
             f"weights must be {spec.dimension} integers in 0..2^59 (dimension), or these for each "

@@ -183,7 +183,8 @@ class StepPlan:
     @property
     def num_actions(self) -> int:
         """Number of actions A of the seat; ``both`` has one space for both roles."""
-        host, agent = self.spec.num_host_actions, self.spec.dimension
+        host = self.spec.num_host_actions
+        agent = self.spec.dimension
         return {"host": host, "agent": agent, "both": max(host, agent)}[self.seat]
 
 

@@ -305,7 +305,7 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # a safe one
     except (yaml.YAMLError, *REFUSALS) as error:  # PyYAML fails in many ways on text of other tags
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
-        why = one_line(str(problem or error)[:200])
+        why = one_line(str(getattr(error, "problem", None) or error)[:200])
         raise ValueError(f"not readable as plain YAML{where}: {why}") from None

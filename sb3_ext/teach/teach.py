@@ -72,7 +72,8 @@ examples:
         self.optimizer = policy.optimizer_class(
             policy.q_net.parameters(), lr=self._rate(0), **policy.optimizer_kwargs
         )
-        self.update, self.history = 0, list[Metrics]()
+        self.update = 0
+        self.history: list[Metrics] = []
         self._sums = torch.zeros(3)  # choice, value, updates
         self.data: list[Solved] = []
 
@@ -100,12 +101,13 @@ examples:
         self.history = progress["history"]
 
     def run(self, pulse: Pulse) -> None:
-        """Makes the positions that are not there, and learns from them."""
+        """Make the positions of each round that are missing, and learn from all so far."""
         config = self.config
         for number in range(len(config.rounds) if config.updates else 1):
             self.data.append(self._round(number, lambda: beat(pulse, Used(self.update))))
             data = joined(self.data)
-            learnt, measured = data.select(data.split > 0), data.select(data.split == 0)
+            learnt = data.select(data.split > 0)
+            measured = data.select(data.split == 0)
             self.run_of.say(f"{len(learnt)} positions to learn from, {len(measured)} to measure")
             end = config.updates * (number + 1)
             while self.update < end:
@@ -121,7 +123,8 @@ examples:
         return schedule(update % whole / whole if schedule.unit == "progress" else update % whole)
 
     def _learn(self, data: Solved) -> None:
-        config, policy = self.config, self.model.policy
+        config = self.config
+        policy = self.model.policy
         update_learning_rate(self.optimizer, self._rate(self.update))
         policy.set_training_mode(True)
         batch = data.drawn(config.batch_size, (config.seed, self.update), config.seat)

@@ -62,8 +62,12 @@ class OpponentPool:
         seed: int,
     ) -> None:
         assert config.self_play is not None
-        self.section, self.evaluation = config.self_play, config.evaluation
-        self.game, self.learners, self.opponents, self.seed = game, learners, opponents, seed
+        self.section = config.self_play
+        self.evaluation = config.evaluation
+        self.game = game
+        self.learners = learners
+        self.opponents = opponents
+        self.seed = seed
         self.ratings = dict.fromkeys(ROLES, self.section.initial_elo)
         self.snapshots: dict[str, deque[Snapshot]] = {
             role: deque(maxlen=self.section.window) for role in ROLES

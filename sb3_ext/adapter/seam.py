@@ -320,7 +320,8 @@ class MonitorFile:
             return
         for seconds, told in self._pending:
             for each in infos_of(told, np.flatnonzero(told["_episode"].cpu().numpy())):
-                r, length = each["episode"]["r"], each["episode"]["l"]
+                r = each["episode"]["r"]
+                length = each["episode"]["l"]
                 entry = {"r": round(r, 6), "l": length, "t": round(seconds, 6)}
                 self._writer.logger.writerow(entry | {key: each[key] for key in self._keywords})
         self._pending.clear()

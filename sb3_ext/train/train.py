@@ -136,7 +136,8 @@ class Train(Job[TrainConfig]):
         self.given = _options(run.given)
         self.algorithm: Any = ALGORITHMS.resolve(config.algo)
         self.ours = issubclass(self.algorithm, DDQN)
-        self.episodes, self.every = 0, config.checkpoint_updates
+        self.episodes = 0
+        self.every = config.checkpoint_updates
         if not self.ours and any(map(vars(run.given).get, OF_DDQN)):
             raise ConfigError(
                 f"resume, init-from and checkpoint-updates work with ddqn, got {config.algo}; "
@@ -156,7 +157,9 @@ class Train(Job[TrainConfig]):
             ) from error
 
     def _make_model(self, folder: Path | None) -> Any:
-        config, values, agent = self.config, self.config.hyperparameters, self.given.trained_agent
+        config = self.config
+        values = config.hyperparameters
+        agent = self.given.trained_agent
         statistics = Path(agent).parent / STATISTICS
         env = make_envs(
             config,
@@ -190,7 +193,8 @@ class Train(Job[TrainConfig]):
         return model
 
     def _make_callbacks(self, folder: Path) -> list[BaseCallback]:
-        config, rows = self.config, self.model.n_envs
+        config = self.config
+        rows = self.model.n_envs
         callbacks = make_callbacks(placed(config.hyperparameters.get("callback"), folder))
         if config.save_freq > 0:
             every = max(config.save_freq // rows, 1)
@@ -307,7 +311,9 @@ class Train(Job[TrainConfig]):
 
     def run(self, pulse: Pulse) -> None:
         """Makes the transitions that are left."""
-        config, model, given = self.config, self.model, self.run_of.given
+        config = self.config
+        model = self.model
+        given = self.run_of.given
         left = config.hyperparameters["n_timesteps"] - model.num_timesteps
         if left <= 0:
             print(f"{given.resume} is finished; -n takes a greater number of transitions")
@@ -327,7 +333,8 @@ class Train(Job[TrainConfig]):
 
     def report(self) -> str:
         """Writes the model as SB3 saves it."""
-        folder, model = self.run_of.folder, self.model
+        folder = self.run_of.folder
+        model = self.model
         assert folder is not None
         save_model(folder / f"{self.config.stem}.zip", model)
         if self.config.save_replay_buffer:
@@ -343,7 +350,9 @@ class _PulseCallback(ByConditions):
 
     def __init__(self, pulse: Pulse, job: Train) -> None:
         super().__init__()
-        self._pulse, self._job, self._goes_on = pulse, job, True
+        self._pulse = pulse
+        self._job = job
+        self._goes_on = True
         self._folder = RunFolder(job.run_of.folder or Path())
         self._counts_episodes = any("max_episodes" in rule for rule in job.run_of.given.stop)
 

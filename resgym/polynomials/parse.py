@@ -282,12 +282,12 @@ def _from_terms(polynomials: Sequence[Terms], names: Names, declared: bool, text
         for terms in polynomials
         if terms
     ]
-    values = {*chain(*(terms.values() for terms in generators))}
+    values = {*chain(*map(dict.values, generators))}
     known = all(isinstance(value, Fraction) for value in values)
     rows = dict.fromkeys(check_points(chain(*generators)))
     found = Exponents(rows, names, generators if known else ())
     found.exponents_only = values != {1}
-    holds = found.exponents_only, (0,) * len(names) in found
+    holds = found.exponents_only, not all(map(any, found))
     found.notices = tuple(compress((CoefficientWarning, ConstantWarning), holds))
     return found
 

@@ -45,7 +45,7 @@ def test_single_environments_pass_the_checkers(env_id, size):
         warnings.filterwarnings("ignore", message=".*unconventional shape")
         for _ in range(5):  # the checkers draw actions at random
             check_env(env.unwrapped, skip_render_check=True)
-            # This one closes the environment after a frame, and goes on.
+            # This one closes the environment after a frame, then resets it.
             env_checker.check_env(env.unwrapped, skip_render_check=False)
 
 

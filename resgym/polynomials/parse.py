@@ -287,7 +287,7 @@ def _from_terms(polynomials: Sequence[Terms], names: Names, declared: bool, text
     rows = dict.fromkeys(check_points(chain(*generators)))
     found = Exponents(rows, names, generators if known else ())
     found.exponents_only = values != {1}
-    holds = found.exponents_only, not all(map(any, found))
+    holds = found.exponents_only, (0,) * len(names) in found
     found.notices = tuple(compress((CoefficientWarning, ConstantWarning), holds))
     return found
 

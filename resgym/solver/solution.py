@@ -104,7 +104,7 @@ class Solution(Table):
         None if there is none, or it has more than 100,000 nodes. For best responses with ``depth``
         it is the record of one best game. The tree is grown on first use.
         """
-        return self.grow and self.grow()
+        return None if self.grow is None else self.grow()
 
     def certificate(self) -> str:
         """Return a proof of the bounds, as lines of JSON that `resgym.certificate_check` checks.

@@ -294,7 +294,7 @@ unit: rule polyhedra: exponents are multiples of 1/UNIT
 weights: rule thom: weights of the axes
 max_depth: cut the tree, or stop the search, after this many moves
 max_nodes: cut the tree after this many charts
-stop: also end branches where the strict transform is smooth, or has normal crossings
+stop: smooth or crossings: end where the strict transform is smooth, or crosses divisors too
 centres: all, or equimultiple: along which the strict transform is as at the chart's origin
 reposition: divide each chart by its common monomial factor
 invariants: print the zeta function, the Milnor number, ... of the polynomial as typed

@@ -174,10 +174,6 @@ class raw_env(AECEnv):
         """Render the game in ``render_mode``; see `resgym.HironakaVectorEnv.render`."""
         return self._game.render()
 
-    def close(self) -> None:
-        """Close the environment; it cannot be reset again."""
-        self._game.close()
-
 
 def env(**kwargs: Any) -> AECEnv:
     """Wrap `raw_env` in PettingZoo's wrappers: an illegal action loses the game (reward -1)."""

@@ -276,10 +276,6 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
         frames = self.vector_env.render()
         return None if frames is None else frames[0]
 
-    def close(self) -> None:
-        """Close the environment; it cannot be reset again."""
-        self.vector_env.close()
-
 
 def _row(observation: Any) -> Any:
     if isinstance(observation, dict):

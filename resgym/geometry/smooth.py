@@ -111,8 +111,8 @@ def is_smooth(points: Sequence[Point], rays: Cone, crossings: bool = False) -> b
     Args:
         points: the minimal exponents of the root.
         rays: those of the chart.
-        crossings: instead, whether it has normal crossings with the exceptional divisors. Then
-            coordinate hyperplanes of the root that divide it count as divisors, too.
+        crossings: also, whether it has normal crossings with the exceptional divisors. Then
+            coordinate hyperplanes of the root that divide it count as divisors, not as parts of it.
     """
     support = strict_transform(points, rays)
     lowest = corner(support)

@@ -282,7 +282,7 @@ def _from_terms(polynomials: Sequence[Terms], names: Names, declared: bool, text
         for terms in polynomials
         if terms
     ]
-    values = {*chain(*(terms.values() for terms in generators))}
+    values = {*chain(*map(dict.values, generators))}
     known = all(isinstance(value, Fraction) for value in values)
     rows = dict.fromkeys(check_points(chain(*generators)))
     found = Exponents(rows, names, generators if known else ())

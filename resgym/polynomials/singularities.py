@@ -2,8 +2,8 @@
 
 V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): parabolic and hyperbolic
 T, the fourteen exceptional unimodal and the fourteen exceptional bimodal singularities. Parameters
-are 0, and 1 for x*y*z of T. Another parameter adds a monomial above the compact faces of the
-Newton polyhedron, which can change trees. Forms in two variables get z^2 added.
+are 0, and 1 for x*y*z of T. A parameter of an exceptional one adds a monomial above the compact
+faces of the Newton polyhedron, which can change trees. Forms in two variables get z^2 added.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ TREE_LIMIT = 100_000
 """Largest tree of a solution."""
 
 NO_CERTIFICATE = (
-    "certificate: only the optimum of rule 'basic' has one, without host, agent and max_depth, "
-    "before the solution is pickled"
+    "certificate: only the optimum of rule 'basic' has one, without host, agent, max_depth, stop "
+    "and centres, before the solution is pickled"
 )
 
 
@@ -110,8 +110,8 @@ class Solution(Table):
         """Return a proof of the bounds, as lines of JSON that `resgym.certificate_check` checks.
 
         Raises:
-            ValueError: not for best responses, ``max_depth``, other rules and pickled solutions,
-                nor for numbers that are too large.
+            ValueError: not for best responses, ``max_depth``, ``stop``, ``centres``, other rules
+                and pickled solutions, nor for numbers that are too large.
         """
         if self.claims is None:
             raise ValueError(NO_CERTIFICATE)

@@ -104,7 +104,8 @@ def solve(
         played = rule_of_charts(position, spec, weights, stop, centres)
         if player is not None:
             raise ValueError(
-                f"agent and host are for rule 'basic' without stop and centres, got rule {rule!r}"
+                "agent and host are for rule 'basic', without stop and centres, got "
+                f"rule {rule!r}, stop {stop}, centres {centres}"
             )
         return _solve_variant(position, played, objective, max_depth, limits)
     if player is not None:
@@ -244,9 +245,9 @@ def _solve_variant(
     Raises:
         ValueError: the objective is leaves.
     """
-    kind = rule.spec.rule
+    kind = rule.spec.rule.replace("basic", "basic with stop or centres")
     if objective == "leaves":
-        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind!r}")
+        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind}, got 'leaves'")
     start = rule.start(position)
     search = _Exhaustive(rule, objective, limits)
     limit = search.goal.finished

@@ -225,7 +225,8 @@ def resolution_tree(
         max_nodes: open branches are cut when the tree has this many charts; the last move can add
             up to D - 1 more.
         stop: also end branches where the strict transform is ``smooth`` at all points over the
-            origin, or has normal ``crossings`` with the exceptional divisors there, too.
+            origin; or, with ``crossings``, where it also has normal crossings with the exceptional
+            divisors there. Then coordinate hyperplanes in it count as divisors.
         centres: ``all``, or ``equimultiple``: those along which the strict transform has the
             multiplicity of the chart's origin. A host's other sets are replaced by the smallest
             such set that contains them.

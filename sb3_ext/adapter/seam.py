@@ -319,24 +319,30 @@ class MonitorFile:
         if self._file.closed:
             return
         for seconds, told in self._pending:
-            for each in infos_of(told, np.flatnonzero(told["_episode"].cpu().numpy())):
-                r, length = each["episode"]["r"], each["episode"]["l"]
-                entry = {"r": round(r, 6), "l": length, "t": round(seconds, 6)}
+            for each in infos_of(told, np.flatnonzero(told["_episode"].cpu())):
+                own = each["episode"]
+                entry = {"r": round(own["r"], 6), "l": own["l"], "t": round(seconds, 6)}
                 self._writer.logger.writerow(entry | {key: each[key] for key in self._keywords})
         self._pending.clear()
         self._file.flush()
 
     def state_dict(self) -> StateDict:
-        """Write what has been collected; return the file's length and digest."""
+        """Write what has been collected; return the file's length, digest and first moment."""
         self.flush()
         content = Path(self._file.name).read_bytes()
-        return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        return {
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "start": self._start,
+        }
 
     def load_state_dict(self, state: StateDict) -> None:
         """Remove the episodes written after `state_dict`, which will be played again.
 
-        A file that has changed before that point is left as it is.
+        A file that has changed before that point is left as it is. Times count from the file's
+        start, as SB3 sorts by them.
         """
+        self._start = state.get("start", self._start)
         self._pending.clear()
         begin = Path(self._file.name).read_bytes()[: state["bytes"]]
         if hashlib.sha256(begin).hexdigest() == state["sha256"] and not self._file.closed:

@@ -92,7 +92,9 @@ class TensorVecEnv(VecEnv):
                 info_keywords = info_keywords or monitor.info_keywords
                 if filename is None and monitor.results_writer is not None:
                     file = monitor.results_writer.file_handler
-                    filename, overrides = file.name, "a" not in file.mode
+                    # SB3 gives a new file that it is to append to no header.
+                    overrides = "a" not in file.mode or not os.path.getsize(file.name)
+                    filename = file.name
         elif make_kwargs:
             raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
         self.venv = _checked(venv)
@@ -173,10 +175,11 @@ class TensorVecEnv(VecEnv):
         # Gymnasium's own environments have it; the rest is then about the next episodes.
         if "final_info" in info:
             own = ("final_obs", "_final_obs", "episode", "_episode")
-            told = {**{key: info[key] for key in own if key in info}, **info["final_info"]}
+            told = {key: info[key] for key in own if key in info} | info["final_info"]
         if self._gives_arrays and "final_obs" in told:
             told["final_obs"] = self._dense(told["final_obs"], results[0])
-        observation, rewards, *ends, told = self._owned((*results, told))
+        observation, *numbers, told = self._owned((*results, told))
+        rewards, *ends = (each.reshape(self.num_envs) for each in numbers)  # [N, 1] in some
         terminated, truncated = (each.bool() for each in ends)  # numbers in some environments
         ended = terminated | truncated
         # An environment that may leave it out has waited itself.
@@ -195,9 +198,7 @@ class TensorVecEnv(VecEnv):
     def infos(self) -> list[Info]:
         """The infos that `step` returns, of the last step; waits for the device."""
         ended, timeout, info, told = self.said
-        infos: list[Info] = [{} for _ in range(self.num_envs)]
-        if self._gives_arrays:
-            infos = infos_of(info, np.arange(self.num_envs))
+        infos = infos_of(info if self._gives_arrays else {}, np.arange(self.num_envs))
         rows = np.flatnonzero(ended.cpu())
         if not len(rows):
             return infos
@@ -217,7 +218,7 @@ class TensorVecEnv(VecEnv):
         if isinstance(final, dict) or final.dtype != object:
             return final
         rows = zip(final, iterate(self.venv.observation_space, shown), strict=True)
-        space = self.venv.single_observation_space
+        space = self.observation_space
         empty: Any = create_empty_array(space, self.num_envs)
         return concatenate(space, [now if last is None else last for last, now in rows], empty)
 

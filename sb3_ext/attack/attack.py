@@ -69,6 +69,10 @@ examples:
         for part in self._parts:
             if part not in PARTS:
                 raise ConfigError(f"parts: {unknown_word('part', part, PARTS)}")
+        if "exact" in self._parts and config.exact and self._spec.polytope != "dominance":
+            raise ConfigError(
+                f"game.polytope: got {self._spec.polytope}; expected dominance for the part exact"
+            )
         self._player = _seated(run.given.player, self._spec, run.given.role)
         self._worst = min if self._player.role == "host" else max
         self._digest, self._inexact = _fingerprint(self._player, self._spec)

@@ -61,7 +61,9 @@ class Evaluation(EvalCallback):
         self.log_path = str(folder / "evaluations.new")
 
     def _on_step(self) -> bool:
-        before, goes_on, model = self.best_mean_reward, True, self.model
+        before = self.best_mean_reward
+        goes_on = True
+        model = self.model
         self.model = with_masks(model, self.eval_env)
         with going_on_without("evaluation", self.folder):
             goes_on = super()._on_step()

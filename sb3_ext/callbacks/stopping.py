@@ -159,7 +159,8 @@ class Curriculum(ByConditions):
 
     def __init__(self, stages: Sequence[Mapping[str, Any]]) -> None:
         super().__init__()
-        before, last = stages[:-1], stages[-1:]
+        before = stages[:-1]
+        last = stages[-1:]
         if not last or "until" in last[0] or not all("until" in stage for stage in before):
             raise ValueError(f"stages: each but the last needs 'until', got {shown(stages)}")
         self.settings = [{k: v for k, v in stage.items() if k != "until"} for stage in stages]

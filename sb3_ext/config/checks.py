@@ -166,7 +166,8 @@ class Registry(dict[str, Any], Generic[T]):
                 (see `resgym.trust`); None: there are names only.
         """
         super().__init__()
-        self.kind, self.base = kind, base
+        self.kind = kind
+        self.base = base
 
     def register(self, name: str, entry: Any = None) -> Any:
         """Add an entry under a free name; ``@register(name)`` is a decorator."""

@@ -87,6 +87,7 @@ _CHECKED = create_model(
     learning_starts=Count,
     max_grad_norm=Annotated[float, Gt(0)],
     n_steps=PositiveCount,
+    seed=Count | None,
     target_update_interval=PositiveCount,
     tau=Fraction,
 )
@@ -234,9 +235,11 @@ class DDQNState(Settings, Logs):
         normalizes = getattr(self._vec_normalize_env, "norm_obs", False)
         if normalizes and isinstance(self.q_net.features_extractor, PointExtractor):
             raise ValueError("norm_obs: must be False, as networks know absent points by their -1")
-        if self.train_freq.unit != TrainFrequencyUnit.STEP or self.train_freq.frequency < 1:
-            given = [self.train_freq.frequency, self.train_freq.unit.value]
-            raise ValueError(f"train_freq: got {given}; expected a number of parallel steps")
+        frequency, unit = self.train_freq
+        if unit != TrainFrequencyUnit.STEP or frequency < 1:
+            raise ValueError(
+                f"train_freq: got {[frequency, unit.value]}; expected a number of parallel steps"
+            )
         self._sums = torch.zeros(len(MEASURED), device=self.device)
         self._unread = []
         self.evaluation_buffer = deque(maxlen=self._stats_window_size)

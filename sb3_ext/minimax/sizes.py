@@ -26,7 +26,7 @@ class OtherSize(WorstCasePositions):
     environment, see `GrowingStarts`.
 
     Args:
-        dimension: number of axes of its games, 2 to 6.
+        dimension: number of axes of its games, 2 to 10.
         max_num_points: number of points of its starts.
         max_value: largest coordinate of its starts.
         part: share of the updates, above 0, at most 1. Where several callbacks draw the same

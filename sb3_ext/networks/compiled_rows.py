@@ -53,7 +53,8 @@ def pack_canonical(points, rows, games, count):  # type: ignore[no-untyped-def]
 @compiled
 def pool(x, count, pooled):  # type: ignore[no-untyped-def]
     """Maximum and mean of each group's rows, to `pooled` [G, 2 F]; 0 without any."""
-    size, row = x.shape[1], 0
+    size = x.shape[1]
+    row = 0
     for group in range(count.shape[0]):
         highest, mean = pooled[group, :size], pooled[group, size:]
         mean[:] = _ZERO
@@ -69,7 +70,8 @@ def pool(x, count, pooled):  # type: ignore[no-untyped-def]
 @compiled
 def pool_backward(x, count, pooled, gradient, result):  # type: ignore[no-untyped-def]
     """From the gradient of `pooled` that of `x`, to `result`; rows of a maximum that tie share."""
-    size, begin = x.shape[1], 0
+    size = x.shape[1]
+    begin = 0
     share = np.empty(size, np.float32)
     for group in range(count.shape[0]):
         end = begin + count[group]
@@ -93,7 +95,8 @@ def quotient_features(sums, left, right, features):  # type: ignore[no-untyped-d
     number = left.shape[0]
     for row in range(sums.shape[0]):
         for pair in range(number):
-            a, b = sums[row, left[pair]], sums[row, right[pair]]
+            a = sums[row, left[pair]]
+            b = sums[row, right[pair]]
             first = total = _ZERO
             if a * b < np.float32(-1e-9):
                 larger, smaller = max(abs(a), abs(b)), min(abs(a), abs(b))

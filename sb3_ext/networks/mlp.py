@@ -93,7 +93,8 @@ def build_mlp(
     for position, item in expand_net_arch(net_arch, first=input_dim):
         if isinstance(item, int):
             layers += [nn.Linear(width, item), act()]
-            width, can_norm = item, True
+            width = item
+            can_norm = True
         elif item in _NORMS:
             if not can_norm:
                 raise ValueError(f"{position}: {item!r} must come directly after a width")
@@ -102,7 +103,8 @@ def build_mlp(
         else:
             block_width = int(item[1:])
             layers.append(ResidualBlock(width, block_width, act))
-            width, can_norm = block_width, False
+            width = block_width
+            can_norm = False
     network = Mlp(*layers)
     network.output_dim = width
     return network

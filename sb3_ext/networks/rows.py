@@ -246,7 +246,8 @@ def quotient_features(sums: Tensor, columns: Columns | None = None) -> Tensor:
     that as good as float32.
     """
     left, right = columns or sums_and_axes(int(sums.shape[-1]))
-    a, b = sums[:, left], sums[:, right]
+    a = sums[:, left]
+    b = sums[:, right]
     larger, smaller = a.abs(), b.abs()
     larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)
     zero = 2e-5 * larger + 1e-7  # what rounding leaves of nothing

@@ -158,7 +158,9 @@ class TensorReplayBuffer(ReplayBuffer):
         """Reserve the memory now, if it was not; ValueError if there is too little."""
         if self._fields:
             return
-        slots, rows, size = self.buffer_size, self.n_envs, self.bytes_per_transition
+        slots = self.buffer_size
+        rows = self.n_envs
+        size = self.bytes_per_transition
         what = f"buffer_size: {slots * rows} transitions of {size} bytes"
         check_memory(what, self.memory_bytes(), size, self._device)
 
@@ -310,7 +312,8 @@ class TensorReplayBuffer(ReplayBuffer):
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Returns, last transitions and discounts of the windows that begin at `[B]` indices."""
         assert self.gamma is not None
-        slot, row = first // self.n_envs, first % self.n_envs
+        slot = first // self.n_envs
+        row = first % self.n_envs
         step = torch.arange(self.n_steps, device=first.device)
         window = (slot[:, None] + step) % self.buffer_size * self.n_envs + row[:, None]
         ended = self._take("ended", window.flatten()).view_as(window)

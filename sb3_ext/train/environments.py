@@ -81,7 +81,7 @@ def make_envs(
     )
     if folder is None:
         weakref.finalize(env, shutil.rmtree, place, ignore_errors=True)
-    if (wrap := get_wrapper_class(wrappers, "vec_env_wrapper")) is not None:
+    if wrap := get_wrapper_class(wrappers, "vec_env_wrapper"):
         env = wrap(env)  # type: ignore[assignment, arg-type]
     if normalize := values.get("normalize"):
         if statistics is None:

@@ -334,7 +334,8 @@ class Train(Job[TrainConfig]):
 
     def report(self) -> str:
         """Writes the model as SB3 saves it."""
-        folder, model = self.run_of.folder, self.model
+        folder = self.run_of.folder
+        model = self.model
         assert folder is not None
         save_model(folder / f"{self.config.stem}.zip", model)
         if self.config.save_replay_buffer:
@@ -350,7 +351,9 @@ class _PulseCallback(ByConditions):
 
     def __init__(self, pulse: Pulse, job: Train) -> None:
         super().__init__()
-        self._pulse, self._job, self._goes_on = pulse, job, True
+        self._pulse = pulse
+        self._job = job
+        self._goes_on = True
         self._folder = RunFolder(job.run_of.folder or Path())
         self._counts_episodes = any("max_episodes" in rule for rule in job.run_of.given.stop)
 

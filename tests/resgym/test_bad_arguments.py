@@ -77,7 +77,7 @@ CASES = [
     (lambda: solve("E8", agent="random", host="random"), "must not both be given"),
     (lambda: solve("E6", "leaves", agent="choose_first"), "^objective must be "),
     (lambda: small(rule="polyhedra", host="all_coord"), "host are for rule 'basic'.*, got"),
-    (lambda: small("leaves", rule="thom"), "objective must be 'depth' or 'nodes' with rule"),
+    (lambda: small("leaves", stop="smooth"), "with rule basic with stop or centres, got 'leaves'"),
     (lambda: make_host("safe", agents=[]), "^agents must be at least one player"),
     (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
     (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers .dimension., got \[1\]"),
@@ -102,7 +102,7 @@ CASES = [
     (lambda: tree(stop="flat"), r"^stop must be one of \['smooth'"),
     (lambda: tree(centres="flat"), r"^centres must be one of \['all'"),
     (lambda: solve("E8", rule="polyhedra", stop="smooth"), "^stop and centres are for rule"),
-    (lambda: solve("E8", host="all_coord", stop="smooth"), "^agent and host are for rule"),
+    (lambda: solve("E8", host="all_coord", stop="smooth"), "^agent and host .*, stop smooth,"),
     (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "^stop is for .* got an ideal"),
     # The ray of this edge lies too deep to see whether a polynomial is degenerate on it.
     (lambda: solve("x^2+x*y^20001+y^40002", stop="smooth"), "^exponents must be at most 100000"),

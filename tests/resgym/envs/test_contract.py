@@ -45,8 +45,8 @@ def test_single_environments_pass_the_checkers(env_id, size):
         warnings.filterwarnings("ignore", message=".*unconventional shape")
         for _ in range(5):  # the checkers draw actions at random
             check_env(env.unwrapped, skip_render_check=True)
-            env_checker.check_env(env.unwrapped)
-    env.close()
+            # This one closes the environment after a frame, then resets it.
+            env_checker.check_env(env.unwrapped, skip_render_check=False)
 
 
 @every_backend

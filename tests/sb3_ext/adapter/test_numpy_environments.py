@@ -37,11 +37,11 @@ class Toy(ToyEnv):
 
 
 class Numbers(VectorWrapper):
-    """Says 1 and 0 for the ends, as environments on a GPU do."""
+    """Says 1 and 0 for the ends, and [N, 1] for [N], as environments on a GPU do."""
 
     def step(self, actions):
-        *seen, terminated, truncated, info = self.env.step(actions)
-        return *seen, terminated * 1.0, np.uint8(truncated), info
+        shown, *numbers, info = self.env.step(actions)
+        return shown, *(each[:, None] * 1.0 for each in numbers), info
 
 
 MAKE = {
@@ -220,20 +220,25 @@ def test_keyword_arguments_reach_the_batched_environment():
     env.close()
 
 
-@pytest.mark.parametrize("where", ["make", "wrapper"])
-def test_time_limits_are_kept(where):
-    def make():
-        if where == "make":
-            return gymnasium.make(TOY_ID, max_episode_steps=5)
-        return Monitor(gymnasium.wrappers.TimeLimit(gymnasium.make(TOY_ID), 5))
-
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gymnasium.make(TOY_ID, max_episode_steps=5),
+        lambda: Monitor(gymnasium.wrappers.TimeLimit(gymnasium.make(TOY_ID), 5)),
+    ],
+)
+def test_time_limits_are_kept(make):
     assert toy_of(TensorVecEnv([make] * 3)).horizon == 5
 
 
-def test_what_cannot_be_batched_is_refused():
-    with pytest.raises(ValueError, match="is not registered with Gymnasium"):
-        TensorVecEnv([ToyEnv])
-    with pytest.raises(ValueError, match="Pendulum-v1 has no vector_entry_point"):
-        TensorVecEnv([lambda: gymnasium.make("Pendulum-v1")])
-    with pytest.raises(ValueError, match="env_wrapper: TransformReward"):
-        TensorVecEnv([lambda: TransformReward(gymnasium.make(TOY_ID), abs)])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (ToyEnv, "is not registered with Gymnasium"),
+        (lambda: gymnasium.make("Pendulum-v1"), "Pendulum-v1 has no vector_entry_point"),
+        (lambda: TransformReward(gymnasium.make(TOY_ID), abs), "env_wrapper: TransformReward"),
+    ],
+)
+def test_what_cannot_be_batched_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        TensorVecEnv([make])

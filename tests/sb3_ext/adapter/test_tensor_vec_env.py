@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile
 from sb3_ext.ddqn import DDQN
-from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv, forbid_waiting
+from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv, forbid_waiting, register_toy
 
 
 def read_monitor(folder):
@@ -39,20 +39,21 @@ def test_results_are_the_callers_own():
             return self.memory, rewards.requires_grad_(), *results
 
     adapted = TensorVecEnv(Reusing(ToyVectorEnv(3, horizon=2)))
+    actions = np.zeros(3, dtype=int)
     first = adapted.reset()
     before = first.copy()
-    second, _, _, infos = adapted.step(np.zeros(3, dtype=int))
+    second, _, _, infos = adapted.step(actions)
     np.testing.assert_array_equal(first, before)
     assert not np.array_equal(first, second)
     second[:] = np.nan
     infos[0]["mine"] = 1
     assert all("mine" not in info for info in infos[1:])
-    _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
+    _, _, _, infos = adapted.step(actions)
     assert all("mine" not in info for info in infos)
-    third, *_ = adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    third, *_ = adapted.step_tensors(actions)
     assert not third.isnan().any()
     before = third.clone()
-    adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    adapted.step_tensors(actions)
     assert torch.equal(third, before)
 
 
@@ -75,8 +76,7 @@ def test_seeds_and_options_count_once_at_the_next_reset():
     adapted.set_options()
     adapted.reset()
     plain = (None, None)
-    mask = seen[3][1].pop("reset_mask")
-    assert mask.tolist() == [True, False]
+    assert seen[3][1].pop("reset_mask").tolist() == [True, False]
     assert seen == [([5, 6], {"length": 4}), plain, plain, (None, {"points": 1}), plain]
 
 
@@ -114,23 +114,27 @@ def test_masks_are_found_through_wrappers():
 
 def test_an_accelerator_rarely_waits_for_the_monitor_file(tmp_path):
     file = MonitorFile(str(tmp_path / "0"), "Toy")
-    ended = torch.tensor([True, False])
     episode = {"r": torch.ones(2), "l": torch.ones(2)}
+    told = {"episode": episode, "_episode": torch.tensor([True, False])}
     for written in (*[0] * (STEPS_BETWEEN_WRITES - 1), STEPS_BETWEEN_WRITES):
-        file.add({"episode": episode, "_episode": ended}, now=False)
+        file.add(told, now=False)
         assert len(read_monitor(tmp_path)["r"]) == written
-    file.add({"episode": episode, "_episode": ended}, now=False)
+    file.add(told, now=False)
     file.close()
     assert len(read_monitor(tmp_path)["r"]) == STEPS_BETWEEN_WRITES + 1
 
 
 def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
-    adapted = TensorVecEnv(ToyVectorEnv(3, horizon=4), filename=tmp_path / "0")
+    def make():
+        env = gymnasium.make(register_toy(), max_episode_steps=4)
+        return Monitor(env, f"{tmp_path}/0", override_existing=False)
+
+    adapted = TensorVecEnv([make] * 3)  # which begins the file
     adapted.reset_tensors()
 
     def play(steps):
         for _ in range(steps):
-            adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+            adapted.step_tensors(np.zeros(3, dtype=int))
         state = adapted.state_dict()
         written = read_monitor(tmp_path)
         return state, (written["r"], written["l"])
@@ -138,6 +142,7 @@ def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path):
     state, early = play(20)
     _, whole = play(30)
     assert len(whole[0]) > len(early[0]) > 0
+    adapted = TensorVecEnv([make] * 3)  # as another process does
     adapted.load_state_dict(state)
     assert play(0)[1] == early
     assert play(30)[1] == whole
@@ -197,8 +202,7 @@ class Forgetful(VectorWrapper):
 
 
 def test_final_observations_that_are_missing_are_named():
-    adapted = TensorVecEnv(Forgetful(ToyVectorEnv(2)))
-    adapted.set_options({"length": 1})
+    adapted = TensorVecEnv(Forgetful(ToyVectorEnv(2, horizon=1)))
     adapted.reset()
     with pytest.raises(ValueError, match=r"^final_obs: missing"):
         adapted.step_tensors(np.zeros(2, dtype=int))

@@ -71,7 +71,9 @@ def test_tensor_and_numpy_loops_learn_the_same_by_one_seed_and_others_by_another
     arrays = SyncVectorEnv([ToyEnv] * 8, autoreset_mode=AutoresetMode.SAME_STEP)
     rows = TensorVecEnv(ToyVectorEnv(8)), VecMonitor(TensorVecEnv(ToyVectorEnv(8)))
     rows += TensorVecEnv(arrays), TensorVecEnv(ToyVectorEnv(8))
-    models = [make_model(env, seed=seed) for env, seed in zip(rows, (3, 3, 3, 4), strict=True)]
+    models = [
+        make_model(env, seed=seed) for env, seed in zip(rows, (3, 3, np.int64(3), 4), strict=True)
+    ]
     assert [model.collects_tensors for model in models] == [True, False, True, True]
     for model in models:
         torch.rand(model.seed)  # whatever happens to the global generator in between

@@ -69,7 +69,8 @@ def run_ade_table(arguments, monkeypatch):
 
         def small(updates, seed, **options):
             model = make_model(updates, seed, **options)
-            model.learning_starts, model.batch_size = 256, 32
+            model.learning_starts = 256
+            model.batch_size = 32
             return model
 
         monkeypatch.setattr(quickstart, "make_model", small)

@@ -188,6 +188,10 @@ class TensorVecEnv(VecEnv):
                 f"final_obs: missing in the info of {self.venv} although rows"
                 f" {ended.nonzero()[:5, 0].tolist()} ended; it has {sorted(told)}"
             )
+        if "final_obs" in told and not {*self.info_keywords} <= told.keys():
+            raise ValueError(
+                f"info_keywords: got {self.info_keywords}; expected some of {sorted(told)}"
+            )
         if self._counts_episodes:
             self._count(rewards, ended, told)
         if self._monitor_file is not None:
@@ -203,7 +207,8 @@ class TensorVecEnv(VecEnv):
         if not len(rows):
             return infos
         final = each_entry(lambda value: value[torch.as_tensor(rows)], told["final_obs"])
-        final, timeouts = to_numpy(final, self.observation_space), timeout.tolist()
+        final = to_numpy(final, self.observation_space)
+        timeouts = timeout.tolist()
         seconds = round(time.time() - self._start_time, 6)
         for position, (row, own) in enumerate(zip(rows, infos_of(told, rows), strict=True)):
             own["terminal_observation"] = each_entry(itemgetter(position), final)
@@ -261,7 +266,8 @@ class TensorVecEnv(VecEnv):
         observation, rewards, terminated, truncated, _ = self.step_tensors(self._actions)
         self.flush()
         dones = (terminated | truncated).cpu().numpy()
-        infos, shown = self.infos(), self._show(observation)
+        infos = self.infos()
+        shown = self._show(observation)
         return shown, rewards.cpu().numpy(), dones, infos
 
     def action_masks(self) -> np.ndarray:

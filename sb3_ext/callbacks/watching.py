@@ -61,7 +61,8 @@ class ActionCounts(PeriodicCallback):
         """Log the counts of the period."""
         assert self.counts is not None
         counts, self.counts = self.counts.cpu(), None
-        self.last, shares = counts.tolist(), (counts / counts.sum()).tolist()
+        self.last = counts.tolist()
+        shares = (counts / counts.sum()).tolist()
         for action, share in enumerate(shares[:32]):
             self.logger.record(f"actions/{action}", share, exclude="stdout")
         self.logger.record("actions/entropy", entropy_of_counts(counts))
@@ -143,7 +144,8 @@ class Timers(PeriodicCallback):
         self.slow_seconds = slow_seconds
 
     def _on_training_start(self) -> None:
-        self._slow, self._seconds = Counter[str](), defaultdict[str, list[float]](list)
+        self._slow = Counter[str]()
+        self._seconds = defaultdict[str, list[float]](list)
         self._mark: float | None = None  # when a rollout began or ended last
 
     def _add(self, name: str) -> None:

@@ -115,7 +115,8 @@ class Actor:
             games: What the chunk before gave; None starts new games.
         """
         began = time.perf_counter()
-        collector, plan = self._collector, self.plan
+        collector = self._collector
+        plan = self.plan
         collector.publish(version, as_tensors(dict(weights)), exploration_rate)
         words = np.random.SeedSequence((plan.seed, number, sequence)).generate_state(1, "u8")
         collector.generator = torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
@@ -124,7 +125,8 @@ class Actor:
             collector.observation = collector.legal = None
         else:
             collector.env.load_state_dict(games["environment"])
-            collector.observation, collector.legal = games["observation"], games["legal"]
+            collector.observation = games["observation"]
+            collector.legal = games["legal"]
         steps = stack_steps(collector.step() for _ in range(plan.chunk))
         return Chunk(number, sequence, version, time.perf_counter() - began, steps), {
             "environment": collector.env.state_dict(),

@@ -249,7 +249,8 @@ class RayCollector:
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
     ) -> None:
         """See `Collector`; only every `sync_updates`-th version goes out."""
-        self._updates, self._rate = version, exploration_rate
+        self._updates = version
+        self._rate = exploration_rate
         if self.version < 0 or version - self.version >= self.settings.sync_updates:
             self._send(version, weights)
 
@@ -270,7 +271,8 @@ class RayCollector:
 
     def accept(self, chunk: Chunk, updates: int) -> bool:
         """Count a chunk that arrived after this many updates; False: it must not be stored."""
-        counts, staleness = self._counts, updates - chunk.version
+        counts = self._counts
+        staleness = updates - chunk.version
         account = counts["actors"][chunk.actor]
         account["busy_seconds"] += chunk.seconds
         if staleness > self.settings.max_staleness:
@@ -349,7 +351,8 @@ class RayCollector:
         self._counts["waiting_seconds"] += time.perf_counter() - began
         stream.requests.pop(0)
         stream.answers.pop(0)
-        stream.games, stream.lost = games, 0
+        stream.games = games
+        stream.lost = 0
         return chunk  # type: ignore[no-any-return]
 
     def state_dict(self) -> StateDict:
@@ -380,7 +383,8 @@ class RayCollector:
         for version in sorted(state["weights"]):
             self._send(version, state["weights"][version])
         for stream, saved in zip(self._streams, state["streams"], strict=True):
-            stream.games, stream.next_sequence = saved["games"], saved["next_sequence"]
+            stream.games = saved["games"]
+            stream.next_sequence = saved["next_sequence"]
             stream.requests = saved["requests"]
             self._repeat(stream)
 

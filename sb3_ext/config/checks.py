@@ -282,7 +282,8 @@ def check_policy(algorithm: Any, policy: str, values: Arguments) -> None:
 
 
 def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
-    types, kind = _type_names(parameter.annotation), type(value).__name__
+    types = _type_names(parameter.annotation)
+    kind = type(value).__name__
     own = not types <= {*_WORDS, "None"}  # something of its own, which may have more forms
     if value is None:
         fits = "None" in types or parameter.default is None

@@ -183,7 +183,8 @@ class TensorCollector:
 
     def step(self) -> ParallelStep:
         """One parallel step."""
-        env, device = self.env, self.generator.device
+        env = self.env
+        device = self.generator.device
         if self.observation is None:
             shown = env.reset_tensors() if isinstance(env, TensorVecEnv) else env.reset()
             self.observation = to_device(shown, device)

@@ -165,7 +165,9 @@ class LegalQNetwork(QNetwork):
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
-        self.net_arch, self.dueling, self.sort_axes = net_arch, dueling, sort_axes
+        self.net_arch = net_arch
+        self.dueling = dueling
+        self.sort_axes = sort_axes
         num_actions = int(self.action_space.n)
         expand_net_arch(net_arch, "net_arch", self.features_dim, num_actions)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)

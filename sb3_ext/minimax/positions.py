@@ -142,7 +142,8 @@ class WorstCasePositions(PeriodicCallback):
             )
             costs = set_costs(self.host or target, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
-            new, costs = new[known], costs[known]
+            new = new[known]
+            costs = costs[known]
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))

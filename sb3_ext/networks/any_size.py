@@ -66,7 +66,8 @@ class _Exchange(nn.Module):
 
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
-        self.own, self.over = nn.Linear(size, width), nn.Linear(size, width, bias=False)
+        self.own = nn.Linear(size, width)
+        self.over = nn.Linear(size, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """To [N, K, width]."""
@@ -148,7 +149,8 @@ class AnySizeExtractor(PointExtractor):
         size = pairs + 3 + len(self.beside)
         self.entries = nn.Sequential(_Exchange(size, width), _Exchange(width, width))
         self.axes = nn.Sequential(_Exchange(width, width), _Exchange(width, width))
-        self.inside, self.sizes = nn.Linear(width, width), nn.Linear(3, width, bias=False)
+        self.inside = nn.Linear(width, width)
+        self.sizes = nn.Linear(3, width, bias=False)
         self.outside = nn.Linear(width, width, bias=False)
         self.inner = nn.Linear(pairs, width, bias=False)
 
@@ -164,7 +166,8 @@ class AnySizeExtractor(PointExtractor):
         for key in self.beside:
             told.append(rows.spread(observations[key].to(pairs.dtype))[:, :, None])  # type: ignore[index]
         entries = self.entries(torch.cat(told, 2))  # [R, D, F]
-        axes, pairs = self.axes(_pool(entries, rows.groups)), _pool(pairs, rows.groups)
+        axes = self.axes(_pool(entries, rows.groups))
+        pairs = _pool(pairs, rows.groups)
         inside, outside, inner = _groups(dimension, bool(self.beside))
         share = axes.new_tensor([[1 / len(each), len(each) / dimension] for each in inside])
         count = rows.count[:, None, None].to(axes.dtype).log1p().expand(-1, len(inside), 1)

@@ -168,7 +168,8 @@ class OrderedPointsExtractor(PointExtractor):
         """From observations, points float [N, P, D], to features [N, features_dim]."""
         points = points_of(observations)
         there = points[:, :, 0] >= 0
-        moved, present = canonical_points(points, there), there[:, :, None].to(points.dtype)
+        moved = canonical_points(points, there)
+        present = there[:, :, None].to(points.dtype)
         features = torch.cat([points * present, point_features(moved) * present, present], 2)
         return self._with_others([features.flatten(1)], observations)
 

@@ -104,7 +104,8 @@ def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
     """
     size = x.shape[1]
     if groups.dtype is torch.bool:
-        x, absent = x.view(*groups.shape, size), ~groups[:, :, None]
+        x = x.view(*groups.shape, size)
+        absent = ~groups[:, :, None]
         parts = [x.masked_fill(absent, torch.finfo(x.dtype).min).amax(1)]
         if mean:
             parts.append(x.masked_fill(absent, 0.0).sum(1) / groups.sum(1).clamp(min=1)[:, None])
@@ -248,7 +249,8 @@ def quotient_features(sums: Tensor, columns: Columns | None = None) -> Tensor:
     left, right = columns or sums_and_axes(int(sums.shape[-1]))
     a = sums[:, left]
     b = sums[:, right]
-    larger, smaller = a.abs(), b.abs()
+    larger = a.abs()
+    smaller = b.abs()
     larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)
     zero = 2e-5 * larger + 1e-7  # what rounding leaves of nothing
     quotients = []

@@ -85,7 +85,8 @@ class TensorReplayBuffer(ReplayBuffer):
         seed: int = 0,
     ) -> None:
         buffer_size = check_count("buffer_size", buffer_size)
-        self.n_steps, self.gamma = check_count("n_steps", n_steps), gamma
+        self.n_steps = check_count("n_steps", n_steps)
+        self.gamma = gamma
         if n_steps > 1:
             check_number("gamma", gamma, 0.0, 1.0)
         if optimize_memory_usage:
@@ -126,7 +127,8 @@ class TensorReplayBuffer(ReplayBuffer):
     @device.setter
     def device(self, device: torch.device | str) -> None:
         state = self.state_dict() if hasattr(self, "_fields") else None
-        self._device, self._fields = get_device(device), {}
+        self._device = get_device(device)
+        self._fields = {}
         if state is not None:
             self.load_state_dict(state)
 

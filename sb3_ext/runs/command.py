@@ -185,7 +185,8 @@ class RunSignals(ExitStack):
         self, stop: Callable[[signal.Signals], None], checkpoint: Callable[[], None]
     ) -> None:
         super().__init__()
-        self._stop, self._checkpoint = stop, checkpoint
+        self._stop = stop
+        self._checkpoint = checkpoint
         self._stopped = False
 
     def __enter__(self) -> Self:

@@ -44,7 +44,8 @@ class Condition(ABC):
     def __init__(self, field: str, size: int) -> None:
         if not field:
             raise ValueError("field must be the name of a metric, got ''")
-        self.field, self.window = field, size
+        self.field = field
+        self.window = size
         self._values: list[float] = []
 
     def observe(self, values: Metrics) -> None:

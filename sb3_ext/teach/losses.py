@@ -36,7 +36,8 @@ def losses(values: Tensor, batch: Asked, gamma: float, temperature: float) -> tu
         value = value_of_moves(moves[:, None], gamma)
         return value if host else -value
 
-    regret, host = batch.regret.to(values.device), batch.coords is None
+    regret = batch.regret.to(values.device)
+    host = batch.coords is None
     legal, optimal = regret >= 0, regret == 0
     logits = values / temperature
     whole, best = (logits.masked_fill(~each, -torch.inf) for each in (legal, optimal))

@@ -178,7 +178,9 @@ def draw(
     Raises:
         ConfigError: a family has no position that fits.
     """
-    axes, seed, families = config.dimension, config.seed + number, config.rounds[number]
+    axes = config.dimension
+    seed = config.seed + number
+    families = config.rounds[number]
     # As many for every round, so that their positions can be joined.
     rows = max(family.most(axes)[1] for each in config.rounds for family in each)
     met: set[bytes] = set()
@@ -186,7 +188,8 @@ def draw(
         met.update(_digests(singularities())[0])
     kept: list[tuple[Tensor, ...]] = []
     for place, family in enumerate(families):
-        left, idle = family.positions, 0
+        left = family.positions
+        idle = 0
         for batch in numbers():
             if left == 0 or idle == IDLE_BATCHES:
                 break

@@ -137,8 +137,10 @@ win = command("win")(partial(_main, "win", WIN))
 
 
 def _run(args: argparse.Namespace, preset: Preset) -> None:
-    model, out = make_model(args.updates, args.seed, preset=preset), args.out
-    every, games = Every(updates=max(1, args.updates // 10)), min(args.games, preset.games)
+    model = make_model(args.updates, args.seed, preset=preset)
+    out = args.out
+    every = Every(updates=max(1, args.updates // 10))
+    games = min(args.games, preset.games)
     evaluation = RhoEvaluation(
         [preset.opponent], every, games=games, seed=1, at_start=True, save_path=out
     )

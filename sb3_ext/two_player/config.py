@@ -211,7 +211,8 @@ class TrainerConfig(ConfigFile):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> TrainerConfig:
-        players, trained = self.training.players, self.trained
+        players = self.training.players
+        trained = self.trained
         if not players or len(set(players)) < len(players) or not {*players} <= trained.keys():
             raise ValueError(
                 f".training.players: got {players}; expected roles that learn, each once: "

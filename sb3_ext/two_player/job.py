@@ -43,7 +43,8 @@ class TwoPlayer(Job[TrainerConfig]):
         self.trainer = HostAgentTrainer(config, folder=run.folder)
         self.metrics = {"steps", *(f"rho/{pair}" for pair in self.trainer.pairs())}
         if config.checkpoint is not None:
-            self.every, self.keep = config.checkpoint.every_steps, config.checkpoint.keep
+            self.every = config.checkpoint.every_steps
+            self.keep = config.checkpoint.keep
         if self.given.get("init_from") is not None:
             with errors_of("--init-from"):
                 self.trainer.init_from(self.given["init_from"])

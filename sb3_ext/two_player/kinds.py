@@ -164,7 +164,8 @@ class OffPolicyLearner(Learner):
             TypeError: the policy has no `q_net` and `q_net_target`, or has learning rates of parts.
             ValueError: the network has no parameters, or returns another shape.
         """
-        model, policy = self.model, self.policy
+        model = self.model
+        policy = self.policy
         if not hasattr(policy, "q_net_target") or getattr(policy, "learning_rate_factors", None):
             raise TypeError(f"the network of this {type(policy).__name__} cannot be replaced")
         online = copy.deepcopy(policy.q_net)

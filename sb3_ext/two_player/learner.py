@@ -192,7 +192,9 @@ class Learner(ABC):
     Section: ClassVar[type[TrainedRole]] = TrainedRole
 
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
-        self.role, self.section, self.frozen = role, section, False
+        self.role = role
+        self.section = section
+        self.frozen = False
         self.rate = section.rate()
         self.env = TensorVecEnv(
             game.make_env(role, section.rollout.rollout_size, section.reward, device)

@@ -84,7 +84,8 @@ class TwoPlayers:
                 learner.add_callback(callback)
 
     def _make_players(self) -> None:
-        config, game = self.config, self.game
+        config = self.config
+        game = self.game
         # One seed each for the two roles and the pool, whichever of them are there.
         *seeds, pool_seed = np.random.SeedSequence(config.seed).generate_state(3).tolist()
         with errors_of("compute.device"):

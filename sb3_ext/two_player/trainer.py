@@ -133,7 +133,8 @@ class HostAgentTrainer(TwoPlayers):
 
     def begin_windows(self, players: Sequence[str]) -> None:
         """Before a step: reset roles whose window begins, if `fresh`; collect first experience."""
-        updates, step = self._updates, self.total_steps
+        updates = self._updates
+        step = self.total_steps
         if updates is not None and updates.fresh and step >= updates.period:
             for role in players:
                 if step % updates.period == getattr(updates, role)[0]:

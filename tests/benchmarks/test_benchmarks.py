@@ -117,7 +117,8 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     new = next(each for each in both["cases"] if each["subject"] == "resgym torch")
     assert new["repeats"] != case["repeats"]
     # What is printed is on the page, and the page is then up to date.
-    page, picture = tmp_path / "page.md", tmp_path / "picture.svg"
+    page = tmp_path / "page.md"
+    picture = tmp_path / "picture.svg"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     shown = [str(file), "--page", str(page), "--picture", str(picture)]
     assert report.main([*shown, "--check"]) == 1

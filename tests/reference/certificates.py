@@ -46,7 +46,8 @@ def in_two_axes(points, objective):
 class Bounds:
     def __init__(self, objective):
         self.objective, (self.move, self.finished, self.total) = objective, COSTS[objective]
-        self.least, self.most = {}, {}
+        self.least = {}
+        self.most = {}
 
     def low(self, points):
         if len(points) == 1:

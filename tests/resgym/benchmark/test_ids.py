@@ -32,7 +32,8 @@ def returns(env_id, player, games):
             coords = game.coords if seat == "agent" else None
             action = ask_player(player, game.position, coords, resgym.RowRandom(torch.arange(1)))
             _, reward, terminated, truncated, _ = env.step(int(action))
-            total, over = total + reward, terminated or truncated
+            total += reward
+            over = terminated or truncated
     best = data.value.tolist()
     if opponent == "choose_first":
         best = [resgym.solve(points, agent=opponent).value for points in starts]

@@ -56,7 +56,8 @@ def test_exceptional_singularities_have_dolgachev_numbers(line):
 def test_sums_of_powers_have_the_known_seifert_invariants(powers):
     """Neumann and Raymond 1978."""
     graph, whole = grown(f"bp({','.join(map(str, powers))})").surface_graph(), lcm(*powers)
-    alphas, sides = [], 0
+    alphas = []
+    sides = 0
     for one, other in combinations(powers, 2):
         alphas += [whole // lcm(one, other)] * gcd(one, other)
         sides += gcd(one, other)

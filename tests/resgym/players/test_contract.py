@@ -29,7 +29,8 @@ class Broken:
     """A player made from a function, without any check of its own."""
 
     def __init__(self, role, act):
-        self.role, self.act = role, act
+        self.role = role
+        self.act = act
 
 
 def _memory():

@@ -114,7 +114,8 @@ def test_a_stopped_search_certifies_its_bounds(objective, limit):
 
 
 def test_commands_write_and_read(capsys, tmp_path):
-    path, picture = tmp_path / "e6.jsonl", tmp_path / "e6.svg"
+    path = tmp_path / "e6.jsonl"
+    picture = tmp_path / "e6.svg"
     code, _, err = run(capsys, "solve", "E6", "--certificate", str(path))
     assert (code, err) == (0, f"certificate written to {path}\n")
     assert path.read_text().splitlines() == E6

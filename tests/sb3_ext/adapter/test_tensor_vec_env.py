@@ -201,10 +201,13 @@ class Forgetful(VectorWrapper):
         return (*results, {key: info[key] for key in info if self.lost not in key})
 
 
-def test_final_observations_that_are_missing_are_named():
-    adapted = TensorVecEnv(Forgetful(ToyVectorEnv(2, horizon=1)))
+@pytest.mark.parametrize(
+    ("wrapper", "message"), [(Forgetful, "final_obs: missing"), (VectorWrapper, "info_keywords: ")]
+)
+def test_what_the_final_info_lacks_is_named(wrapper, message):
+    adapted = TensorVecEnv(wrapper(ToyVectorEnv(2, horizon=1)), info_keywords=["won"])
     adapted.reset()
-    with pytest.raises(ValueError, match=r"^final_obs: missing"):
+    with pytest.raises(ValueError, match=f"^{message}"):
         adapted.step_tensors(np.zeros(2, dtype=int))
 
 

@@ -38,7 +38,8 @@ def test_b1_all_that_is_played_is_legal_stored_and_told(name, warmup):
     before = batch.observations
     after = batch.next_observations
     if isinstance(before, dict):
-        before, after = before["progress"], after["progress"]
+        before = before["progress"]
+        after = after["progress"]
     # One step of eight is added in every row, also in one whose episode has ended.
     assert torch.allclose((after - before)[:, -1], torch.tensor(0.125))
     assert 0 < batch.dones.sum() < 2000

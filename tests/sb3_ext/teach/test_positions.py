@@ -124,7 +124,8 @@ def test_observations_are_those_of_the_environment(seat):
     ours = observation(data.asked(seat), 20)
     if seat == "agent":
         assert ours["coords"].dtype == shown["coords"].dtype
-        ours, shown = ours["points"], shown["points"]
+        ours = ours["points"]
+        shown = shown["points"]
     assert torch.equal(ours, shown)
     assert ours.dtype == shown.dtype
 

@@ -76,7 +76,8 @@ def test_a_stopped_run_goes_on_bit_for_bit(updates, whole, tmp_path):
 
 
 def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
-    solve, calls = teach.solve, []
+    solve = teach.solve
+    calls = []
 
     def once(*given):
         calls.append(1)

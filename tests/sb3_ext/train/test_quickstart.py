@@ -15,7 +15,8 @@ def test_what_it_leaves(monkeypatch, tmp_path, capsys):
 
     def small(updates, seed, **preset):
         model = make_model(updates, seed, **preset)
-        model.batch_size, model.learning_starts = 16, 256
+        model.batch_size = 16
+        model.learning_starts = 256
         return model
 
     monkeypatch.setattr(quickstart, "make_model", small)

@@ -89,8 +89,10 @@ def output_file(path: StrPath, endings: Collection[str], name: str = "path") -> 
     Raises:
         ValueError: the ending is not allowed, the folder is missing or not writable, or the path
             is a folder.
+        OSError: no file can have this path.
     """
-    target, given = Path(path), shown(os.fspath(path))
+    target = Path(path)
+    given = shown(os.fspath(path))
     if target.suffix.lower() not in endings:
         raise ValueError(
             f"{name} must end in one of {', '.join(endings)}, got {shown(target.name)}"
@@ -99,6 +101,8 @@ def output_file(path: StrPath, endings: Collection[str], name: str = "path") -> 
         raise ValueError(f"{name} must be in a folder that exists, got {given}")
     if target.is_dir():
         raise ValueError(f"{name} must be a file, got the folder {given}")
+    with suppress(FileNotFoundError):
+        target.stat()  # fails on a name that is too long, as `is_dir` did before Python 3.14
     if not os.access(target.parent, os.W_OK):
         raise ValueError(f"{name} must be in a folder that is writable, got {given}")
     return target

@@ -96,7 +96,7 @@ def test_a_piece_whose_process_dies_is_done_again(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("cluster")
 def test_an_error_is_that_of_the_function():
     with spreading(1) as spread:
-        with pytest.raises(ZeroDivisionError, match="by zero$"):
+        with pytest.raises(ZeroDivisionError, match=r"by zero$"):
             list(spread(fails, range(4)))
         assert list(spread(fails, [0, 1])) == [3, 6]
     with pytest.raises(ValueError, match=r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"):

@@ -245,7 +245,9 @@ def _solve_variant(
     Raises:
         ValueError: the objective is leaves.
     """
-    kind = rule.spec.rule.replace("basic", "basic with stop or centres")
+    kind = rule.spec.rule
+    if kind == "basic":
+        kind = "basic with stop or centres"
     if objective == "leaves":
         raise ValueError(f"objective must be 'depth' or 'nodes' with rule {kind}, got 'leaves'")
     start = rule.start(position)

@@ -29,7 +29,7 @@ resgym.solver
 resgym.measure
 """
 WINGS = """
-resgym.geometry resgym.pictures resgym.proofs
+resgym.cuda resgym.geometry resgym.pictures resgym.proofs
 resgym.app resgym.hironaka_v0 resgym.testing
 """
 ABOVE = """

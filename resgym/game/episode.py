@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from resgym.game import devices
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import move, observe_points, start_positions
-from resgym.game.spec import Role, host_action_table
+from resgym.game.spec import MAX_NUM_POINTS, Role, host_action_table
 from resgym.game.state import GameState, where_state
 from resgym.game.stepping import (
     INVALID_ACTION_REWARD,
@@ -99,9 +99,13 @@ class Backend:
 
     Attributes:
         name: the name for `resgym.kernels.dispatch.resolve_backend`, never ``auto``.
+        devices: types of the devices that it runs on; none stands for all.
+        max_num_points: most points of a position.
     """
 
     name = "torch"
+    devices: tuple[str, ...] = ()
+    max_num_points = MAX_NUM_POINTS
 
     move = staticmethod(move)
 

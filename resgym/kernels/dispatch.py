@@ -1,4 +1,7 @@
-"""Choose and try the implementation of a step by name and device: see ``docs/layers.md``."""
+"""Choose and try the implementation of a step by name and device: see ``docs/layers.md``.
+
+The backends are named in texts, and imported when they are chosen.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from resgym.trust import packaged
 _CLASSES = {
     "torch": "resgym.game.episode:Backend",
     "numba": "resgym.kernels.cpu.backend:NumbaBackend",
-    "triton": "resgym.kernels.cuda.backend:TritonBackend",
+    "triton": "resgym.cuda.backend:TritonBackend",
 }
 
 BACKENDS = ("auto", *_CLASSES)
@@ -188,22 +191,12 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
 
 def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
     """Why a backend cannot play a game on a device, or None."""
-    if name == "torch":
-        return None
-    if name == "numba" and device.type != "cpu":
-        return f"runs on the cpu, got device {str(device)!r}"
     found = _load(name)
     if isinstance(found, str):
         needed, extra = ("numba", "fast") if name == "numba" else ("Triton", "gpu")
         return f"needs {needed} (pip install 'resgym[{extra}]'): {found}"
-    if name == "numba":
-        return None
-    from resgym.kernels.cuda.backend import INTERPRETED, MAX_NUM_POINTS
-
-    if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
-        return f"runs on cuda, got device {str(device)!r}"
-    if spec.rule != "basic":
-        return f"plays rule 'basic', got {spec.rule!r}"
-    if spec.max_num_points > MAX_NUM_POINTS:
-        return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
+    if found.devices and device.type not in found.devices:
+        return f"runs on {found.devices[0]}, got device {str(device)!r}"
+    if spec.max_num_points > found.max_num_points:
+        return f"plays max_num_points up to {found.max_num_points}, got {spec.max_num_points}"
     return None

@@ -40,7 +40,7 @@ def fast(request, monkeypatch):
     """A backend; beside Triton the reference works as on an accelerator, and looks at nothing."""
     pytest.importorskip(request.param)
     if request.param == "triton":
-        from resgym.kernels.cuda import backend as grids
+        from resgym.cuda import backend as grids
 
         monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
         if INTERPRETED:

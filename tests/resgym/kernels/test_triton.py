@@ -16,8 +16,8 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
-from resgym.kernels.cuda import backend as triton_launch  # noqa: E402
-from resgym.kernels.cuda import kernels as triton_kernels  # noqa: E402
+from resgym.cuda import backend as triton_launch  # noqa: E402
+from resgym.cuda import kernels as triton_kernels  # noqa: E402
 
 pytestmark = pytest.mark.skipif(triton_launch.INTERPRETED, reason="compiles, interprets not")
 

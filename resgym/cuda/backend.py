@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from triton import knobs
 
+from resgym.cuda.kernels import HOSTS, step_games
 from resgym.game.spec import GameSpec
 from resgym.game.stepping import (
     AUTORESET_MODES,
@@ -24,15 +25,11 @@ from resgym.game.stepping import (
     StepResult,
 )
 from resgym.kernels.backend import STARTING, FusedBackend, Numbers, set_numbers
-from resgym.kernels.cuda.kernels import HOSTS, step_games
 
 _SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
 INTERPRETED = bool(knobs.runtime.interpret)
 """Whether the kernels of this process run in the interpreter."""
-
-MAX_NUM_POINTS = 64
-"""Rows of a position that the kernels can hold: each is a bit of one word."""
 
 _LANES = 32
 
@@ -76,6 +73,8 @@ class TritonBackend(FusedBackend):
     """One launch a step, around the answers of opponents that have to be asked."""
 
     name = "triton"
+    devices = ("cuda", "cpu") if INTERPRETED else ("cuda",)
+    max_num_points = 64  # each is a bit of one word
     hosts = HOSTS
 
     def _pass(

@@ -15,16 +15,7 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-from resgym.game.rng import Stream
-from resgym.game.stepping import (
-    AUTORESET_MODES,
-    INVALID_ACTION_REWARD,
-    INVALID_ACTIONS,
-    REWARD_NAMES,
-    SEATS,
-)
-from resgym.kernels.backend import ASKED, STARTING
-from resgym.kernels.cuda.rules import (
+from resgym.cuda.rules import (
     absorb,
     choose_axis,
     draw_starts,
@@ -38,6 +29,15 @@ from resgym.kernels.cuda.rules import (
     store_points,
     store_set,
 )
+from resgym.game.rng import Stream
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTION_REWARD,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+)
+from resgym.kernels.backend import ASKED, STARTING
 
 _START = constexpr(Stream.START)
 _HOST = constexpr(Stream.HOST)

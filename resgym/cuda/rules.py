@@ -2,7 +2,7 @@
 
 Letters of tiles: G games of one program, R rows, a power of two that is at least P; tensors have P
 rows and D axes. Points are a tuple of D tiles int64 [G, R], one per axis; rows that hold no point
-are 0 there and out of the mask. Everything here is inlined into `resgym.kernels.cuda.kernels`.
+are 0 there and out of the mask. Everything here is inlined into `resgym.cuda.kernels`.
 """
 
 from __future__ import annotations

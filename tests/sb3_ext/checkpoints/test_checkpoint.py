@@ -42,7 +42,7 @@ PLAIN = {
     "time/fps ~1": 3,
     7: (1, [2], ()),
     "$tensor": {"dict": [[1]]},
-    "array": np.arange(3, dtype=np.uint32),
+    "array": np.uint32([0, 7])[::-1],
     "number": np.float64(0.5),
 }
 
@@ -83,7 +83,6 @@ def saved(tmp_path):
 
 def test_state_comes_back_exactly(saved):
     assert equal(load_checkpoint(saved), make_state())
-    assert equal(load_checkpoint(saved.parent), make_state())
     nan = save_checkpoint(saved.with_name("nan"), {"x": math.nan})
     assert math.isnan(load_checkpoint(nan)["x"])
 
@@ -111,13 +110,14 @@ def test_parts_are_read_alone(saved):
     [
         ({"a": {"b": [1, object()]}}, TypeError, "a/b/1: got object"),
         ({"a": {1.5: 2}}, TypeError, "a: got the key 1.5"),
+        ({"a": [np.array("x")]}, ValueError, "a/0: .*numpy.str_"),
         ({"a/b": 1}, ValueError, "'a/b' cannot be the name"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_writing(state, error, message, tmp_path):
     with pytest.raises(error, match=message):
         save_checkpoint(tmp_path / "run" / "x", state)
-    assert list(tmp_path.iterdir()) == []
+    assert not [*tmp_path.iterdir()]
 
 
 def test_every_flipped_bit_and_truncation_is_noticed(saved):

@@ -23,6 +23,7 @@ from resgym.cli import main
 from resgym.pictures.shapes import picture_to_svg
 from sb3_ext.checkpoints.models import save_player
 from sb3_ext.train import quickstart
+from tests.sb3_ext.helpers import start_quickly
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
@@ -65,15 +66,7 @@ def folder(tmp_path_factory):
 
 def run_ade_table(arguments, monkeypatch):
     if "--model" not in arguments:
-        make_model = quickstart.make_model
-
-        def small(updates, seed, **options):
-            model = make_model(updates, seed, **options)
-            model.learning_starts = 256
-            model.batch_size = 32
-            return model
-
-        monkeypatch.setattr(quickstart, "make_model", small)
+        start_quickly(monkeypatch)
         arguments = [*arguments, "--updates", "2"]
     ade_table.main([*arguments, "--names", "A1", "D4", "--max-depth", "4"])
 

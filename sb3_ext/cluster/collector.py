@@ -235,8 +235,7 @@ class RayCollector:
         most = self.actors * settings.in_flight
         updates = math.ceil(model.updates_for(transitions))
         if updates:
-            spare = settings.max_staleness - settings.sync_updates
-            most = min(most, 1 + (spare + 1) // updates)
+            most = min(most, 1 + (settings.max_staleness - settings.sync_updates + 1) // updates)
         if most < self.actors:
             warnings.warn(
                 f"actors: of {self.actors} only {most} can work at a time: a chunk brings"

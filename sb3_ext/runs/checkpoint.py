@@ -34,6 +34,8 @@ from sb3_ext.runs.files import (
     rename_durably,
     sync,
     versions,
+    write_durably,
+    write_json,
 )
 from sb3_ext.types import StateDict, StrPath
 
@@ -93,8 +95,7 @@ def save_checkpoint(path: StrPath, state: StateDict, *, keep_last: int | None = 
 
 def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> None:
     plain = {part: value for part, (value, _) in parts.items()}
-    text = json.dumps({"parts": plain, "versions": versions()}, indent=1)
-    (folder / STATE).write_text(text + "\n", encoding="utf-8")
+    write_json(folder / STATE, {"parts": plain, "versions": versions()})
     written = [folder / STATE]
     for part, (_, tensors) in parts.items():
         own, first = {}, dict[int, str]()
@@ -111,10 +112,8 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
     for file in written:
         sync(file)
     files = {file.name: file_digest(file) for file in written}
-    manifest = json.dumps({"files": files, "schema": SCHEMA}, indent=1)
-    (folder / MANIFEST).write_text(manifest, encoding="utf-8")
-    sync(folder / MANIFEST)
-    sync(folder)
+    # Without a last newline, whose loss would not be noticed.
+    write_durably(folder / MANIFEST, json.dumps({"files": files, "schema": SCHEMA}, indent=1))
 
 
 def _remove(folder: Path) -> None:

@@ -253,7 +253,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
 CLIENTS = DOCS / "clients"
 LIBRARIES = {name: name for name in ("pettingzoo", "tianshou", "torchrl")}
 LIBRARIES |= {"gymnasium": "moviepy"}  # for its videos, of batches since Gymnasium 1.2
-LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib"}
+LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib", "tianshou_both": "tianshou"}
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

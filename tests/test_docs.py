@@ -23,6 +23,7 @@ from resgym.cli import main
 from resgym.pictures.shapes import picture_to_svg
 from sb3_ext.checkpoints.models import save_player
 from sb3_ext.train import quickstart
+from tests.sb3_ext.helpers import start_quickly
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
@@ -65,15 +66,7 @@ def folder(tmp_path_factory):
 
 def run_ade_table(arguments, monkeypatch):
     if "--model" not in arguments:
-        make_model = quickstart.make_model
-
-        def small(updates, seed, **options):
-            model = make_model(updates, seed, **options)
-            model.learning_starts = 256
-            model.batch_size = 32
-            return model
-
-        monkeypatch.setattr(quickstart, "make_model", small)
+        start_quickly(monkeypatch)
         arguments = [*arguments, "--updates", "2"]
     ade_table.main([*arguments, "--names", "A1", "D4", "--max-depth", "4"])
 
@@ -260,13 +253,13 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
 CLIENTS = DOCS / "clients"
 LIBRARIES = {name: name for name in ("pettingzoo", "tianshou", "torchrl")}
 LIBRARIES |= {"gymnasium": "moviepy"}  # for its videos, of batches since Gymnasium 1.2
-LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib"}
+LIBRARIES |= {"open_spiel": "pyspiel", "rllib": "ray.rllib", "tianshou_both": "tianshou"}
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.filterwarnings("ignore")  # of the libraries themselves
 def test_the_program_runs_alone(name, tmp_path):
-    reason = f"needs {name}, which is no requirement"
+    reason = f"needs {LIBRARIES[name]}, which is no requirement"
     pytest.importorskip(LIBRARIES[name], reason=reason, exc_type=ImportError)
     if name == "gymnasium" and not hasattr(gymnasium.wrappers.vector, "RecordVideo"):
         pytest.skip("this Gymnasium records no videos of batches")

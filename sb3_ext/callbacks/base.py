@@ -7,6 +7,7 @@ import signal
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -21,7 +22,7 @@ from sb3_ext.adapter.seam import num_updates, walk_callbacks
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.runs.command import RunSignals
-from sb3_ext.runs.files import going_on_without
+from sb3_ext.runs.files import RunFolder, going_on_without
 from sb3_ext.types import Metrics, StateDict, StrPath
 
 
@@ -150,7 +151,8 @@ class Checkpoints(PeriodicCallback):
 
     It saves before a rollout, after the updates of the one before: only then can `learn` start from
     the state. Put it last in the list, so that the other callbacks have seen the same data as the
-    model.
+    model. Other processes are kept out of the folder from the start of training to its end; `learn`
+    raises `FolderInUseError` if one of them is in it.
 
     If a loss is NaN, nothing is written and training ends with a FloatingPointError. If the disk is
     full, a `CheckpointWarning` appears and training continues, except at the end.
@@ -174,6 +176,7 @@ class Checkpoints(PeriodicCallback):
         self.run_dir = Path(run_dir)
         self.keep_last = check_count("keep_last", keep_last)
         self._requested = False
+        self._held = ExitStack()
 
     def request(self) -> None:
         """Save at the next opportunity. Safe to call from a signal handler."""
@@ -188,8 +191,12 @@ class Checkpoints(PeriodicCallback):
         with going_on_without("checkpoint", self.run_dir):
             self.save()
 
+    def _on_training_start(self) -> None:
+        self._held.enter_context(RunFolder(self.run_dir, "run_dir"))
+
     def _on_training_end(self) -> None:
-        self.save()
+        with self._held:
+            self.save()
 
     def save(self) -> Path:
         """Saves now. Exact only between two blocks of updates.

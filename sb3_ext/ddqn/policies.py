@@ -293,8 +293,7 @@ class PointsPolicy(QPolicy):
     @staticmethod
     def _usual_extractor(space: spaces.Space) -> str:
         points = space.get("points", space) if isinstance(space, spaces.Dict) else space
-        seen = len(points.shape or ()) == 2
-        return "point_set" if seen else QPolicy._usual_extractor(space)
+        return "point_set" if len(points.shape or ()) == 2 else QPolicy._usual_extractor(space)
 
 
 ALIASES: dict[str, type[BasePolicy]] = {

@@ -249,7 +249,10 @@ def action_scores(policy: Any, observation: Any) -> Tensor:
             return values if values.dim() == 2 else values.mean(1)  # over quantiles
         if hasattr(policy, "get_distribution") and not hasattr(policy, "lstm_actor"):
             return policy.get_distribution(observation).distribution.logits
-    raise TypeError(f"policy must choose among discrete actions, got {type(policy).__name__}")
+    raise TypeError(
+        "policy must be one of DQN, DDQN, QRDQN, A2C, PPO or MaskablePPO in PyTorch, "
+        f"got {type(policy)}"
+    )
 
 
 def recurrent_scores(

@@ -29,8 +29,7 @@ Observations = Tensor | Mapping[str, Tensor]
 
 def shapes_are_fixed(points: Tensor) -> bool:
     """Whether shapes must not depend on data, as for CUDA graphs, compilers and TorchScript."""
-    recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    return recorded or not points.is_cpu
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or not points.is_cpu
 
 
 class Rows:

@@ -96,7 +96,7 @@ def save_checkpoint(path: StrPath, state: StateDict, *, keep_last: int | None = 
 def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> None:
     plain = {part: value for part, (value, _) in parts.items()}
     write_json(folder / STATE, {"parts": plain, "versions": versions()})
-    written = [folder / STATE]
+    files = {STATE: file_digest(folder / STATE)}
     for part, (_, tensors) in parts.items():
         own, first = {}, dict[int, str]()
         for name, tensor in tensors.items():  # tensors may not share memory
@@ -104,15 +104,14 @@ def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> 
             if first.setdefault(own[name].untyped_storage().data_ptr(), name) != name:
                 own[name] = own[name].clone()
         if own:
-            written.append(folder / (part + SUFFIX))
+            file = folder / (part + SUFFIX)
             try:
-                save_file(own, written[-1])
+                save_file(own, file)
             except SafetensorError as error:  # how the library reports a full disk
-                raise OSError(f"{written[-1]}: {one_line(error)}") from error
-    for file in written:
-        sync(file)
-    files = {file.name: file_digest(file) for file in written}
-    # Without a last line break, whose loss nobody would notice.
+                raise OSError(f"{file}: {one_line(error)}") from error
+            sync(file)
+            files[file.name] = file_digest(file)
+    # Without a last newline, whose loss would not be noticed.
     write_durably(folder / MANIFEST, json.dumps({"files": files, "schema": SCHEMA}, indent=1))
 
 

@@ -14,6 +14,7 @@ from resgym.scoreboard import read_rows
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
+from sb3_ext.train import quickstart
 from tests.fakes import ToyVectorEnv
 
 
@@ -32,6 +33,19 @@ def make_model(env=None, policy=None, **arguments):
     }
     policy = policy or ("MultiInputPolicy" if is_dict else "MlpPolicy")
     return DDQN(policy, env, **{**defaults, **arguments})
+
+
+def start_quickly(monkeypatch):
+    """The quick start's model learns from its first games, in small batches."""
+    make_model = quickstart.make_model
+
+    def small(updates, seed, **preset):
+        model = make_model(updates, seed, **preset)
+        model.batch_size = 16
+        model.learning_starts = 256
+        return model
+
+    monkeypatch.setattr(quickstart, "make_model", small)
 
 
 def weights(model):

@@ -113,8 +113,7 @@ def test_games_of_a_run_start_from_a_file(name, tmp_path, capsys):
         env = gymnasium.make_vec(GAME, num_envs=16, **saved["env_kwargs"])
         for option in ("--starts", path), ("--log-folder", path), ("--uuid",):
             assert train(["--resume", str(command.run), *option]) == 2
-            expected = f"{option[0][2:]}: a resumed run keeps its own"
-            assert expected in capsys.readouterr().err
+            assert f"{option[0][2:]}: a resumed run keeps its own" in capsys.readouterr().err
     else:
         trainer = HostAgentTrainer(command.out / "config.yml")
         env = trainer.game.make_env("agent", 16, "step", "cpu")

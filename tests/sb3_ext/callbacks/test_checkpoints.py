@@ -13,10 +13,10 @@ from sb3_ext.callbacks import Checkpoints
 from sb3_ext.callbacks.base import Every
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume
 from sb3_ext.runs.checkpoint import CheckpointError, list_checkpoints, load_checkpoint
-from sb3_ext.runs.files import CheckpointWarning
+from sb3_ext.runs.files import CheckpointWarning, FolderInUseError
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.helpers import StepHook, keep_logs, make_model
-from tests.sb3_ext.runs.killed import full
+from tests.sb3_ext.runs.killed import full, held_by_another
 
 
 def numbers(run):
@@ -51,6 +51,15 @@ def test_a_checkpoint_has_the_same_bytes_however_long_the_run_took(tmp_path, mon
     assert logged[0][-1] == logged[1][-1] > 0
     assert len(found[0]) > 10
     assert found[0] == found[1]
+
+
+def test_the_folder_belongs_to_one_process_until_training_ends(tmp_path):
+    checkpoints = Checkpoints(tmp_path, Every(transitions=100))
+    with held_by_another(tmp_path), pytest.raises(FolderInUseError, match=r"^run_dir: "):
+        make_model().learn(200, checkpoints)
+    make_model().learn(200, checkpoints)
+    with held_by_another(tmp_path):  # free again
+        pass
 
 
 def test_full_disk_warns_and_training_goes_on(tmp_path, monkeypatch):
@@ -118,11 +127,10 @@ class Counting(BaseCallback):
 
 
 def test_callbacks_are_found_in_lists_and_inside_others(tmp_path):
-    inner = Counting(1)
     outer = StepHook(bool)
-    outer.callback = inner
+    outer.callback = Counting(1)
     nested = CallbackList([Counting(2), CallbackList([outer, Counting(3)])])
-    found = list(walk_callbacks([nested, None, Counting(4)]))
+    found = walk_callbacks([nested, None, Counting(4)])
     assert [each.calls for each in found if isinstance(each, Counting)] == [2, 1, 3, 4]
     states = {"Counting": {"calls": 2}, "Counting#2": {"calls": 1}, "Counting#3": {"calls": 3}}
     assert callback_states(nested) == states

@@ -91,10 +91,8 @@ def test_best_version_is_kept(seat, best, pairs, scores, kept, tmp_path, monkeyp
     saved = load_checkpoint(tmp_path / "best")
     assert equal(saved["policy"], snapshots[kept])
     assert saved["evaluation"]["score"] == kept
-    loaded = DDQN.load(tmp_path / "best_model.zip", device="cpu")
-    assert equal(weights(loaded), snapshots[kept])
-    history = json.loads((tmp_path / "rho.json").read_text())
-    assert [entry["score"] for entry in history] == scores
+    assert equal(weights(DDQN.load(tmp_path / "best_model.zip", device="cpu")), snapshots[kept])
+    assert [entry["score"] for entry in json.loads((tmp_path / "rho.json").read_text())] == scores
 
 
 def test_a_spoiled_model_does_not_become_the_best(tmp_path):

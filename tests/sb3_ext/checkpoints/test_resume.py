@@ -278,9 +278,7 @@ def test_an_environment_that_cannot_be_saved_starts_anew_and_says_so(tmp_path):
     assert other.num_timesteps == 160
     save_player(tmp_path / "player", model, {}, archive=False)
     policy = load_policy(tmp_path / "player")
-    own = model.policy.state_dict()
-    loaded = policy.state_dict()
-    assert equal({**own}, {**loaded})
+    assert equal(dict(policy.state_dict()), dict(model.policy.state_dict()))
 
 
 class Unknown(FlattenExtractor):

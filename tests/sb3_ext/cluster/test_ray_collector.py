@@ -64,8 +64,7 @@ def collector(actors=2, **arguments):
 def check_ledger(statistics, model):
     assert statistics["received"] == statistics["accepted"] + statistics["stale"]
     assert statistics["accepted"] * GAMES * CHUNK == model.num_timesteps
-    transitions = [each["transitions"] for each in statistics["actors"]]
-    assert sum(transitions) == model.num_timesteps
+    assert sum(each["transitions"] for each in statistics["actors"]) == model.num_timesteps
 
 
 def test_no_actors_are_this_process():

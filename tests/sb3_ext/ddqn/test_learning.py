@@ -82,8 +82,7 @@ def test_learns_from_a_file_and_not_from_random_rewards(tmp_path, kind):
     assert score(fresh(tmp_path).fit(file, updates=250)) > THRESHOLD
     control = fresh(tmp_path)
     control.load_replay_buffer(file)
-    buffer = control.replay_buffer
-    rewards = buffer.state_dict()["fields"]["rewards"]
+    rewards = control.replay_buffer.state_dict()["fields"]["rewards"]
     order = torch.randperm(rewards.numel(), generator=torch.Generator().manual_seed(0))
     rewards.copy_(rewards.flatten()[order].view_as(rewards))
     assert score(control.fit(updates=250)) < 0.75

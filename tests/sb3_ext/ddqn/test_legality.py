@@ -78,16 +78,14 @@ def test_a_mask_is_found_by_its_name_and_of_any_binary_space():
                 mask_key(spaces.Dict({name: space}), ACTIONS)
     # Others are no masks, whatever their size: the set on the turn of the host is none, either.
     for entries in (("seen", "points"), ("coords", "points", "to_play"), ("coords",)):
-        given = spaces.Dict(dict.fromkeys(entries, BINARY[0]))
-        assert mask_key(given, ACTIONS) is None
+        assert mask_key(spaces.Dict(dict.fromkeys(entries, BINARY[0])), ACTIONS) is None
     both = gymnasium.make_vec("resgym/Hironaka-v0", num_envs=2, dimension=2)
     assert make_model(TensorVecEnv(both)).legal_actions.source == "environment"
     toy = ToyVectorEnv(2)
     toy.single_observation_space = spaces.Dict(action_mask=BINARY[1])
     with pytest.raises(ValueError, match="norm_obs_keys: action_mask must not be one"):
         make_model(VecNormalize(TensorVecEnv(toy)))
-    off = LegalActions(spaces.Dict(action_mask=OTHER[0]), ACTIONS, None, "none")
-    assert off.key is None
+    assert LegalActions(spaces.Dict(action_mask=OTHER[0]), ACTIONS, None, "none").key is None
     with pytest.raises(ValueError, match="expected one that starts at 0"):
         LegalActions(BINARY[0], spaces.Discrete(4, start=1))
 

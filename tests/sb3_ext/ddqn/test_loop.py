@@ -155,8 +155,7 @@ class Telling(VectorWrapper):
     def step(self, actions):
         *results, info = self.env.step(actions)
         if "episode" in info:
-            length = info["episode"]["l"]
-            info["is_success"] = length > 4
+            info["is_success"] = info["episode"]["l"] > 4
             going_on = torch.full_like(info["episode"]["r"], torch.nan)
             info["episode"]["r"] = torch.where(info["_episode"], info["episode"]["r"], going_on)
         return *results, info

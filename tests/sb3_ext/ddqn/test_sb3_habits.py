@@ -79,8 +79,7 @@ def test_policies_have_the_layers_of_dqn(name, tmp_path):
     assert sum(len(shape) == 4 for shape in layers(ours)) == 3 * images
     ours.learn(20)
     ours.save(tmp_path / "model")
-    loaded = DDQN.load(tmp_path / "model", made, device="cpu")
-    assert equal(weights(ours), weights(loaded))
+    assert equal(weights(ours), weights(DDQN.load(tmp_path / "model", made, device="cpu")))
 
 
 def rate(model):

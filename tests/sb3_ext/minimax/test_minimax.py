@@ -171,8 +171,7 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
     assert len(walk.learnt) == len(walk.costs) == 5
     assert 1 <= walk.costs.min() <= walk.costs.max() <= 9
     if teacher:
-        state = positions_of(walk.learnt)
-        assert torch.equal(walk.costs, set_costs(make_host(teacher), state, 9))
+        assert torch.equal(walk.costs, set_costs(make_host(teacher), positions_of(walk.learnt), 9))
     again.learnt = walk.learnt[:1]
     again.costs = walk.costs[:1]
     again.costs = torch.tensor([[7, 2, 3, 9]])

@@ -1,5 +1,7 @@
 """The extractors that know the points: what they compute, and what they ignore."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -122,8 +124,7 @@ def features_and_gradients(make, points, seed):
     coords = torch.ones(len(points), points.shape[2])
     features = extractor({"points": points, "coords": coords})
     features.square().sum().backward()
-    gradients = [p.grad if p.grad is not None else p * 0 for p in extractor.parameters()]
-    return [features, *gradients]
+    return [features, *(p.grad if p.grad is not None else p * 0 for p in extractor.parameters())]
 
 
 @pooling
@@ -235,14 +236,12 @@ def policy(request):
     torch.manual_seed(0)
     host = request.param == "host"
     space = points if host else spaces.Dict(points=points, coords=spaces.MultiBinary(3))
-    actions = spaces.Discrete(4 if host else 3)
-    kwargs = {"pair_width": 16, "width": 24}
     return PointsPolicy(
         space,
-        actions,
+        spaces.Discrete(4 if host else 3),
         ConstantSchedule(0.0),
         extractor="any_size",
-        features_extractor_kwargs=kwargs,
+        features_extractor_kwargs={"pair_width": 16, "width": 24},
         net_arch=[16],
     )
 
@@ -270,6 +269,11 @@ def test_scores_follow_the_names_of_axes_and_points_exactly(policy, dimension, p
         expected = found[:, coords_to_action(old)]
     assert found.std() > 0
     assert torch.equal(renamed, expected)
+
+
+def test_a_policy_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match=r"MaskablePPO in PyTorch, got .*SimpleNamespace"):
+        action_scores(SimpleNamespace(training=False, set_training_mode=bool), None)
 
 
 def test_actions_valued_one_by_one_have_no_dueling_heads(policy):

@@ -84,8 +84,7 @@ def test_alpha_and_the_first_priority():
 
 def test_errors_that_are_no_numbers_leave_the_sums_finite():
     buffer = numbers(3, 1)
-    errors = torch.tensor([torch.nan, torch.inf, 3e38])
-    buffer.update_priorities(torch.tensor([0, 1, 2]), errors)
+    buffer.update_priorities(torch.tensor([0, 1, 2]), torch.tensor([torch.nan, torch.inf, 3e38]))
     assert buffer.priorities.isfinite().all()
     assert buffer.sample(64).weights.isfinite().all()
 

@@ -138,8 +138,7 @@ def test_a_hang_up_that_nohup_ignores_ends_nothing(count):
 def test_a_checkpoint_is_written_when_asked_for(count):
     for number, before in ((4, "04"), (2, "02")):  # else 3
         out = count.out / str(number)
-        signals = {number: signal.SIGUSR1}
-        count("--set", "updates=5", "--out", str(out), signals=signals)
+        count("--set", "updates=5", "--out", str(out), signals={number: signal.SIGUSR1})
         assert kept(out) == ["05", before]
 
 

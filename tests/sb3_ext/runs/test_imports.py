@@ -103,8 +103,7 @@ def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
     assert train_main([*arguments, f"{name}:NoAlgorithm"]) == 2
     assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err
     assert train_main([*arguments, algorithm]) == 0
-    played = ["--algo", algorithm, "--env", GAME, "--no-render", "-n", "8", "-f", logs]
-    assert enjoy(played) == 0
+    assert enjoy(["--algo", algorithm, "--env", GAME, "--no-render", "-n", "8", "-f", logs]) == 0
     (saved,) = (tmp_path / "logs" / algorithm).glob("*/config.yml")
     run = saved.parent
     assert train_main(["--resume", str(run), "-n", "128"]) == 2  # it does not know the command

@@ -102,8 +102,7 @@ def test_forms(form, schedule):
 
 
 def test_parts_need_one_unit():
-    form = {"schedule": "chained", "pieces": [[5, 0.1]]}
-    schedule = parse_schedule(form, unit="transitions")
+    schedule = parse_schedule({"schedule": "chained", "pieces": [[5, 0.1]]}, unit="transitions")
     assert schedule.unit == schedule.pieces[0][1].unit == "transitions"
     with pytest.raises(ValueError, match="one unit, got transitions, updates"):
         Chained([(5, Constant(0.1, unit="transitions"))], unit="updates")
@@ -124,5 +123,4 @@ def test_a_schedule_of_ones_own_is_read_by_its_name():
         def bounds(self):
             return 0.0, math.inf
 
-    schedule = parse_schedule({"schedule": "test_steps", "every": 10})
-    assert schedule(25) == 2.0
+    assert parse_schedule({"schedule": "test_steps", "every": 10})(25) == 2.0

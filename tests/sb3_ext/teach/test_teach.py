@@ -53,8 +53,7 @@ def whole(tmp_path_factory):
 
 def test_a_run_is_a_player_and_a_beginning(whole):
     assert [entry["update"] for entry in history(whole)] == [10, 20, 30, 40]
-    player = load_player(whole / "out", "host")
-    assert resgym.resolution_tree("A2", player, max_depth=8).depth
+    assert resgym.resolution_tree("A2", load_player(whole / "out", "host"), max_depth=8).depth
     other = teach.Teach(TeachConfig.read({**teach_config(whole), "seed": 5}), Run()).model
     init_from(other, whole / "out")
     assert equal(weights(other), networks(whole))

@@ -56,8 +56,7 @@ def test_two_players_in_one_checkpoint(tmp_path):
     state = {**model_state(models["host"], "host."), **model_state(models["agent"], "agent.")}
     save_checkpoint(tmp_path / "run" / "checkpoints" / "checkpoint-1", state)
     for seat, model in models.items():
-        player = load_player(tmp_path / "run", seat)
-        assert scores(seat, player) == scores(seat, player_of(model))
+        assert scores(seat, load_player(tmp_path / "run", seat)) == scores(seat, player_of(model))
 
 
 @pytest.mark.parametrize(

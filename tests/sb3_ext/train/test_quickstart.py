@@ -7,19 +7,11 @@ from sb3_ext.train import quickstart
 from sb3_ext.train.config_files import transitions_for
 from sb3_ext.train.loading import load_player
 from sb3_ext.train.train import main as train
-from tests.sb3_ext.helpers import recorded
+from tests.sb3_ext.helpers import recorded, start_quickly
 
 
 def test_what_it_leaves(monkeypatch, tmp_path, capsys):
-    make_model = quickstart.make_model
-
-    def small(updates, seed, **preset):
-        model = make_model(updates, seed, **preset)
-        model.batch_size = 16
-        model.learning_starts = 256
-        return model
-
-    monkeypatch.setattr(quickstart, "make_model", small)
+    start_quickly(monkeypatch)
     out = tmp_path / "run"
     arguments = ["--updates", "4", "--games", "20", "--out", str(out), "--no-progress"]
     assert quickstart.main(arguments) == 0

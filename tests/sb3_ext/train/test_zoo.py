@@ -259,8 +259,7 @@ def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
     returns = np.load(folder / "evaluations.npz")["results"]
     assert returns.size >= 2
     assert abs(returns).max() > 1  # a step costs or gives 1
-    saved = (folder / env_id.replace("/", "-") / "config.yml").read_text()
-    assert "opponent" in saved
+    assert "opponent" in (folder / env_id.replace("/", "-") / "config.yml").read_text()
     monkeypatch.setattr(sys, "argv", ["enjoy", *common, "--no-render", "-n", "300"])
     rl_zoo3.enjoy.enjoy()
     assert "Mean episode length" in capsys.readouterr().out

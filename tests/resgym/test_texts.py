@@ -107,7 +107,6 @@ CALLS = {
     "singularity": lambda: resgym.singularity(LONG),
     "family": lambda: resgym.random_family(f"random({LONG}=3)"),
     "solve": lambda: resgym.solve("E8", LONG),
-    "rule": lambda: resgym.solve("E8", rule=LONG),
     "time": lambda: resgym.solve("E8", time_limit=LONG),
     "points": lambda: resgym.state_from_points(LONG, resgym.GameSpec()),
     "depth": lambda: resgym.resolution_tree("E8", max_depth=LONG),
@@ -118,7 +117,6 @@ CALLS = {
     "task": lambda: evaluate("random", LONG),
     "envs": lambda: tasks.make("worst-5", reward=LONG),
     "mode": lambda: tasks.make("worst-5", autoreset_mode=LONG),
-    "render": lambda: tasks.make("worst-5", render_mode=LONG),
     "device": lambda: tasks.make("worst-5", device=LONG),
     "label": lambda: plot_curves([Curve(LONG, [0.0], [float("nan")] * 9_999)]),
 }
@@ -136,7 +134,6 @@ def test_errors_of_long_values_are_short(call):
     "arguments",
     [
         ("tree", LONG),
-        ("tree", "E8", "--host", LONG),
         ("rho", LONG, "random"),
         ("rho", "random", "random", "--games", LONG),
         (LONG,),

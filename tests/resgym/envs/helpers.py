@@ -58,10 +58,10 @@ def act_random(env, *words):
 
 def restart(env):
     """In DISABLED mode reset the rows that have ended: what the reset gives, if there is one."""
+    if env.metadata["autoreset_mode"].name != "DISABLED":
+        return None  # and the state is not looked at
     ended = array(env.games.ended)
-    if env.metadata["autoreset_mode"].name == "DISABLED" and ended.any():
-        return env.reset(options={"reset_mask": ended})
-    return None
+    return env.reset(options={"reset_mask": ended}) if ended.any() else None
 
 
 def played(env, steps=30, seed=None, act=act_random):

@@ -23,7 +23,6 @@ from tests.resgym.game.lockstep import reference_start
 def test_defaults_are_the_standard_game():
     spec = GameSpec()
     assert dataclasses.astuple(spec) == (3, 20, 20, "dominance", False, "basic", 1)
-    assert spec.num_host_actions == 4
     assert MAX_COORDINATE == rule.MAX_COORDINATE == 2**59
     # A sum over all axes still fits before it is looked at.
     assert 10 * MAX_COORDINATE < 2**63

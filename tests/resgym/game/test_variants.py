@@ -9,6 +9,7 @@ import torch
 
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
 from tests.reference import variants
 from tests.resgym.backends import get
 from tests.resgym.game.lockstep import play
@@ -58,6 +59,11 @@ def test_random_starts_are_unfinished(rule):
             assert {*starts.points[:, -2].flatten().tolist()} == {1, 2, 3}
             marked = map(tuple, starts.points[:, -1].tolist())
             assert all(map(list.__contains__, starts.point_lists(), marked))
+
+
+def test_the_distinguished_point_is_moved_with_the_others():
+    spec = GameSpec(2, reposition=True, rule="thom")
+    assert state_from_points([(1, 3), (2, 1)], spec).points[0, -1].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("rule", RULES)

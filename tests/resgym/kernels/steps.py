@@ -34,7 +34,8 @@ def step_both(envs, time, illegal=False):
         actions = np.where(random.random(len(actions)) < 0.3, wild, actions)
     expected, found = (env.step(actions) for env in envs)
     assert same(expected, found), f"step {time}"
-    assert same(*(env.state_dict() for env in envs)), f"after step {time}"
+    if time % 3 == 0:  # a state that is looked at is never written to again
+        assert same(*(env.state_dict() for env in envs)), f"after step {time}"
     return expected
 
 

@@ -92,7 +92,7 @@ def test_moves_in_any_memory_of_no_games_and_of_axes_outside():
 )
 def test_ids_modes_and_rewards(fast, env_id, mode, reward):
     seen = both(
-        fast, env_id, STEPS, reward=reward, autoreset_mode=mode, max_num_points=6, max_value=5,
+        fast, env_id, STEPS, reward=reward, autoreset_mode=mode, max_num_points=6, max_value=4,
         max_episode_steps=3 if env_id != BOTH else 5,
     )  # fmt: skip
     assert seen["terminated"] > 3

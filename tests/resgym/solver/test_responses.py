@@ -58,9 +58,6 @@ def test_longest_game_against_a_host(host, start):
     assert (longest.tree.depth, longest.tree.num_leaves) == (longest.value, 1)
     check_tree(longest.tree, start, one_game=True)
     check_tree(size.tree, start)
-    # No host is better than the optimum.
-    assert solve(start).value <= longest.value
-    assert solve(start, "nodes").value <= size.value
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -69,7 +66,6 @@ def test_shortest_game_against_an_agent(agent, start):
     solution = solve(start, agent=agent)
     assert solution.proved
     assert solution.value == shortest_game(rule.canonical(start), players.AGENTS[agent])
-    assert solution.value <= solve(start).value
     assert solution.tree.depth == solution.value
     check_tree(solution.tree, start, one_game=True)
     assert solve(start, "nodes", agent=agent).value == solution.value + 1

@@ -36,7 +36,7 @@ def positions(rule, number, seed):
 def test_values_against_trying_everything(rule):
     drawn = positions(rule, 20, 1)
     for points, options, reference, position, depth in drawn:
-        solution = resgym.solve(points, **options)
+        solution = resgym.solve(points, max_depth=depth, **options)
         assert (solution.value, solution.proved, solution.tree.depth) == (depth, True, depth)
         assert resgym.solve(points, max_depth=depth - 1, **options).stopped_by == "max_depth"
         if depth <= 2:

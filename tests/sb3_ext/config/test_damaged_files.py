@@ -8,7 +8,7 @@ import pytest
 import rl_zoo3
 
 from sb3_ext.attack.config import AttackConfig
-from sb3_ext.config.sections import find_config, read_mapping
+from sb3_ext.config.sections import apply_settings, find_config, read_mapping
 from sb3_ext.ddqn import algorithms
 from sb3_ext.teach.positions import TeachConfig
 from sb3_ext.train.config_files import check_hyperparameters, section_of
@@ -121,13 +121,16 @@ def test_plain_data_and_merged_mappings(tmp_path):
     dates are text: [&date {day: 2001-01-01}, *date, =]
     """
     first = {"seed": 2, "sizes": {"a": 1}}
-    assert read_mapping(write(tmp_path, text)) == {
+    found = read_mapping(write(tmp_path, text))
+    assert found == {
         "default": {"seed": 1, "sizes": {"a": 1}},
         "first": first,
         "second": {"seed": 3, "sizes": {"a": 1, "b": 1}},
         "third": {**first, 1: "one", "1": "text"},
         "dates are text": [{"day": "2001-01-01"}, {"day": "2001-01-01"}, "="],
     }
+    # A setting changes one place of what is repeated.
+    assert apply_settings(found, ["default.sizes.a=2"])["first"] == first
 
 
 @pytest.mark.parametrize(

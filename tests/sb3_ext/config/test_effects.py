@@ -120,13 +120,15 @@ def test_every_key_of_text_is_declared():
 HOSTILE = {
     Effect.CONNECT: ("ray://10.0.0.1:10001", "auto", "sqlite:///x"),
     Effect.IMPORT: ("evil:Code", "evil.Code", "os.system", "evil:resgym/HironakaHost-v0"),
-    Effect.LOAD: ("evil.zip", "./evil.zip", "runs/evil.zip"),
+    Effect.LOAD: ("evil.zip", "./evil"),
     Effect.WRITE: ("/tmp/x", "../x", "a/../../x"),
     Effect.PREFIX: ("/tmp/x", "../x", "a/x"),
 }
 
 
-def test_each_declared_effect_is_refused_wherever_it_stands():
+def test_each_declared_effect_is_refused_wherever_it_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.zip").touch()
     cases = [(key, value) for key, effect in KEYS.items() for value in HOSTILE[effect]]
     cases += [(key, "evil:Code") for key in (*PLAIN, "anything")]
     for key, value in cases:

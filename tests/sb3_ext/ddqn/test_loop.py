@@ -147,6 +147,9 @@ def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path):
     model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
     model.learn(400)
     assert model.legal_actions.source == "environment"
+    for _ in range(9):
+        model.env.reset_tensors()  # somebody else plays
+        model.learn(8, reset_num_timesteps=False)
 
 
 class Telling(VectorWrapper):

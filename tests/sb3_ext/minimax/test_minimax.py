@@ -173,7 +173,6 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
     if teacher:
         assert torch.equal(walk.costs, set_costs(make_host(teacher), positions_of(walk.learnt), 9))
     again.learnt = walk.learnt[:1]
-    again.costs = walk.costs[:1]
     again.costs = torch.tensor([[7, 2, 3, 9]])
     found = model.q_net(again.learnt)
     target = -(1 - 0.9**again.costs) / 0.1
@@ -249,7 +248,7 @@ def test_updates_are_on_batches_of_every_size(learnt):
 
 def test_positions_are_of_the_game_and_starts_grow_with_the_environments(learnt):
     model, (flat, _), _ = learnt
-    for state in (flat.positions, flat.played):
+    for state in (flat.positions, flat.state_dict()["played"]):
         count = (state[:, :, 0] >= 0).sum(1)
         assert ((count > 1) & (count <= 6)).all()
         assert (state.amin(1) <= 0).all()  # they are moved to the axes
@@ -270,8 +269,6 @@ def test_a_saved_host_plays_every_size(learnt, tmp_path):
         assert torch.equal(answers, learnt[0].q_net(shorter).argmax(1))
         games = {"dimension": dimension, "max_num_points": points, "games": 5}
         assert resgym.rho(player, "random", **games).games == 5
-    found = resgym.solve([(2, 0, 0, 0, 0), (0, 3, 1, 0, 2)], host=player, max_depth=5)
-    assert found.lower_bound >= 1
 
 
 def test_positions_that_differ_by_names_are_asked_about_once(learnt):

@@ -1,6 +1,5 @@
 """Saved models as players: checkpoints without pickle, and the files of stable-baselines3."""
 
-import pickle
 import zipfile
 from types import SimpleNamespace
 
@@ -125,13 +124,11 @@ def test_other_files(tmp_path):
     (tmp_path / "card" / MODEL).write_bytes(b"\x80\x04.")
     with zipfile.ZipFile(tmp_path / "archive.zip", "w") as file:
         file.writestr("data", "[]")
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps({}))
     for name, message in (
         ("notes.txt", "is not a checkpoint directory, .* or a .zip"),
         ("empty", "no checkpoint here"),
         ("card", "is missing or damaged"),
         ("archive.zip", "is not a model of stable-baselines3"),
-        ("model.pkl", "is not a checkpoint directory, .* or a .zip"),
         ("nothing", "there is no such file"),
     ):
         with pytest.raises(ValueError, match=message):

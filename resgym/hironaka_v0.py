@@ -122,10 +122,11 @@ class raw_env(AECEnv):
 
     def observe(self, agent: str) -> Any:
         """Return what ``agent`` observes now."""
-        hidden = self._simultaneous and agent == AGENT
-        named = self._seen["coords"][None] * np.float32(not hidden)
-        points = np.concatenate([self._seen["points"], named])
-        return {"observation": points, "action_mask": self._mask(agent)}
+        coords = self._seen["coords"]
+        if self._simultaneous and agent == AGENT:
+            coords = np.zeros_like(coords)
+        observation = np.vstack([self._seen["points"], coords])
+        return {"observation": observation, "action_mask": self._mask(agent)}
 
     def _mask(self, agent: str) -> np.ndarray:
         """Return the legal actions int8 [A] of a seat; none if it does not move now."""

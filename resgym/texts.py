@@ -26,7 +26,7 @@ def shown(value: Any) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return text for a terminal: what is not printed, beside ``keep``, is written as an escape.
+    """Return text for a terminal: escape characters that are neither printable nor in ``keep``.
 
     Control characters could move the cursor, rename the window or turn the reading direction.
     """

@@ -112,7 +112,6 @@ class PlannedVectorEnv(VectorEnv):
             self.set_opponent("random" if opponent is None else opponent)
         elif opponent is not None:
             raise ValueError(f"opponent must be None with seat 'both', got {shown(opponent)}")
-
         self._sample_legal()
 
     def _sample_legal(self) -> None:

@@ -294,17 +294,16 @@ class GameSpec:
         """
         values = self.max_value + 1
         others = self.max_num_points - 1
-        # Large V: the sum is the integral of (1-u)^(P-1) = 1/P up to 1/V.
-        if values > 4096:
-            axis_probability = 1.0 / self.max_num_points + 1.0 / values
-        else:
-            axis_probability = (
-                sum(((values - v) / values) ** others for v in range(values)) / values
-            )
-        bound = self.max_num_points * axis_probability**self.dimension
         if self.rule == "polyhedra":
             below = math.comb(self.unit - 1 + self.dimension, self.dimension)
             bound = self.max_num_points * below / values**self.dimension
+        else:
+            if values > 4096:
+                # The sum is at most 1/V above the integral of (1-u)^(P-1), which is 1/P.
+                on_axis = 1.0 / self.max_num_points + 1.0 / values
+            else:
+                on_axis = sum(((values - v) / values) ** others for v in range(values)) / values
+            bound = self.max_num_points * on_axis**self.dimension
         if bound >= 0.9:
             return MAX_START_ATTEMPTS
         return min(MAX_START_ATTEMPTS, max(1, math.ceil(math.log(1e-12) / math.log(bound))))

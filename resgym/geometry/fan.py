@@ -130,7 +130,7 @@ class Divisors(Table, tuple[Divisor, ...]):
 
 
 def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Cone:
-    """Return the rays of the chart that moves, each a set and one of its axes, lead to."""
+    """Return the rays of the chart after some moves, each a host's set and the agent's axis."""
     rays = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
     for axes, axis in moves:
         rays = divided(rays, axes, axis)

@@ -124,17 +124,22 @@ class SurfaceGraph(Table):
         return Seifert(curve.genus, curve.self_intersection, tuple(sorted(arms)))
 
     def _spots(self) -> list[Point]:
-        """Places with distances close to those in the graph (stress majorization)."""
+        """Pixels of the curves: distances are close to those in the graph (stress majorization).
+
+        Places in the plane are complex numbers until the end.
+        """
         size = len(self.curves)
         meets = np.reshape(self.matrix(), (size, size)) > 0
-        far = np.where(meets, 1, size) * (1 - np.eye(size))
-        for place in range(size):
-            far = np.minimum(far, far[:, place, None] + far[place])
-        spots = np.linalg.eigh(far)[1] @ 0.5j ** np.arange(size)
+        distances = np.where(meets, 1, size) * (1 - np.eye(size))
+        for place in range(size):  # paths by way of this curve may be shorter (Floyd-Warshall)
+            distances = np.minimum(distances, distances[:, place, None] + distances[place])
+        # Begin with different places, which depend on the graph alone.
+        spots = np.linalg.eigh(distances)[1] @ 0.5j ** np.arange(size)
         for _ in range(200):
             gaps = spots[:, None] - spots
-            spots = (far * gaps / (abs(gaps) + np.eye(size))).sum(1) / size
-        if meets.sum() == 2 * (size - 1):  # a tree, whose arms are drawn straight
+            # The identity avoids 0 / 0 for the gap from a curve to itself.
+            spots = (distances * gaps / (abs(gaps) + np.eye(size))).sum(1) / size
+        if meets.sum() == 2 * (size - 1):  # a tree: draw its arms straight, with equal steps
             inner = meets.sum(1) == 2
             means = np.where(inner[:, None], meets / 2, 0)
             spots = np.linalg.solve(np.eye(size) - means, np.where(inner, 0, spots))

@@ -167,10 +167,11 @@ def _warn(message: str) -> None:
 
 
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
-    """The backend of a name.
+    """Return the backend of a name.
 
-    ``auto`` takes the fastest backend for the device and the game, and warns once if that is the
-    reference for lack of a package. On the CPU it is `Patient`, on a GPU `Checked`.
+    ``auto`` takes the fastest backend for the device, as `Patient` on the CPU until it is compiled,
+    as `Checked` on a GPU. If that one cannot play the game here, it warns once, and takes the
+    reference.
 
     Raises:
         ValueError: unknown name, or a named backend that is not installed or does not fit the
@@ -180,9 +181,9 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     fastest = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
     wanted = fastest if name == "auto" else name
     problem = _problem(wanted, device, spec)
+    if problem and name != "auto":
+        raise ValueError(f"backend {name!r} {problem}")
     if problem:
-        if name != "auto":
-            raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
         wanted = "torch"
     backend: Backend = (_automatic if name == "auto" else _load)(wanted)

@@ -55,10 +55,11 @@ class RhoResult(Table):
 
     @property
     def share(self) -> tuple[float, float] | None:
-        """Rho as a share of the optimum, as lower and upper bound."""
+        """Lower and upper bound of rho / optimum, in 0..1; None without an optimum."""
         if not self.optimum:
             return None
         least, greatest = self.optimum
+        # The host itself reaches rho, so the optimum is at least that; both may be 0.
         return self.rho / greatest, self.rho / max(least, self.rho, 1e-300)
 
     @property
@@ -171,7 +172,7 @@ def rho(
     given = None if points is None else state_from_points(points, spec, resolved)
     drawn = resolve_starts(starts, spec, resolved)
 
-    def begins(row: torch.Tensor) -> GameState:
+    def starts_of(row: torch.Tensor) -> GameState:
         if given is not None:
             return given.select(row % given.num_games)
         return start_positions(spec, _random_of_games(row, seed).at(0, Stream.START), drawn)
@@ -183,15 +184,15 @@ def rho(
             progress(f"{' against '.join(map(player_name, players))}: {first} of {games} games")
         row = torch.arange(first, min(first + batch, games), device=resolved)
         rng = _random_of_games(row, seed)
-        played.append(play_lengths(*players, begins(row), spec, rng, max_moves, backend))
+        played.append(play_lengths(*players, starts_of(row), spec, rng, max_moves, backend))
     result = rho_of_games(*map(torch.cat, zip(*played, strict=True)))
     if optimum is True:
         from resgym.measure.optimum import optimum as find  # needs the solver's players
 
         if progress is not None:
             progress(f"the shortest games against {player_name(players[1])}")
-        starts = begins(torch.arange(games, device=resolved))
-        optimum = find(players[1], starts, spec, max_moves)
+        all_starts = starts_of(torch.arange(games, device=resolved))
+        optimum = find(players[1], all_starts, spec, max_moves)
     return replace(result, optimum=optimum or None)
 
 

@@ -78,9 +78,9 @@ def ask_player(
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*tensors) != before:
         raise ValueError(f"{who} must not write to its arguments")
-    looking = devices.is_host_memory(state.device)
-    legal = check_answer(answer, state, coords, who, rows, looking=looking)
-    if looking:
+    on_host = devices.is_host_memory(state.device)
+    legal = check_answer(answer, state, coords, who, rows, read_values=on_host)
+    if on_host:
         return answer.to(torch.int64)
     permitted = state.legal_sets() if coords is None else coords
     lowest = 0 if permitted is None else permitted.to(torch.uint8).argmax(1)
@@ -129,11 +129,12 @@ def check_answer(
     who: str,
     rows: Tensor | None = None,
     *,
-    looking: bool = True,
+    read_values: bool = True,
 ) -> Tensor:
-    """Return which entries are legal, bool [N]; with ``looking``, raise if one is not.
+    """Return which entries are legal, bool [N]; with ``read_values``, raise if one is not.
 
-    Arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
+    Arguments are those of `ask_player`. The error names the player, ``who``, and the illegal
+    entry's number in ``rows``.
 
     Raises:
         TypeError, ValueError: the answer is not a dense tensor of N integers on that device.
@@ -142,24 +143,24 @@ def check_answer(
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
     if answer.device != state.device:
         raise ValueError(f"{who} must answer on {state.device}, got {answer.device}")
-    number = state.num_host_actions if coords is None else state.dimension
+    num_actions = state.num_host_actions if coords is None else state.dimension
     if not holds_integers(answer):
         raise TypeError(
             f"{who} must return integers, got {tensor_kind(answer)}; expected int64 [N] of "
-            f"0..{number - 1} (of a host's sets resgym.game.spec.coords_to_action makes them)"
+            f"0..{num_actions - 1} (of a host's sets resgym.game.spec.coords_to_action makes them)"
         )
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    exact = answer.to(torch.int64)
-    inside = exact.clamp(0, number - 1)
-    legal = inside == exact
+    actions = answer.to(torch.int64)
+    inside = actions.clamp(0, num_actions - 1)
+    legal = inside == actions
     permitted = state.legal_sets() if coords is None else coords
     if permitted is not None:
         legal &= permitted.gather(1, inside[:, None])[:, 0]
-    if looking and not legal.all():
+    if read_values and not legal.all():
         place = int((~legal).nonzero()[0])
         row = place if rows is None else int(rows[place])
-        allowed: Any = f"0..{number - 1}"
+        allowed: Any = f"0..{num_actions - 1}"
         if permitted is not None:
             allowed = permitted[place].nonzero()[:, 0].tolist()
         given = int(answer.cpu().numpy()[place])  # torch refuses to read large unsigned numbers

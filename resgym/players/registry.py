@@ -244,20 +244,21 @@ def _factory(role: Role, name: str, field: str) -> Factory:
 def _make(
     role: Role, name: str, arguments: dict[str, Any], field: str, spec: GameSpec | None = None
 ) -> Player:
+    """Make the player of a name with arguments, or load that of a path; errors name ``field``."""
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {shown(name)} ({type(name).__name__})")
     bare = re.sub(r"(?s)\(.*\)$", "", name)  # arguments may hold paths
-    if os.path.basename(bare) != bare.removesuffix(".zip"):
+    if bare.endswith(".zip") or os.path.basename(bare) != bare:  # a path
         check_keywords(name, arguments, ())
         return _load_model(name, role, field)
     name, written = parse_expression(name, field)
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
-    given = {"spec": spec} if spec and "spec" in parameters else {}
-    given |= {**written, **arguments}
+    keywords = {"spec": spec} if spec and "spec" in parameters else {}
+    keywords |= {**written, **arguments}
     if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        check_keywords(name, given, parameters)
-    player = _checked_player(factory(**given), role, f"the factory of {role} {name!r}")
+        check_keywords(name, keywords, parameters)
+    player = _checked_player(factory(**keywords), role, f"the factory of {role} {name!r}")
     _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
 

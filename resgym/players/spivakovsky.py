@@ -78,8 +78,8 @@ class SpivakovskyHost(ScriptedHost):
         columns = state.columns()
         alive = state.alive()[:, : columns.shape[1]].t().contiguous()
         bounds, alive, chosen = _first_level(columns, alive & ~state.finished())
-        for left in range(dimension - 1, 0, -1):  # axes that are left, at most
-            bounds, alive, joined = _level(bounds, alive, ~chosen, left > 2)
+        for most_axes in range(dimension - 1, 0, -1):  # each level chooses an axis or more
+            bounds, alive, joined = _level(bounds, alive, ~chosen, most_axes > 2)
             chosen = chosen | joined
         # -1 for finished games, whose set is empty.
         return coords_to_action(chosen.t()).clamp(min=0)
@@ -167,7 +167,7 @@ def _all_sets(dimension: int, device: torch.device) -> Tensor:
 
 @cache
 def _sets_by_size(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Bit numbers and actions, int64 [A], of the sets of two axes or more, ordered as above."""
+    """Bit numbers and actions, int64 [A], of the sets of two axes or more, as in `_all_sets`."""
     table = _all_sets(dimension, device)[dimension:]
     bits = 1 << torch.arange(dimension, device=device)
     return (table * bits).sum(1), coords_to_action(table)

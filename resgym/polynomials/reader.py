@@ -172,9 +172,9 @@ class Reader:
         self._rest = tokens[::-1]
         found: list[Terms] = []
         while not found or self._take(","):
-            found.append(self._sum())
+            found.append(self._expression())
             if self._take("=", "=="):
-                self._add(found[-1], self._sum(), -1)
+                self._add(found[-1], self._expression(), -1)
         if self._rest[1:]:
             self._unexpected()
         return found
@@ -188,21 +188,24 @@ class Reader:
         """Read the next token if it is one of these; otherwise read nothing."""
         return self._rest.pop()[0] if self._rest[-1][0] in allowed else ""
 
-    def _sum(self, level: int = 0) -> Terms:
-        """Read on while signs bind more strongly than a level: 1 for sums, 2 for products."""
+    def _expression(self, level: int = 0) -> Terms:
+        """Read a sum at level 0, a product at level 1, a factor with its powers at level 2.
+
+        The text that follows is left to the caller, who reads at a lower level.
+        """
         token, place = self._rest[-1]
         self._depth += 1
         if self._depth > MAX_NESTING:
             self._fail(f"more than {MAX_NESTING} signs and parentheses inside each other", place)
         if self._take("+", "-"):
-            left = self._add({}, self._sum(1), 1 if token == "+" else -1)
+            left = self._add({}, self._expression(1), 1 if token == "+" else -1)
         elif token[:1].isdigit():
             self._rest.pop()
             left = self._add({}, {self._one: Fraction(token)})
         elif self._take(*self.names):
             left = {tuple(int(name == token) for name in self.names): Fraction(1)}
         elif self._take(*_BRACKETS):
-            left = self._sum()
+            left = self._expression()
             if not self._rest[1:]:
                 self._fail("this parenthesis is not closed", place)
             if not self._take(_BRACKETS[token]):
@@ -211,14 +214,14 @@ class Reader:
             self._unexpected()
         while True:
             token, place = self._rest[-1]
-            if token[:1] == "^" < token:
+            if token.startswith("^") and token != "^":
                 left = self._power(left, int(token[1:]))
             elif level < 1 and self._take("+", "-"):
-                self._add(left, self._sum(1), 1 if token == "+" else -1)
+                self._add(left, self._expression(1), 1 if token == "+" else -1)
             elif level < 2 and (
                 token in self.names or token in _BRACKETS or self._take(*"*/", "//")
             ):
-                right = self._sum(2)
+                right = self._expression(2)
                 if token == "(" and len(right) == 1:
                     self._fail("write * before one term in parentheses, # before remarks", place)
                 if token in ("/", "//"):

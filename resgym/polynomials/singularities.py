@@ -119,7 +119,8 @@ def singularity(name: str) -> Exponents:
         p, q, r = map(int, found.groups())
         if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
             raise ValueError(
-                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {shown(plain)}"
+                "name must be T_p,q,r with p, q, r in 2..2^59 and 1/p + 1/q + 1/r <= 1, "
+                f"got {shown(name)}"
             )
         form = f"x^{p} + y^{q} + z^{r} + x*y*z"
     if form is None:

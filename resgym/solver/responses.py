@@ -191,30 +191,34 @@ class Graph:
     def bounds(
         self, begins: np.ndarray, goal: Goal = GOALS["depth"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return lower and upper bounds of the longest game from every position against a host.
+        """Return lower and upper bounds for every position, by number.
 
-        By ``goal`` also of the nodes or leaves of its tree. Against an agent: of the shortest game,
-        from positions that are further from the end than all of ``begins`` infinity.
+        Against a host they are bounds of the longest game, or by ``goal`` of the nodes or leaves of
+        its tree. Against an agent they are bounds of the shortest game; positions that are further
+        from the end than all of ``begins`` get infinity.
         """
         rows = self.rows[: len(self.keys)]
-        after, open_ = rows["after"], rows["asked"] != 1
-        open_[[NONE, OVER]] = False
+        after = rows["after"]
+        unknown = rows["asked"] != 1  # what may follow is not known, or not all of it
+        unknown[[NONE, OVER]] = False
         value = np.full(len(rows), math.inf, object if goal.by_sum else float)
-        if not self.is_host:  # unknown positions may end a game with the next move, or never
-            value[OVER], left = goal.finished, rows["asked"].nonzero()[0]
-            low = np.where(open_, 1 + goal.finished, value)
-            low = _distances(low, after, left[~open_[left]], begins)
-            return low, _distances(value, after, left, begins)
-        value[[NONE, OVER]] = 0, goal.finished
-        left = np.arange(2, len(rows))
-        # Whatever is never ready leads to a cycle.
-        while (ready := (value[after[left]] < math.inf).all(1)).any():
-            level, left = left[ready], left[~ready]
+        value[OVER] = goal.finished
+        if not self.is_host:
+            # The game from an unknown position may end with the next move, or never.
+            low = np.where(unknown, 1 + goal.finished, value)
+            low = _distances(low, after, np.flatnonzero(rows["asked"] == 1), begins)
+            return low, _distances(value, after, np.flatnonzero(rows["asked"]), begins)
+        value[NONE] = 0
+        waiting = np.arange(2, len(rows))
+        # Positions that are never ready lead to a cycle, and stay infinite.
+        while (ready := (value[after[waiting]] < math.inf).all(1)).any():
+            level, waiting = waiting[ready], waiting[~ready]
             below = value[after[level]]
             total = goal.move + (below.sum(1) if goal.by_sum else below.max(1))
-            value[level] = np.maximum(total, goal.move + 2 * goal.finished)  # as if it had two ends
-            open_[level] |= open_[after[level]].any(1)
-        return value, np.where(open_, math.inf, value)
+            # At least two finished positions follow, also where none is known yet.
+            value[level] = np.maximum(total, goal.move + 2 * goal.finished)
+            unknown[level] |= unknown[after[level]].any(1)
+        return value, np.where(unknown, math.inf, value)
 
     def explore(
         self,
@@ -255,14 +259,17 @@ class Graph:
 
 
 def _distances(
-    value: np.ndarray, after: np.ndarray, left: np.ndarray, begins: np.ndarray
+    value: np.ndarray, after: np.ndarray, waiting: np.ndarray, begins: np.ndarray
 ) -> np.ndarray:
-    """Return the moves to the nearest end, the ``value`` of ends given, of those that are left."""
+    """Fill in and return the values of those ``waiting``: the moves to the nearest end.
+
+    ``value`` holds the values of the ends. Stop once those of all ``begins`` are known.
+    """
     while (value[begins] == math.inf).any():
-        ready = (value[after[left]] < math.inf).any(1)
+        ready = (value[after[waiting]] < math.inf).any(1)
         if not ready.any():
             break
-        level, left = left[ready], left[~ready]
+        level, waiting = waiting[ready], waiting[~ready]
         value[level] = 1 + value[after[level]].min(1)
     return value
 

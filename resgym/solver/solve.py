@@ -219,12 +219,15 @@ class _Exhaustive:
 
     def cost(self, points: Position, axes: Axes, limit: int) -> int | None:
         """Return the value after a set, counting the move, or None if it exceeds a limit."""
-        answers, (finished, move, by_sum), total = self.rule.answers(points, axes), self.goal, 0
-        for later, axis in zip(reversed(range(len(answers))), answers, strict=True):
+        answers = self.rule.answers(points, axes)
+        finished, move, by_sum = self.goal
+        total = 0
+        for number, axis in enumerate(answers, 1):
             following = self.rule.after(points, axes, axis)
             if following is None:
                 raise _Stopped("overflow")
-            # Whatever comes after costs at least what a finished position does.
+            # Each later answer costs at least what a finished position does.
+            later = len(answers) - number
             spent = move + (total + later * finished if by_sum else 0)
             value = self.within(following, limit - spent)
             if value is None:

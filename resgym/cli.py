@@ -347,7 +347,7 @@ def _add_options(parser: argparse.ArgumentParser, about: _Command) -> None:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only ``name`` gets its options, which need slow imports."""
+    """Return the parser of all commands; only ``name`` gets options: they need slow imports."""
     parser = OneLineParser(
         prog="resgym",
         description="Play, measure and solve Hironaka's polyhedral game; grow resolution trees.",

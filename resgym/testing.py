@@ -365,13 +365,13 @@ def check_modes(
 
     Args:
         id: id of a registered environment, such as ``resgym/HironakaHost-v0``.
-        steps: to play.
+        steps: steps of each mode.
         seed: seed of the actions and the environment.
         starts: a set of starts, if the environment takes one.
         progress: called with a line before each mode.
 
     Returns:
-        The problem found in each mode; nothing where the environment keeps the contract.
+        The problem found, by mode; empty text if the environment keeps the contract.
 
     Raises:
         ValueError: there is no such environment, or it takes no ``autoreset_mode``.

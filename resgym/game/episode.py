@@ -209,14 +209,14 @@ class Backend:
         ended = terminated | truncated
         state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
-        looking = devices.is_host_memory(actions.device)
+        read_values = devices.is_host_memory(actions.device)
         seen = self._observed(plan, state)
         final: tuple[Tensor | None, Tensor | None] = None, None
         same_step = plan.autoreset_mode == "SAME_STEP"
         restart = ended if same_step else waiting
         statistics = state.returns.clone(), state.lengths.clone()
-        some_ended = not looking or bool(ended.any())
-        rows = restart.nonzero()[:, 0] if looking else None
+        some_ended = not read_values or bool(ended.any())
+        rows = restart.nonzero()[:, 0] if read_values else None
         if plan.autoreset_mode != "DISABLED" and (rows is None or len(rows)):
             if same_step:
                 state, final = state._replace(ended=torch.zeros_like(ended)), seen

@@ -104,10 +104,10 @@ def random_starts(spec: GameSpec, rng: RowRandom, sizes: GameSpec | None = None)
         marked = state.points.gather(1, index.expand(-1, 1, spec.dimension))[:, 0]
         return with_weights(state, weights, marked, spec)
     state = _draw(spec, rng.split(0), sizes)
-    looking = devices.is_host_memory(state.device)
+    read_values = devices.is_host_memory(state.device)
     for attempt in range(1, sizes.start_attempts):
         pending = state.finished()
-        if looking:
+        if read_values:
             rows = pending.nonzero()[:, 0]
             if not len(rows):
                 return state
@@ -156,11 +156,11 @@ def unfinished_positions(
     finished = given.finished()
     if finished.any():
         row = int(finished.nonzero()[0, 0])
-        points = given.point_lists()[row]
-        over = f"is over at {points}"
-        if len(points) == 1 and spec.rule != "polyhedra":
-            over = f"has only the point {points[0]} left"
-        raise ValueError(f"points must be unfinished positions, but game {row} {over}")
+        position = given.point_lists()[row]
+        problem = f"is over at {position}"
+        if len(position) == 1 and spec.rule != "polyhedra":
+            problem = f"has only the point {position[0]} left"
+        raise ValueError(f"points must be unfinished positions, but game {row} {problem}")
     return given
 
 

@@ -98,7 +98,7 @@ def play_lengths(
         Results on the device of ``starts``. A game's result does not depend on the others.
     """
     device = starts.device
-    looking = devices.is_host_memory(device)
+    read_values = devices.is_host_memory(device)
     kernels = resolve_backend(backend, device, spec)
     sets = host_action_table(spec.dimension, device, spec.least_axes)
     moves = torch.zeros_like(starts.count)
@@ -111,7 +111,7 @@ def play_lengths(
         # On the CPU ended games are dropped. Elsewhere that would mean reading the data: they stay,
         # unchanged, and reading every few moves tells whether any game is left.
         going = ~(finished | overflowed)[row]
-        if looking:
+        if read_values:
             keep = going.nonzero()[:, 0]
             if len(keep) < len(row):
                 state, row, rng = state.select(keep), row[keep], rng.select(keep)
@@ -126,7 +126,7 @@ def play_lengths(
         axis = ask_player(agent, state, answers, rng.at(2 * played + 1, Stream.AGENT))
         after, overflow = kernels.move(state, sets[action], axis, spec)
         note(row, action, axis, after, going & ~overflow)
-        state = after if looking else where_state(going, after, state)
+        state = after if read_values else where_state(going, after, state)
         moves = moves.index_add(0, row, going.to(moves.dtype))
         finished = finished.index_copy(0, row, finished[row] | (going & state.finished()))
         overflowed = overflowed.index_copy(0, row, overflowed[row] | (going & overflow))

@@ -192,8 +192,8 @@ def plane_diagram(points: Points, chosen: Sequence[int], names: Names, area: Box
             Text((x - 8, y + 4), label, MUTED, TICK_SIZE, "end"),
         ]
     shapes += [Line(start, end, BORDER, 2.0) for start, end in pairwise(border)]
-    ways = (place(1, 0), (0, 34), "end"), (place(0, 1), (-8, -8), "start")
-    shapes += _axes(scales, names, chosen, place(0, 0), ways)
+    axis_ends = (place(1, 0), (0, 34), "end"), (place(0, 1), (-8, -8), "start")
+    shapes += _axes(scales, names, chosen, place(0, 0), axis_ends)
     return shapes + _points(points, vertices, [place(*shares_of(scales, each)) for each in points])
 
 
@@ -216,8 +216,9 @@ def space_diagram(points: Points, chosen: Sequence[int], names: Names, area: Box
 
     ground = (place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0))
     shapes: list[Shape] = [Polygon(ground, FLOOR)]
-    # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
-    # last, so that no face lies over them.
+    # For each axis: its scale, the corners of the grid line at a share of the axis, and where the
+    # number stands, as an offset from the first corner. Faces must not cover the numbers, so these
+    # are drawn later.
     ticks = []
     for scale, corners, (right, down), anchor in (
         (scales[0], lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
@@ -232,20 +233,20 @@ def space_diagram(points: Points, chosen: Sequence[int], names: Names, area: Box
                 ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))
     vertices = polyhedron_vertices(points)
     shapes += [*_faces([shares_of(scales, vertex) for vertex in vertices], place), *ticks]
-    ways = (
+    axis_ends = (
         (place(1, 0, 0), (-6, 20), "end"),
         (place(0, 1, 0), (8, 4), "start"),
         (place(0, 0, 1), (0, -8), "middle"),
     )
-    shapes += _axes(scales, names, chosen, place(0, 0, 0), ways)
-    places = []
+    shapes += _axes(scales, names, chosen, place(0, 0, 0), axis_ends)
+    tops = []
     for point in points:
         shares = shares_of(scales, point)
         top, floor = place(*shares), place(shares[0], shares[1], 0)
         if top[1] < floor[1] - 1:
             shapes += [Line(top, floor, BORDER, 1.2, dashed=True), Circle(floor, 2, BORDER, BORDER)]
-        places.append(top)
-    return shapes + _points(points, vertices, places)
+        tops.append(top)
+    return shapes + _points(points, vertices, tops)
 
 
 def _points(points: Points, vertices: Points, places: Sequence[Point]) -> list[Shape]:
@@ -282,11 +283,14 @@ def _axes(
     names: Names,
     chosen: Sequence[int],
     start: Point,
-    ways: Iterable[tuple[Point, Point, str]],
+    axis_ends: Iterable[tuple[Point, Point, str]],
 ) -> list[Shape]:
-    """The axes to their ends, and their names beside these; the host's are thick and bold."""
+    """The axes from ``start``, with names at their ends; those of the host's set are bold.
+
+    ``axis_ends`` holds for each axis its end, the offset of the name from it and the text anchor.
+    """
     shapes = list[Shape]()
-    for axis, (end, (right, down), anchor) in enumerate(ways):
+    for axis, (end, (right, down), anchor) in enumerate(axis_ends):
         bold, name = axis in chosen, scales[axis].name(names[axis])
         colour, width = (CHOSEN, 4.0) if bold else (INK, 1.3)
         spot = end[0] + right, end[1] + down

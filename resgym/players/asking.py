@@ -78,9 +78,9 @@ def ask_player(
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*tensors) != before:
         raise ValueError(f"{who} must not write to its arguments")
-    on_host = devices.is_host_memory(state.device)
-    legal = check_answer(answer, state, coords, who, rows, read_values=on_host)
-    if on_host:
+    read_values = devices.is_host_memory(state.device)
+    legal = check_answer(answer, state, coords, who, rows, read_values=read_values)
+    if read_values:
         return answer.to(torch.int64)
     permitted = state.legal_sets() if coords is None else coords
     lowest = 0 if permitted is None else permitted.to(torch.uint8).argmax(1)

@@ -265,36 +265,43 @@ def from_data(registry: Registry[type[T]], word: str, data: Data) -> T:
 
 
 def check_policy(algorithm: Any, policy: str, values: Arguments) -> None:
-    """Check the name of an algorithm's policy, and its argument names in all base classes.
+    """Check the name of an algorithm's policy, and the names of the policy's arguments.
 
-    A name with a dot is a class, which is left to who imports it.
+    Arguments of all base classes are allowed. A name with a dot is a class that is not imported
+    yet, so nothing is checked.
     """
     known = algorithm.policy_aliases
-    if "." not in policy and policy not in known:
-        raise ConfigError(unknown_word("policy", policy, known))
-    bases = known[policy].__mro__ if policy in known else ()
+    if policy not in known:
+        if "." not in policy:
+            raise ConfigError(unknown_word("policy", policy, known))
+        return
+    bases = known[policy].__mro__
     names = {name for base in bases for name in inspect.signature(base.__init__).parameters}
     names -= {"args", "arguments", "kwargs", "self"}
     names -= {"observation_space", "action_space", "lr_schedule"}
-    for key in values if names else ():
+    for key in values:
         if key not in names | {"extractor"}:
             raise ConfigError(unknown_word("key of the policy's arguments", key, names))
 
 
 def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
+    """Raise ConfigError for a plain value that the annotation of its parameter excludes."""
     types = _type_names(parameter.annotation)
     kind = type(value).__name__
-    own = not types <= {*_WORDS, "None"}  # something of its own, which may have more forms
+    takes_more = not types <= {*_WORDS, "None"}  # a list, a class: their owner checks the value
     if value is None:
         fits = "None" in types or parameter.default is None
     elif kind == "str":
-        fits = "str" in types or (own and not numeric_string_hint(value))
-    elif own or kind == "bool":
-        fits = own or "bool" in types
+        fits = "str" in types or (takes_more and not numeric_string_hint(value))
+    elif takes_more:
+        fits = True
+    elif kind == "bool":
+        fits = "bool" in types
     else:
         number = value if isinstance(value, (float, int)) else math.nan
-        whole = abs(number) <= LARGEST_COUNT and number == int(number)
-        fits = whole if types <= {"int", "None"} else "float" in types and number == number
+        is_whole = abs(number) <= LARGEST_COUNT and number == int(number)
+        is_number = number == number  # not NaN
+        fits = ("int" in types and is_whole) or ("float" in types and is_number)
     if not fits:
         wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
         raise ConfigError(

@@ -111,11 +111,11 @@ def test_parts_need_one_unit():
     assert Chained([(5, Constant(0.1, unit="transitions"))]).unit == "transitions"
 
 
-def test_a_schedule_of_ones_own_is_read_by_its_name():
+def test_a_schedule_of_ones_own_takes_each_type_of_a_union():
     @SCHEDULES.register("test_steps")
-    @dataclasses.dataclass(repr=False)
+    @dataclasses.dataclass
     class Steps(Schedule):
-        every: float
+        every: int | bool
 
         def _value(self, count):
             return float(count // self.every)

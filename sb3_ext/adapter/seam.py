@@ -114,11 +114,14 @@ def call_each(callback: Any, method: str) -> None:
 
 
 def check_spaces(*given: spaces.Space) -> None:
-    """ValueError if numbers of a space do not begin at 0, as SB3 and our networks take it."""
+    """Raise ValueError for a space, or an entry of one, whose least value is not 0 (``start``).
+
+    SB3 and our networks ignore ``start``.
+    """
     for space in given:
-        for each in entries_of(getattr(space, "spaces", space)).values():
-            if np.any(getattr(each, "start", 0)):
-                raise ValueError(f"space: got {each}; expected one that starts at 0")
+        for entry in entries_of(getattr(space, "spaces", space)).values():
+            if np.any(getattr(entry, "start", 0)):
+                raise ValueError(f"space: got {entry}; expected one that starts at 0")
 
 
 Observation = Tensor | dict[str, Tensor]

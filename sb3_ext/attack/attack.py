@@ -300,6 +300,7 @@ class _BestVersion(RhoEvaluation):
         return super()._on_step()
 
     def act(self) -> None:
+        """Measure, keep the weights if they are the best so far, and report the best score."""
         before = self.best_score
         super().act()
         if self.best_score != before:

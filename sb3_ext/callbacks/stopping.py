@@ -228,7 +228,8 @@ class GrowingStarts(BaseCallback):
         if tenths != self.tenths:
             self.tenths = tenths
             spec = self.training_env.get_attr("plan")[0].spec
-            sizes = (round(tenths * most / 10) for most in (spec.max_num_points, spec.max_value))
-            self.training_env.env_method("set_stage", *map(max, sizes, (2, 1)))
+            num_points = max(round(tenths * spec.max_num_points / 10), 2)
+            max_value = max(round(tenths * spec.max_value / 10), 1)
+            self.training_env.env_method("set_stage", num_points, max_value)
         self.logger.record("curriculum/size", tenths / 10)
         return True

@@ -182,11 +182,14 @@ def _copied(step: ParallelStep) -> ParallelStep:
 
 
 def blocks(steps: ParallelStep, rows: int) -> Iterator[ParallelStep]:
-    """All T steps of the first games in tensors, then those of the next; `rows` divides N."""
-    whole = steps._each(as_tensors)
+    """Yield all T steps of the first `rows` games as tensors, then those of the next games.
+
+    `rows` divides N.
+    """
+    tensors = steps._each(as_tensors)
     for first in range(0, steps.actions.shape[1], rows):
-        part = operator.itemgetter((slice(None), slice(first, first + rows)))
-        yield whole._each(partial(each_entry, part))
+        take_games = operator.itemgetter((slice(None), slice(first, first + rows)))
+        yield tensors._each(partial(each_entry, take_games))
 
 
 def as_tensors(value: Any) -> Any:

@@ -160,10 +160,15 @@ class RayCollector:
         self._rate: float | None = None
         self._weights: dict[int, Any] = {}
         self._streams: list[Stream] = []
-        counted = ("accepted", "stale", "episodes", "staleness_sum", "staleness_max")
-        self._counts: dict[str, Any] = dict.fromkeys((*counted, "waiting_seconds"), 0)
-        own = ("transitions", "busy_seconds")
-        self._counts["actors"] = [dict.fromkeys(own, 0) for _ in range(self.actors)]
+        self._counts: dict[str, Any] = {
+            "accepted": 0,
+            "stale": 0,
+            "episodes": 0,
+            "staleness_sum": 0,
+            "staleness_max": 0,
+            "waiting_seconds": 0,
+            "actors": [{"transitions": 0, "busy_seconds": 0} for _ in range(self.actors)],
+        }
 
     @property
     def statistics(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import torch
 
 from resgym.trust import imported_modules, unpacked
 from sb3_ext.config.checks import check_count, one_line
-from sb3_ext.runs.command import blocks_are_left, handle_again
+from sb3_ext.runs.command import handle_again, signals_raise_exit
 
 CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
@@ -53,7 +53,7 @@ def connected() -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
     # In the main thread Ray would put its own handler in the place of the run's for SIGTERM, and be
     # left half started by a Ctrl-C. The processes that it starts end with the thread.
-    with blocks_are_left(), ThreadPoolExecutor(1) as thread:
+    with signals_raise_exit(), ThreadPoolExecutor(1) as thread:
         started = thread.submit(
             ray.init,
             address,
@@ -115,19 +115,20 @@ def was_lost(ray: Any, error: Exception) -> bool:
 
 
 GRACE_SECONDS = 5.0
-"""So long a piece of work that is no longer needed may take to end by itself."""
+"""Seconds that a task whose result is not needed may take to end by itself."""
 
 
 def abandon(ray: Any, references: list[Any]) -> None:
-    """Ends work whose results are not needed; each may need what those before it in the list give.
+    """End tasks whose results are not needed; a task may wait for tasks before it in the list.
 
-    A failed check of Ray's core would end this program if a task ended while it is cancelled, so
-    only one that takes long is, and after those that wait for it.
+    If a task ends just while it is cancelled, a check in Ray's core can end this program. So tasks
+    get `GRACE_SECONDS` to end by themselves. The others are cancelled from the last to the first:
+    a cancelled task must not let another one start.
     """
     with suppress(Exception):  # the cluster may be gone
-        _, left = ray.wait(references, num_returns=len(references), timeout=GRACE_SECONDS)
-        for each in reversed(left):
-            ray.cancel(each, force=True)
+        _, running = ray.wait(references, num_returns=len(references), timeout=GRACE_SECONDS)
+        for task in reversed(running):
+            ray.cancel(task, force=True)
 
 
 Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

@@ -73,7 +73,7 @@ Importing one of these does nothing else; `rl_zoo3.benchmark` would be run by it
 
 
 def judge(data: Any, file: StrPath) -> None:
-    """Refuse values with an effect, unless the command line trusts the file.
+    """Refuse values with an effect; a file that the command line trusts may connect and import.
 
     Args:
         data: the file's content, plain data.
@@ -85,8 +85,9 @@ def judge(data: Any, file: StrPath) -> None:
     trusted = is_trusted(file)
     if trusted:
         trust_words(code_in(data))
+    allowed = (Effect.CONNECT, Effect.IMPORT) if trusted else ()
     for field, value, effect in effects_of(data):
-        if not trusted or effect not in (Effect.CONNECT, Effect.IMPORT):
+        if effect not in allowed:
             raise ValueError(f"{field or 'value'}: got {shown(value)}, which {effect.value}")
 
 

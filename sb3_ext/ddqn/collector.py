@@ -272,25 +272,25 @@ def _seen(value: Any) -> Any:
 
 
 def infos_from(given: ParallelStep) -> list[Info]:
-    """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
+    """Return the info dictionaries of one parallel step, with the entries that SB3 reads.
 
-    A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
-    `TimeLimit.truncated`; the dictionaries of the others are empty.
+    A row that ended has `terminal_observation`, `TimeLimit.truncated` and, if the step has them,
+    `episode` (`r` its return, `l` its length) and `is_success`. The others are empty.
     """
     step = given.as_arrays()
-    rows: list[Info] = [{} for _ in step.rewards]
+    infos: list[Info] = [{} for _ in step.rewards]
     for row in np.flatnonzero(step.terminated | step.truncated).tolist():
         take = operator.itemgetter(row)
-        rows[row] = {
+        infos[row] = {
             "TimeLimit.truncated": not step.terminated[row],
             "terminal_observation": each_entry(take, step.next_observations),
         }
         if step.episode is not None:
-            told = {key: take(step.episode[key]).item() for key in step.episode}
-            rows[row]["episode"] = {key: told[key] for key in ("r", "l")}
-            if "is_success" in told:
-                rows[row]["is_success"] = told["is_success"]
-    return rows
+            episode = {key: take(values).item() for key, values in step.episode.items()}
+            infos[row]["episode"] = {key: episode[key] for key in ("r", "l")}
+            if "is_success" in episode:
+                infos[row]["is_success"] = episode["is_success"]
+    return infos
 
 
 def store(played: ParallelStep, buffer: Any, infos: Any = None) -> None:

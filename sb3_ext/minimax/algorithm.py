@@ -176,12 +176,18 @@ class ValueAgent:
 
 
 def minimax_targets(network: Any, state: GameState, gamma: float, plies: int = 1) -> Tensor:
-    """Values of the host's sets, float32 [N, A]: -1 for the move, and what the worst answer leaves.
+    """Return values of the host's sets, float32 [N, A].
 
-    A position that is left is worth ``gamma`` times its highest value by the network, which takes
-    unscaled observations; a finished one is worth 0. With `gamma` below 1 values lie above
-    -1 / (1 - gamma), and shortening discounted games shortens games. With more `plies` the network
-    is asked after as many moves of both players.
+    The value of a set is -1 for the move plus ``gamma`` times the value of the position after the
+    agent's answer; the answer with the lowest value counts. A finished position has the value 0,
+    another one the highest of its sets' values by the network.
+
+    Args:
+        network: values of the host's sets, [N, A], of unscaled observations [N, P, D].
+        state: N positions.
+        gamma: the discount; below 1, values lie above -1 / (1 - gamma), and a shorter game still
+            has a higher value.
+        plies: moves of both players, at least 1, after which the network values the positions.
     """
     after, overflow = functional.successors(state)
     values = gamma * position_values(network, after, gamma, plies - 1).view(overflow.shape)

@@ -157,6 +157,7 @@ def check_widths(arguments: Mapping[str, Any], seen: Space[Any], given: Space[An
 
 
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
+    """Yield the layers, each with its place for messages; lists that repeat are written out."""
     if isinstance(net_arch, str) or not isinstance(net_arch, Sequence):
         raise TypeError(f"{where} must be a list of layers, got {shown(net_arch)}")
     for index, item in enumerate(net_arch):
@@ -167,8 +168,9 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
                     f"{position} must have the keys repeat and net_arch, got {shown(item)}"
                 )
             times = check_count(f"{position}.repeat", item["repeat"])
+            # No more than the caller takes: lists inside of lists could make millions of layers.
             part = list(islice(_expand(item["net_arch"], f"{position}.net_arch"), MAX_LAYERS + 1))
-            for _ in range(times if part else 0):
+            for _ in range(times if part else 0):  # nothing is not repeated: times can be huge
                 yield from part
         elif (type(item) is int and item >= 1) or (type(item) is str and _WORD.fullmatch(item)):
             yield position, item

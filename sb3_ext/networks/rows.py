@@ -182,10 +182,10 @@ def points_of(observations: Observations) -> Tensor:
 
 
 def canonical_points(points: Tensor, present: Tensor) -> Tensor:
-    """Shift each set of points [N, P, D] to a least coordinate 0 on every axis, and scale it to 1.
+    """Shift and scale each set of points [N, P, D], which does not change the game.
 
-    Its largest coordinate becomes 1, unless all are 0. Points outside `present`, bool [N, P],
-    become 0. The game is the same for a set that is shifted or scaled, so nothing is lost by it.
+    The least coordinate on every axis becomes 0 and the largest of all becomes 1, unless all are 0.
+    Points outside `present`, bool [N, P], become 0.
     """
     absent = ~present[:, :, None]
     shifted = points - points.masked_fill(absent, torch.inf).amin(1, keepdim=True)

@@ -106,12 +106,12 @@ def _in_main_thread() -> bool:
 def before_training() -> Iterator[None]:
     """Handle signals until a run installs its own handlers.
 
-    A SIGUSR1 does nothing, a SIGTERM is as in `blocks_are_left`.
+    A SIGUSR1 does nothing, a SIGTERM is as in `signals_raise_exit`.
     """
     if not hasattr(signal, "SIGUSR1"):  # not on Windows
         yield
         return
-    with _handled(signal.SIGUSR1, signal.SIG_IGN), blocks_are_left():
+    with _handled(signal.SIGUSR1, signal.SIG_IGN), signals_raise_exit():
         yield
 
 
@@ -136,8 +136,8 @@ def while_importing(message: str) -> Iterator[None]:
 
 
 @contextmanager
-def blocks_are_left() -> Iterator[None]:
-    """An unhandled SIGTERM or SIGHUP ends the program as an exception, so that blocks are left."""
+def signals_raise_exit() -> Iterator[None]:
+    """Raise SystemExit on an unhandled SIGTERM or SIGHUP, so that ``with`` blocks clean up."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -187,11 +187,11 @@ class StopRules:
     """
 
     def __init__(self, **rules: Any) -> None:
-        self.budgets = dict(read_as(Rules, rules))
-        self.conditions: list[Condition] = self.budgets.pop("until")
-        self.budgets = {k: budget for k, budget in self.budgets.items() if budget is not None}
+        given = dict(read_as(Rules, rules))
+        self.conditions: list[Condition] = given.pop("until")
+        self.budgets = {name: budget for name, budget in given.items() if budget is not None}
         if not self.budgets and not self.conditions:
-            raise ValueError(f"give at least one of {', '.join(RULES)}")
+            raise ValueError(f"rules: got none; expected at least one of {', '.join(RULES)}")
         self.reason: str | None = None
         self.earlier_seconds = 0.0
         self._began: float | None = None

@@ -129,8 +129,9 @@ examples:
         policy.set_training_mode(True)
         batch = data.drawn(config.batch_size, (config.seed, self.update), config.seat)
         choice, value = model_losses(self.model, batch, config.temperature)
+        loss = choice + config.value_weight * value if config.value_weight else choice
         self.optimizer.zero_grad()
-        (choice + config.value_weight * value if config.value_weight else choice).backward()
+        loss.backward()
         clip_grad_norm_(policy.q_net.parameters(), config.max_grad_norm)
         self.optimizer.step()
         policy.set_training_mode(False)

@@ -194,7 +194,10 @@ class SavedRun:
     def make_env(
         self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
     ) -> VecEnv:
-        """This many environments with the run's wrappers and statistics; ``more`` are of `make`."""
+        """Make environments with the run's wrappers and statistics, for evaluation.
+
+        ``more`` are arguments of the environment that replace those of the run.
+        """
         with errors_named(f"{self.folder}: env_kwargs", ValueError):
             return make_envs(
                 self.config,

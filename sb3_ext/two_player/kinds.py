@@ -124,12 +124,13 @@ class OffPolicyLearner(Learner):
         if hasattr(self.model, "update_target"):
             self.model.update_target()
             return
-        for pair in target_pairs(self.policy):
-            online, target = (
-                [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
-                for network in pair
-            )
-            polyak_update(online, target, self.model.tau)
+        tau = self.model.tau
+        for online, target in target_pairs(self.policy):
+            polyak_update(online.parameters(), target.parameters(), tau)
+            # The running means and variances of batch normalisation are not parameters.
+            online_statistics = get_parameters_by_name(online, ["running_"])
+            target_statistics = get_parameters_by_name(target, ["running_"])
+            polyak_update(online_statistics, target_statistics, tau)
 
     def target_is_due(self) -> bool:
         """Every `target_update.every_updates` updates, and at first."""

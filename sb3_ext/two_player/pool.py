@@ -146,16 +146,16 @@ class OpponentPool:
         for role, snapshot in drawn.items():
             players[role], ratings[role] = self._player_of(role, snapshot), snapshot.rating
         first, second = ROLES
-        ahead = ratings[first] - ratings[second]
-        expected = 1.0 / (1.0 + 10.0 ** (-ahead / 400.0))  # Elo's score, in 0..1
-        measure = self.evaluation
-        score = self.game.match(players, self.section.rating_games, measure.seed, measure.max_moves)
+        lead = ratings[first] - ratings[second]
+        expected = 1.0 / (1.0 + 10.0 ** (-lead / 400.0))  # of the first role, in 0..1
+        match = self.evaluation
+        score = self.game.match(players, self.section.rating_games, match.seed, match.max_moves)
         change = ELO_K * (score - expected)
         ratings[first] += change
         ratings[second] -= change
         for role, snapshot in drawn.items():
             snapshot.rating = ratings.pop(role)
-        self.ratings |= ratings
+        self.ratings |= ratings  # the remaining ones are those of the newest policies
 
     def state_dict(self) -> StateDict:
         """Everything above as tensors and plain data."""

@@ -257,7 +257,11 @@ class HostAgentTrainer(TwoPlayers):
         return state
 
     def load_state_dict(self, state: StateDict) -> None:
-        """Continue from a saved `state_dict`; of another configuration it is a CheckpointError."""
+        """Continue from a saved `state_dict`.
+
+        Raises:
+            CheckpointError: the state is of another configuration.
+        """
         trainer = state["trainer"]
         for role, learner in self.roles.items():
             learner.load_state_dict(state)

@@ -122,8 +122,8 @@ def abandon(ray: Any, references: list[Any]) -> None:
     """End tasks whose results are not needed; a task may wait for tasks before it in the list.
 
     If a task ends just while it is cancelled, a check in Ray's core can end this program. So tasks
-    get `GRACE_SECONDS` to end by themselves. The others are cancelled from the last to the first:
-    a cancelled task must not let another one start.
+    get `GRACE_SECONDS` to end by themselves. The others are cancelled from the last to the first,
+    because cancelling a task also ends those that wait for it.
     """
     with suppress(Exception):  # the cluster may be gone
         _, running = ray.wait(references, num_returns=len(references), timeout=GRACE_SECONDS)

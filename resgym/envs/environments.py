@@ -17,6 +17,7 @@ from resgym.envs.forms import (
     LegalDiscrete,
     ResultForm,
     StateDict,
+    array_of,
     parse_autoreset_mode,
     parse_options,
 )
@@ -240,7 +241,7 @@ class HironakaEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Play one action; see the vector environment for its meaning."""
-        values = np.asarray(action)
+        values = array_of("action", action)
         if values.size != 1:
             raise ValueError(f"action must be one integer, got shape {values.shape}")
         observation, reward, terminated, truncated, info = self.vector_env.step(values.reshape(1))

@@ -62,7 +62,7 @@ def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
 
     Rows without a seed get one from the system's entropy if ``fresh``, otherwise None.
     """
-    if isinstance(seed, (Tensor, np.ndarray)):
+    if hasattr(seed, "tolist"):
         seed = seed.tolist()
     values: list[int | None] = [None] * num_envs
     if isinstance(seed, (list, tuple)):
@@ -80,11 +80,19 @@ def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
     return values
 
 
+def array_of(name: str, values: Any) -> np.ndarray:
+    """Return a copy of values as an array; lists of unequal lengths are a ValueError."""
+    try:
+        return np.array(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def parse_integers(name: str, values: Any, length: int, device: torch.device) -> Tensor:
     """int64 [length] on a device, from a tensor, an array or a list of integers."""
     tensor = values
     if not isinstance(values, Tensor):
-        values = np.asarray(values)
+        values = array_of(name, values)
         if values.dtype.kind not in "iu":
             raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
         tensor = torch.from_numpy(values.astype(np.int64))
@@ -106,7 +114,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
     # A copy, since torch refuses negative strides and warns of memory that is read-only.
-    values = mask if isinstance(mask, Tensor) else np.array(mask)
+    values = mask if isinstance(mask, Tensor) else array_of("reset_mask", mask)
     got = f"{values.dtype} {tuple(values.shape)}".removeprefix("torch.")
     if got != f"bool ({num_envs},)":
         raise ValueError(f"reset_mask must be bool ({num_envs},), got {got}")

@@ -81,9 +81,9 @@ def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """Return a copy of values as an array; lists of unequal lengths are a ValueError."""
+    """Return values as an array; lists of unequal lengths are a ValueError."""
     try:
-        return np.array(values)
+        return np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -114,7 +114,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
     # A copy, since torch refuses negative strides and warns of memory that is read-only.
-    values = mask if isinstance(mask, Tensor) else array_of("reset_mask", mask)
+    values = mask if isinstance(mask, Tensor) else array_of("reset_mask", mask).copy()
     got = f"{values.dtype} {tuple(values.shape)}".removeprefix("torch.")
     if got != f"bool ({num_envs},)":
         raise ValueError(f"reset_mask must be bool ({num_envs},), got {got}")

@@ -125,8 +125,10 @@ class raw_env(AECEnv):
         coords = self._seen["coords"]
         if self._simultaneous and agent == AGENT:
             coords = np.zeros_like(coords)
-        observation = np.vstack([self._seen["points"], coords])
-        return {"observation": observation, "action_mask": self._mask(agent)}
+        return {
+            "observation": np.vstack([self._seen["points"], coords]),
+            "action_mask": self._mask(agent),
+        }
 
     def _mask(self, agent: str) -> np.ndarray:
         """Return the legal actions int8 [A] of a seat; none if it does not move now."""

@@ -73,7 +73,7 @@ class TritonBackend(FusedBackend):
     """One launch a step, around the answers of opponents that have to be asked."""
 
     name = "triton"
-    devices = ("cuda", "cpu") if INTERPRETED else ("cuda",)
+    device_types = ("cuda", "cpu") if INTERPRETED else ("cuda",)
     max_num_points = 64  # each is a bit of one word
     hosts = HOSTS
 

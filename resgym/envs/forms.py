@@ -90,17 +90,16 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 def parse_integers(name: str, values: Any, length: int, device: torch.device) -> Tensor:
     """int64 [length] on a device, from a tensor, an array or a list of integers."""
-    tensor = values
     if not isinstance(values, Tensor):
-        values = array_of(name, values)
-        if values.dtype.kind not in "iu":
-            raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
-        tensor = torch.from_numpy(values.astype(np.int64))
-    if tuple(tensor.shape) != (length,):
-        raise ValueError(f"{name} must have shape ({length},), got {tuple(tensor.shape)}")
-    if not holds_integers(tensor):
-        raise TypeError(f"{name} must be integers, got dtype {tensor_kind(tensor)}")
-    return tensor.to(device, torch.int64)
+        array = array_of(name, values)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name} must be integers, got dtype {array.dtype}")
+        values = torch.from_numpy(array.astype(np.int64))
+    if tuple(values.shape) != (length,):
+        raise ValueError(f"{name} must have shape ({length},), got {tuple(values.shape)}")
+    if not holds_integers(values):
+        raise TypeError(f"{name} must be integers, got dtype {tensor_kind(values)}")
+    return values.to(device, torch.int64)
 
 
 def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bool) -> Tensor:

@@ -99,12 +99,12 @@ class Backend:
 
     Attributes:
         name: the name for `resgym.kernels.dispatch.resolve_backend`, never ``auto``.
-        devices: types of the devices that it runs on; none stands for all.
+        device_types: types of the devices that it runs on; none stands for all.
         max_num_points: most points of a position.
     """
 
     name = "torch"
-    devices: tuple[str, ...] = ()
+    device_types: tuple[str, ...] = ()
     max_num_points = MAX_NUM_POINTS
 
     move = staticmethod(move)

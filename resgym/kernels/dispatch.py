@@ -181,9 +181,9 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     fastest = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
     wanted = fastest if name == "auto" else name
     problem = _problem(wanted, device, spec)
-    if problem and name != "auto":
-        raise ValueError(f"backend {name!r} {problem}")
     if problem:
+        if name != "auto":
+            raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
         wanted = "torch"
     backend: Backend = (_automatic if name == "auto" else _load)(wanted)
@@ -196,8 +196,8 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
     if isinstance(found, str):
         needed, extra = ("numba", "fast") if name == "numba" else ("Triton", "gpu")
         return f"needs {needed} (pip install 'resgym[{extra}]'): {found}"
-    if found.devices and device.type not in found.devices:
-        return f"runs on {found.devices[0]}, got device {str(device)!r}"
+    if found.device_types and device.type not in found.device_types:
+        return f"runs on {found.device_types[0]}, got device {str(device)!r}"
     if spec.max_num_points > found.max_num_points:
         return f"plays max_num_points up to {found.max_num_points}, got {spec.max_num_points}"
     return None

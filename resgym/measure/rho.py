@@ -191,8 +191,7 @@ def rho(
 
         if progress is not None:
             progress(f"the shortest games against {player_name(players[1])}")
-        all_starts = starts_of(torch.arange(games, device=resolved))
-        optimum = find(players[1], all_starts, spec, max_moves)
+        optimum = find(players[1], starts_of(torch.arange(games, device=resolved)), spec, max_moves)
     return replace(result, optimum=optimum or None)
 
 

@@ -255,7 +255,7 @@ def _make(
     factory = _factory(role, name, field)
     parameters = inspect.signature(factory).parameters
     keywords = {"spec": spec} if spec and "spec" in parameters else {}
-    keywords |= {**written, **arguments}
+    keywords |= written | arguments
     if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         check_keywords(name, keywords, parameters)
     player = _checked_player(factory(**keywords), role, f"the factory of {role} {name!r}")

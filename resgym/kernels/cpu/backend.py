@@ -169,7 +169,7 @@ class NumbaBackend(FusedBackend):
     """Compiled passes over all rows, and compiled moves."""
 
     name = "numba"
-    devices = ("cpu",)
+    device_types = ("cpu",)
     hosts = HOSTS
     compiled: ClassVar[dict[str, Any]] = {
         "move": _move_games,

@@ -1,11 +1,14 @@
 """Who answers: one player, one per row, replaced while playing."""
 
-import pytest
+from functools import partial
 
-from resgym.game.rng import Stream
-from resgym.players import make_agent, make_host
+import pytest
+import torch
+
+from resgym.game.spec import coords_to_action
+from resgym.players import make_host
+from tests.reference import rule
 from tests.resgym.envs.helpers import AGENT, HOST, SHORT, act_random, make_vec, played
-from tests.resgym.game import splitmix
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
@@ -29,41 +32,30 @@ def test_one_opponent_per_row_equals_separate_environments(env_id, mode):
     assert separate[0][1] != separate[1][1]
 
 
+def always(number, state, coords, rng):
+    """The set of this number, or the axis; rows that begin anew are asked about a set of two."""
+    return torch.full_like(state.count, number) % (4 if coords is None else coords.sum(1))
+
+
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 def test_games_are_dealt_out_in_turn(env_id, mode):
     """Row i of N in its episode e is game i + N e, and meets number i + N e modulo 3."""
-    names = MANY[env_id][:2] + MANY[env_id][3:4]
-    make = make_agent if env_id == HOST else make_host
-    asked = []
-
-    def recording(name):
-        def act(state, coords, rng):
-            asked.append((name, rng.key.tolist()))
-            return make(name).act(state, coords, rng)
-
-        return act
-
-    options = {"autoreset_mode": mode, **SHORT}
-    env = make_vec(env_id, 4, opponent=[recording(name) for name in names], **options)
-    env.reset(seed=[50, 51, 52, 53])
+    players = [partial(always, number) for number in range(3)]
+    env = make_vec(env_id, 4, opponent=players, autoreset_mode=mode, **SHORT)
+    env.reset(seed=50)
     for time in range(40):
-        env.step(act_random(env, time))
-    # The random numbers that a player was given tell which game it was asked in.
-    stream = Stream.AGENT if env_id == HOST else Stream.HOST
-    games = {
-        splitmix.signed(splitmix.step_key(50 + row, episode, step, stream)): (row, episode)
-        for row in range(4)
-        for episode in range(45)
-        for step in range(16)
-    }
-    met = set()
-    for name, keys in asked:
-        for row, episode in map(games.__getitem__, keys):
-            assert name == names[(row + 4 * episode) % 3]
-            met.add((row, episode))
-    # Several games of every row were seen, so its opponents changed.
-    assert all((row, 2) in met for row in range(4))
+        before = env.games
+        env.step([3] * 4 if env_id == HOST else act_random(env, time))
+        met = (torch.arange(4) + 4 * before.episode) % 3
+        going = ~before.ended & (env.games.episode == before.episode)
+        for row in going.nonzero()[:, 0].tolist():
+            if env_id == AGENT:
+                assert coords_to_action(before.coords)[row] == met[row]
+            else:  # the set of all axes, so that each agent may take its own
+                moved = rule.move(before.point_lists()[row], (0, 1, 2), int(met[row]))
+                assert env.games.point_lists()[row] == moved
+    assert before.episode.min() > 1
 
 
 def test_a_refused_opponent_leaves_the_old_one():

@@ -31,19 +31,18 @@ class Served:
         )
         self.address = self.process.stdout.readline().split()[3]
 
-    def get(self, path, host="", method="GET"):
+    def get(self, path):
         """Status and text, once the server is not too busy to answer, whatever else runs here."""
         for _ in range(60):
-            status, text = self._get(path, host, method)
+            status, text = self._get(path)
             if status not in (503, 504):
                 break
         return status, text
 
-    def _get(self, path, host, method):
+    def _get(self, path):
         parts = urlsplit(self.address)
         connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
-        target, headers = quote(path, safe="/?=&%+:,"), {"Host": host or parts.netloc}
-        connection.request(method, target, headers=headers)
+        connection.request("GET", quote(path, safe="/?=&%+:,"))
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import resgym
 from resgym.geometry.fan import Fan, chart_rays
 from resgym.polynomials.parse import ConstantWarning
-from resgym.polynomials.singularities import random_family
 from tests.resgym.trees.tree_check import check_leaves_fill_the_orthant
 
 POINT = st.tuples(*[st.integers(0, 5)] * 3).filter(any)
@@ -27,14 +26,6 @@ def test_cones_are_unimodular_and_fill_the_orthant_once(points):
         assert round(abs(np.linalg.det(matrix))) == 1
         assert set(chart.points) <= {tuple(matrix @ point) for point in tree.root.points}
     check_leaves_fill_the_orthant(tree)
-
-
-@pytest.mark.parametrize("dimension", range(2, 11))
-def test_leaves_fill_the_orthant_in_every_dimension(dimension):
-    start = random_family(f"random(points=4,max=4,dim={dimension})", seed=dimension)
-    for host in ("all_coord", "zeillinger", "spivakovsky"):
-        tree = resgym.resolution_tree(start, host, max_nodes=300, reposition=host == "zeillinger")
-        check_leaves_fill_the_orthant(tree)
 
 
 def test_leaves_of_the_polyhedra_game_fill_the_orthant_and_a_wrong_one_is_found():

@@ -41,10 +41,6 @@ def made_of(coins):
     return act
 
 
-def counts(role):
-    return made_of(itertools.cycle([0, 1]))
-
-
 def draws(role):
     generator = torch.Generator()
     generator.manual_seed(1)
@@ -67,7 +63,7 @@ def named(role):
     return "random"
 
 
-KINDS = [remembers, counts, draws, draws_late, named]
+KINDS = [remembers, draws, draws_late, named]
 TASKS = {"host": "moves-20", "agent": "answers-20"}
 DOORS = {
     "solve": lambda role, player: resgym.solve("A5", **{role: player}, time_limit=20),

@@ -143,11 +143,6 @@ def test_both_lives_take_the_same_steps(objective):
         assert steps(points, objective, kernels) == steps(points, objective, compiled())
 
 
-def test_short_limits_load_what_lies_on_disk(monkeypatch):
-    monkeypatch.setattr(proof_module, "is_cached", lambda: True)
-    assert proof_module._switches(1.0, proof_module.Limits(2.0))
-
-
 @pytest.mark.parametrize("size", [2**40, 2**54, 2**59])
 def test_huge_exponents_are_exact(monkeypatch, size):
     # Coprime, so that dividing does not help; too large for the compiled search.

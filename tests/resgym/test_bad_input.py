@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.resgym.envs import helpers
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, SHORT, act_random, make_vec, played
+from tests.resgym.envs.helpers import BOTH, HOST, IDS, SHORT, act_random, make_vec, played
 
 
 @pytest.fixture(autouse=True)
@@ -97,23 +97,6 @@ def test_one_line_and_the_run_goes_on(case):
         assert str(caught.value).startswith(field)
 
     assert run(env, disturb) == undisturbed(BOTH)
-
-
-def test_illegal_axes_of_the_agent():
-    env = make_vec(AGENT, NUM_ENVS, **SHORT)
-
-    def disturb():
-        masks = env.action_masks()
-        for row, legal in enumerate(masks):
-            actions = masks.to(torch.uint8).argmax(1)
-            allowed = legal.nonzero()[:, 0].tolist()
-            for axis in (~legal).nonzero()[:, 0].tolist():
-                actions[row] = axis
-                with pytest.raises(ValueError, match=f"^action of row {row} ") as caught:
-                    env.step(actions)
-                assert str(caught.value).endswith(f"must be one of {allowed}, got {axis}")
-
-    assert run(env, disturb) == undisturbed(AGENT)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -1,5 +1,7 @@
 """The other rules: their starts, and their moves through the environments."""
 
+import re
+
 import gymnasium
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
+from tests.resgym.envs.helpers import same
 from tests.resgym.games import random_rows
 
 RULES = ["polyhedra", "thom"]
@@ -29,7 +32,7 @@ def test_the_distinguished_point_is_moved_with_the_others():
     assert state_from_points([(1, 3), (2, 1)], spec).points[0, -1].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["basic", *RULES])
 @pytest.mark.parametrize("seat", ["", "Host", "Agent"])
 def test_masks_are_exactly_what_a_step_takes(rule, seat):
     """Every action is tried in every position of some games; those masked out are refused."""
@@ -40,10 +43,14 @@ def test_masks_are_exactly_what_a_step_takes(rule, seat):
         state = env.unwrapped.state_dict()
         for action in range(masks.shape[1]):
             env.unwrapped.load_state_dict(state)
-            if masks[:, action].all():
+            refused = (~masks[:, action]).nonzero()[:, 0].tolist()
+            if not refused:
                 env.step(torch.full((4,), action))
                 continue
-            with pytest.raises(ValueError, match=f"got {action}"):
+            allowed = masks[refused[0]].nonzero()[:, 0].tolist()
+            said = f"action of row {refused[0]} must be one of {allowed}, got {action}"
+            with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
                 env.step(torch.full((4,), action))
+            assert same(env.unwrapped.state_dict(), state)
         env.unwrapped.load_state_dict(state)
         env.step(torch.tensor([int(m.nonzero()[step % int(m.sum()), 0]) for m in masks]))

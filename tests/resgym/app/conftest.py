@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import subprocess
@@ -30,22 +31,17 @@ class Served:
             command, stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=folder, env=env
         )
         self.address = self.process.stdout.readline().split()[3]
+        self.host = urlsplit(self.address).netloc
 
     def get(self, path):
         """Status and text, once the server is not too busy to answer, whatever else runs here."""
         for _ in range(60):
-            status, text = self._get(path)
-            if status not in (503, 504):
+            with contextlib.closing(HTTPConnection(self.host, timeout=60)) as connection:
+                connection.request("GET", quote(path, safe="/?=&%+:,"))
+                answer = connection.getresponse()
+                text = answer.read().decode()
+            if answer.status not in (503, 504):
                 break
-        return status, text
-
-    def _get(self, path):
-        parts = urlsplit(self.address)
-        connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
-        connection.request("GET", quote(path, safe="/?=&%+:,"))
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
         return answer.status, text
 
     def ask(self, name, **fields):

@@ -8,7 +8,7 @@ import torch
 import resgym
 from resgym.benchmark import TASKS, evaluate, load, make, tasks
 
-NUMBER = 12
+NUMBER = 8
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,8 @@ def test_spaces(env_id, dimension):
 
 def test_defaults():
     env = make_vec(HOST, 2)
-    assert env.plan.spec == resgym.GameSpec(3, 20, 20)
+    standard = resgym.GameSpec(3, 20, 20, "dominance", False, "basic", 1)
+    assert env.plan.spec == resgym.GameSpec() == standard
     assert (env.reward, env.plan.invalid_action, env.form.output) == ("terminal", "error", "torch")
     assert env.plan.max_episode_steps == make_vec(BOTH, 2).plan.max_episode_steps == 200
     # Modes do not leak from one environment to the next through the class.

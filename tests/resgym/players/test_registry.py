@@ -12,8 +12,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
 from resgym.players import (
-    Mixture,
-    RandomAgent,
     agent_names,
     host_names,
     make_agent,
@@ -118,15 +116,6 @@ def dealt(mixture, rows, episodes):
     """Who meets the games 0, 1, 2, ..., in this order."""
     seats = [mixture.seats(torch.full((rows,), episode)) for episode in range(episodes)]
     return torch.cat(seats).tolist()
-
-
-def test_a_mixture_without_weights_is_met_in_turn():
-    mixture = Mixture((RandomAgent(), RandomAgent(), RandomAgent()))
-    assert dealt(mixture, 4, 3) == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
-    assert dealt(mixture, 3, 2) == [0, 1, 2, 0, 1, 2]  # as many rows as players: one each
-    assert mixture.seats(torch.tensor([2, 0, 1])).tolist() == [0, 1, 2]
-    # Before the first reset there is no episode yet.
-    assert mixture.seats(torch.tensor([-1, -1, -1, -1])).tolist() == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize("rows", [1, 16])

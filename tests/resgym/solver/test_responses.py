@@ -4,10 +4,8 @@ import math
 import time
 
 import pytest
-import torch
 
 from resgym import GameSpec, make_host, state_from_points
-from resgym.game.spec import action_axes
 from resgym.players.registry import resolve_player
 from resgym.polynomials.singularities import random_family, singularity
 from resgym.solver.responses import worst_cases
@@ -78,20 +76,6 @@ def test_endless_play_is_proved():
             found = solution.proved, solution.value, solution.tree
             assert found == (True, math.inf, None)
             assert solution.to_dict()["value"] == "infinite"
-
-
-def test_an_unknown_host_is_followed_on_exact_positions():
-    sets = action_axes(3)
-
-    def all_axes(state, coords, rng):
-        return torch.full_like(state.count, len(sets) - 1)
-
-    assert solve("A3", host=all_axes).value == solve("A3", host="all_coord").value
-    # Its positions grow for ever, so nothing shows that play is endless.
-    stopped = solve("D4", host=all_axes, max_depth=7)
-    found = stopped.proved, stopped.lower_bound, stopped.stopped_by
-    assert found == (False, 8, "max_depth")
-    assert resolution_tree("D4", all_axes, max_depth=8).depth == 8
 
 
 def test_stopped_responses_say_what_is_proved():

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import asdict
 from html import unescape
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -64,11 +63,8 @@ def test_every_place_has_its_escape(name):
     assert not re.search(r"(?<!\\)[<`*\[]", lines[2])
     check_latex(latex(name).replace("\\ud800", ""))
     assert is_plain(latex(name))
-    page, seen = table._repr_html_(), []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: seen.append(tag)
-    parser.feed(page)
-    assert set(seen) == {"table", "tr", "th", "td"}
+    page = table._repr_html_()
+    assert set(re.findall(r"<(\w+)", page)) == {"table", "tr", "th", "td"}
     assert is_plain(page)
     picture = picture_to_svg(Picture(9, 9, (Text((0, 0), name, "#000000"),), name))
     ElementTree.fromstring(picture)

@@ -19,12 +19,8 @@ def absorb(key, word):
     return finalise((key ^ (word & MASK)) + GAMMA)
 
 
-def episode_key(seed, episode):
-    return absorb(finalise(seed + GAMMA), episode)
-
-
 def step_key(seed, episode, step, stream):
-    return absorb(absorb(episode_key(seed, episode), step), stream)
+    return absorb(absorb(absorb(finalise(seed + GAMMA), episode), step), stream)
 
 
 def words(key):

@@ -112,18 +112,12 @@ def test_a_name_never_falls_through_to_a_file(monkeypatch, tmp_path):
     assert resolve_player("zeillinger", "host") == make_host("zeillinger")
 
 
-def dealt(mixture, rows, episodes):
-    """Who meets the games 0, 1, 2, ..., in this order."""
-    seats = [mixture.seats(torch.full((rows,), episode)) for episode in range(episodes)]
-    return torch.cat(seats).tolist()
-
-
 @pytest.mark.parametrize("rows", [1, 16])
 def test_every_run_of_games_has_the_shares_of_a_mixture(rows):
     weights = {"random": 3, "choose_first": 2.0, "choose_last": 1}
     mixture = make_mixture(weights, "agent")
     assert mixture.shares == pytest.approx([1 / 2, 1 / 3, 1 / 6])
-    games = torch.tensor(dealt(mixture, rows, 1024 // rows))
+    games = torch.cat([mixture.seats(torch.full((rows,), k)) for k in range(1024 // rows)])
     for begin in range(0, 700, 50):
         found = games[begin : begin + 64].bincount(minlength=3)
         assert ((found - 64 * torch.tensor(mixture.shares)).abs() < 4).all()

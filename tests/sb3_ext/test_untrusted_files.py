@@ -213,13 +213,6 @@ ATTACKS = {
     "two-player algorithm": lambda here: here.two_player("roles.host.algorithm=evil:Code"),
     "two-player resumed": resume_two_players,
     "saved algorithm": lambda here: resume_saved(here, algorithm="evil:Code"),
-    "saved callback": lambda here: resume_saved(here, callbacks=[{"callback": "evil:Code"}]),
-    "saved optimizer": lambda here: resume_saved(
-        here, optimizer={"name": "evil:Code", "arguments": {}}
-    ),
-    "saved buffer": lambda here: resume_saved(
-        here, replay_buffer={"name": "evil:Code", "size": 9, "arguments": {}}
-    ),
     "rho": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
     "attack": lambda here: attack_main([here.zip(), "--role", "host", "--no-progress"]),
     "attack misspelt": lambda here: attack_main(

@@ -3,12 +3,10 @@
 import copy
 import pickle
 from functools import partial
-from operator import itemgetter
 
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers import TransformReward
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
@@ -16,8 +14,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.monitor import Monitor, load_results
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from sb3_ext.adapter import TensorVecEnv, reached_observation
-from sb3_ext.adapter.seam import each_entry, entries_of
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.seam import entries_of
 from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
 
 
@@ -134,29 +132,6 @@ def test_rows_are_those_of_dummy_vec_env(name, tmp_path):
     if keywords:
         assert 0 < written["is_success"].mean() < 1
     ours.close()
-
-
-@pytest.mark.parametrize("name", ["tensors False", "tensors True", "Host", "Agent"])
-def test_tensors_and_arrays_are_the_same(name):
-    make_both, *about = BATCHES[name]
-    arrays, tensors = (TensorVecEnv(make_both(*about)[0]) for _ in "ab")
-    for env in (arrays, tensors):
-        env.seed(11)
-    shown = arrays.reset()
-    seen = tensors.reset_tensors()
-    for _ in range(40):
-        np.testing.assert_equal(each_entry(torch.Tensor.numpy, seen), shown)
-        masks = arrays.action_masks()
-        np.testing.assert_array_equal(tensors.action_masks_tensor(), masks)
-        actions = masks.argmax(axis=1)
-        shown, rewards, dones, infos = arrays.step(actions)
-        seen, *results, info = tensors.step_tensors(torch.from_numpy(actions))
-        np.testing.assert_array_equal(results[0], rewards)
-        np.testing.assert_array_equal(results[1] | results[2], dones)
-        reached = each_entry(torch.Tensor.numpy, reached_observation(seen, info))
-        for row in np.flatnonzero(dones):
-            last = each_entry(itemgetter(row), reached)
-            np.testing.assert_equal(last, infos[row]["terminal_observation"])
 
 
 def test_attributes_methods_and_options_of_some_rows():

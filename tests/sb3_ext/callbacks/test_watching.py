@@ -104,14 +104,6 @@ def test_rollouts_and_what_lies_between_and_what_is_slow(monkeypatch):
     assert len(told) == 1
 
 
-def test_what_a_run_costs_its_machine():
-    model = make_model(log_interval_updates=1, learning_starts=0)
-    logs = keep_logs(model)
-    model.learn(96, SystemStatistics(Every(transitions=40)))
-    assert all(50 < peak < 2**20 for peak in logs.values("system/peak_memory_mb"))
-    assert all(0 <= busy < 64 for busy in logs.values("system/processors"))
-
-
 @pytest.mark.parametrize(("system", "peak"), [("darwin", [300]), ("linux", [300 * 1024]), ("", [])])
 def test_every_system_counts_memory_in_its_own_unit(monkeypatch, system, peak):
     """macOS in bytes, Linux in KiB, Windows not at all."""
@@ -127,3 +119,4 @@ def test_every_system_counts_memory_in_its_own_unit(monkeypatch, system, peak):
     callback.act()
     model.logger.dump()
     assert logs.values("system/peak_memory_mb") == peak
+    assert 0 <= logs.values("system/processors")[0] < 64

@@ -309,12 +309,6 @@ def test_spaces_are_built_from_their_descriptions(space):
     assert built.contains(space.sample())
 
 
-def test_the_legal_actions_are_described_as_plain_ones():
-    space = gymnasium.make("resgym/HironakaHost-v0").action_space
-    assert type(space) is not spaces.Discrete
-    assert describe_space(space) == describe_space(spaces.Discrete(4))
-
-
 def test_the_programs_of_the_page(tmp_path, monkeypatch):
     """Training that a second call continues; saved players as opponents."""
     page = Path(__file__).parents[3] / "docs" / "checkpoints.md"

@@ -11,7 +11,6 @@ import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from stable_baselines3 import SAC
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
@@ -224,12 +223,6 @@ def test_actions_of_any_shape_are_kept_as_by_sb3():
         assert np.array_equal(found, expected), name
     assert ours.dones.sum() > ours.timeouts.sum() > 0
     assert ours.sample(4).actions.shape == theirs.sample(4).actions.shape == (4, 4)
-
-
-def test_sb3s_algorithms_learn_from_it():
-    sizes = {"learning_starts": 8, "batch_size": 4, "buffer_size": 10}
-    model = SAC("MlpPolicy", "Pendulum-v1", replay_buffer_class=TensorReplayBuffer, **sizes)
-    assert model.learn(12).replay_buffer.full
 
 
 def test_a_timeout_ends_like_a_termination_if_it_is_not_handled():

@@ -9,7 +9,7 @@ import torch
 import yaml
 
 from sb3_ext.config.sections import ConfigFile, PositiveCount
-from sb3_ext.runs.checkpoint import list_checkpoints, save_checkpoint
+from sb3_ext.runs.checkpoint import list_checkpoints
 from sb3_ext.runs.driver import Job, Run, Used, drive, go
 
 
@@ -103,21 +103,6 @@ def test_a_run_to_its_end_and_again(count):
     assert yaml.safe_load((count.out / "config.yml").read_text())["updates"] == 12
 
 
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        ("max_updates=4", "max_updates 4 reached"),
-        ("until={condition: bound, field: sum, lower: 9}", "goal reached: sum"),
-    ],
-)
-def test_a_rule_ends_it_exactly(count, rule, said):
-    code, text = count("--stop", rule)
-    assert code == 0
-    assert "0 to 4: 10" in text
-    assert said in text
-    assert count() == (0, "4 to 10: 55\n")
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_after_a_checkpoint(count, number):
     code, text = count(signals={5: number})
@@ -140,15 +125,6 @@ def test_a_checkpoint_is_written_when_asked_for(count):
         out = count.out / str(number)
         count("--set", "updates=5", "--out", str(out), signals={number: signal.SIGUSR1})
         assert kept(out) == ["05", before]
-
-
-def test_a_sound_checkpoint_of_another_state_is_refused_in_one_line(count):
-    count("--stop", "max_updates=5")
-    save_checkpoint(count.out / "checkpoints/checkpoint-000000000007", {"count": {"done": 7}})
-    code, text = count()
-    assert code == 2
-    assert text.endswith("checkpoint-000000000007: 'sum' is missing\n")
-    assert text.count("\n") == 1
 
 
 def test_what_a_kill_leaves_goes_on(count, monkeypatch):

@@ -10,14 +10,12 @@ import torch
 from gymnasium.spaces import Discrete, MultiDiscrete, Tuple
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import DictInfoToList
-from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.monitor import Monitor, load_results
-from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.seam import STEPS_BETWEEN_WRITES, MonitorFile
 from sb3_ext.ddqn import DDQN
-from tests.fakes import MaskedToy, ToyEnv, ToyVectorEnv, forbid_waiting, register_toy
+from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting, register_toy
 
 
 def read_monitor(folder):
@@ -102,14 +100,6 @@ def test_attributes():
     assert adapted.env_is_wrapped(Monitor) == [True] * 3
     assert adapted.env_is_wrapped(gymnasium.wrappers.TimeLimit, indices=0) == [False]
     assert adapted.env_is_wrapped(VectorWrapper) == [True] * 3
-
-
-def test_masks_are_found_through_wrappers():
-    env = VecNormalize(TensorVecEnv(ToyVectorEnv(3)), norm_obs=False)
-    env.reset()
-    assert is_masking_supported(env)
-    assert not is_masking_supported(TensorVecEnv(MaskedToy(3)))
-    np.testing.assert_array_equal(get_action_masks(env), env.unwrapped.venv.action_masks().numpy())
 
 
 def test_an_accelerator_rarely_waits_for_the_monitor_file(tmp_path):

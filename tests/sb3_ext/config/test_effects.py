@@ -24,10 +24,9 @@ from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import ConfigError, Registry
 from sb3_ext.config.effects import KEYS, PACKAGES, Effect, effects_of, judge
-from sb3_ext.config.sections import Section, find_config, read_mapping
+from sb3_ext.config.sections import Section, read_mapping
 from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.networks.extractors import EXTRACTORS
-from tests.sb3_ext.config.test_damaged_files import NAMES, reader_of
 
 PLAIN = set(
     """
@@ -156,16 +155,6 @@ def test_arguments_inside_a_text_are_judged(text, field):
     for data in ({"opponent": text}, {"hosts": {text: 0.5}}):
         with pytest.raises(ValueError, match=rf"\.{field}: got .*expected"):
             judge(data, "file.yml")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_reader_refuses_a_value_with_an_effect(name, tmp_path):
-    file = find_config(name, shipped=True)
-    path = tmp_path / file.name
-    path.write_text(f"{file.read_text(encoding='utf-8')}\naddress: auto\n", encoding="utf-8")
-    reader_of(name)(file)
-    with pytest.raises(ValueError, match="address: got 'auto', which connects"):
-        reader_of(name)(path)
 
 
 def test_what_the_command_line_trusts(tmp_path):

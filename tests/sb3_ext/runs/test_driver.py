@@ -10,7 +10,7 @@ import yaml
 
 from sb3_ext.config.sections import ConfigFile, PositiveCount
 from sb3_ext.runs.checkpoint import list_checkpoints
-from sb3_ext.runs.driver import Job, Run, Used, drive, go
+from sb3_ext.runs.driver import Job, Used, drive
 
 
 class CountConfig(ConfigFile):
@@ -180,8 +180,3 @@ def test_what_a_run_refuses_before_it_trains_leaves_nothing(count, monkeypatch, 
     monkeypatch.setattr(Count, "resumes", True)
     assert count() == (2, "count: callback: does not fit\n")
     assert count.out.exists() == trained
-
-
-def test_from_python():
-    assert go(Count(CountConfig(updates=3), Run())) == "0 to 3: 6"
-    assert go(Count(CountConfig(updates=3), Run()), lambda used, **more: False) == "0 to 1: 1"

@@ -9,12 +9,7 @@ import pytest
 import torch
 
 from sb3_ext.runs.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.runs.files import (
-    CheckpointWarning,
-    FolderInUseError,
-    RunFolder,
-    write_durably,
-)
+from sb3_ext.runs.files import CheckpointWarning, FolderInUseError, RunFolder, write_durably
 from sb3_ext.train.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.killed import full, held_by_another

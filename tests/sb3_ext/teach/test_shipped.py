@@ -52,10 +52,7 @@ def test_taught_in_four_axes():
 
 @pytest.mark.parametrize(
     ("host", "files", "size", "other"),
-    [
-        ("taught", [*SHIPPED.values(), AGENT], 3.5e5, 6),
-        ("played", PLAYED.values(), 8e5, 4),
-    ],
+    [("taught", [*SHIPPED.values(), AGENT], 3.5e5, 6), ("played", PLAYED.values(), 8e5, 4)],
 )
 def test_the_contract(host, files, size, other):
     check_player(make_host(host), num_games=8)

@@ -143,7 +143,7 @@ def _was_replaced(path: Path) -> bool:
 
 
 def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
-    """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
+    """Removes all numbered checkpoints but the newest, and what interrupted writers left of them.
 
     Args:
         run_dir: no other process may be writing into it.
@@ -151,7 +151,7 @@ def prune_checkpoints(run_dir: Path, keep_last: int) -> None:
     """
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
-    for path in list(run_dir.glob("*.tmp")):
+    for path in list(run_dir.glob("checkpoint-*.tmp")):
         _remove(path)
     replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]
     for path in [*list_checkpoints(run_dir)[keep_last:], *replaced]:

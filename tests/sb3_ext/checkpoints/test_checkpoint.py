@@ -212,11 +212,12 @@ def test_prune(tmp_path):
     orphan = tmp_path / (checkpoint_name(99) + ".tmp")
     orphan.mkdir()
     (orphan / "state.json").write_text("half")
-    (tmp_path / "best.ab12.tmp").write_text("ha")
+    own = tmp_path / "notes.tmp"
+    own.write_text("of the user")
     with suppress(OSError):  # a folder of other things is not replaced
         save_checkpoint(tmp_path, {})
     prune_checkpoints(tmp_path, 2)
-    assert sorted(tmp_path.iterdir()) == sorted([best, *paths[3:]])
+    assert sorted(tmp_path.iterdir()) == sorted([best, own, *paths[3:]])
     with pytest.raises(ValueError, match="keep_last must be at least 1, got 0"):
         prune_checkpoints(tmp_path, 0)
 

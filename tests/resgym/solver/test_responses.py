@@ -4,6 +4,7 @@ import math
 import time
 
 import pytest
+import torch
 
 from resgym import GameSpec, make_host, state_from_points
 from resgym.players.registry import resolve_player
@@ -122,3 +123,24 @@ def test_a_game_that_leaves_the_integers_proves_nothing(host):
     state = state_from_points([points], GameSpec(3))
     low, high = worst_cases(make_host(host), state, GameSpec(3), 50, 1000)
     assert (int(low), int(high)) == (1, 51)
+
+
+class ByParity:
+    """Plays as one of two hosts, by the parity of the sum of coordinates."""
+
+    role = "host"
+    invariant = "shift"
+
+    def __init__(self):
+        self.even, self.odd = make_host("zeillinger"), make_host("weak_spivakovsky")
+
+    def act(self, state, coords, rng):
+        lowest = state.points.masked_fill(state.points < 0, 99).amin(1, keepdim=True)
+        even = (state.points - lowest).clamp(min=0).sum((1, 2)) % 2 == 0
+        actions = (each.act(state, coords, rng) for each in (self.even, self.odd))
+        return torch.where(even, *actions)
+
+
+def test_positions_are_not_divided_for_a_host_that_is_the_same_for_shifts_alone():
+    for start in ([(6, 2, 4), (4, 0, 6), (0, 2, 6)], [(4, 6, 0), (6, 0, 4), (6, 2, 2)]):
+        assert solve(start, host=ByParity()).value == resolution_tree(start, ByParity()).depth

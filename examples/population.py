@@ -68,11 +68,11 @@ def weights(scores: Scores, role: str, mine: str) -> np.ndarray:
 
 def play(folder: Path, config: TrainerConfig, games: int, pairs: tuple[str, list[str]]) -> Scores:
     """The scores of a host against agents."""
-    game, about = Game(config.game), config.evaluation
+    game = Game(config.game, config.evaluation.seed, config.evaluation.max_moves)
     host, scores = game.named_player("host", str(folder / pairs[0])), {}
     for each in pairs[1]:
         players = {"host": host, "agent": game.named_player("agent", str(folder / each))}
-        scores[each] = game.match(players, games, about.seed, about.max_moves)
+        scores[each] = game.match(players, games)
     return {pairs[0]: scores}
 
 

@@ -75,15 +75,19 @@ class GameSection(GameSizes):
 class Game:
     """Hironaka's polyhedral game.
 
-    A match or measurement takes `games`, a `seed` that fixes the starts, and `max_moves`, after
-    which a game is cut.
+    Args:
+        section: its sizes and rules.
+        seed: fixes the starts of matches and measurements, of which each takes a number of `games`.
+        max_moves: games of these are cut after so many moves.
     """
 
-    def __init__(self, section: GameSection) -> None:
+    def __init__(self, section: GameSection, seed: int, max_moves: int) -> None:
         self.section = section
+        self.seed = seed
+        self.max_moves = max_moves
         self.spec = section.spec()
         self.starts = resolve_starts(section.starts, self.spec)
-        self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
+        self._even_lengths: dict[int, Tensor] = {}
 
     def make_env(self, role: str, num_envs: int, reward: str, device: str) -> VectorEnv:
         """A tensor environment of N games with the seat of a role; SAME_STEP autoreset."""
@@ -99,39 +103,36 @@ class Game:
         """A scripted player, or a saved model; a ValueError if there is none of this name."""
         return resolve_player(name, cast("Role", role), self.spec)
 
-    def evaluate(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
+    def evaluate(self, players: ByRole, games: int) -> float:
         """Games finished per move."""
         found = rho(
             players["host"],
             players["agent"],
             games=games,
-            seed=seed,
-            max_moves=max_moves,
+            seed=self.seed,
+            max_moves=self.max_moves,
             backend=self.section.backend,
             starts=self.starts,
             **vars(self.spec),
         )
         return found.rho
 
-    def match(self, players: ByRole, games: int, seed: int, max_moves: int) -> float:
+    def match(self, players: ByRole, games: int) -> float:
         """The host's score in 0..1: the mean of E / (E + L) over the games.
 
         L is the game's length, E that of a random host and a random agent from the same start: the
         odds E / L are how many times faster than chance the host is. A game that is cut counts with
         the moves played.
         """
-        lengths = self._lengths(players, games, seed, max_moves).moves.double()
-        key = (games, seed, max_moves)
-        if key not in self._even_lengths:
+        lengths = self._lengths(players, games).moves.double()
+        if games not in self._even_lengths:
             chance = {role: self.named_player(role, "random") for role in ROLES}
-            even = self._lengths(chance, games, seed, max_moves).moves.double()
-            self._even_lengths = {key: even}  # one at a time: the same key returns all training
-        even = self._even_lengths[key]
+            even = self._lengths(chance, games).moves.double()
+            self._even_lengths = {games: even}  # one at a time: it is the same in all training
+        even = self._even_lengths[games]
         return float((even / (even + lengths)).mean())
 
-    def count_actions(
-        self, players: ByRole, role: str, games: int, seed: int, max_moves: int
-    ) -> list[int]:
+    def count_actions(self, players: ByRole, role: str, games: int) -> list[int]:
         """How often a role takes each of its actions."""
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
         counts = torch.zeros(num_actions, dtype=torch.int64)
@@ -140,14 +141,12 @@ class Game:
             chosen = action if role == "host" else axis
             counts.add_(torch.bincount(chosen.cpu(), minlength=num_actions))
 
-        self._lengths(players, games, seed, max_moves, note=note)
+        self._lengths(players, games, note=note)
         return counts.tolist()
 
-    def _lengths(
-        self, players: ByRole, games: int, seed: int, max_moves: int, **more: Any
-    ) -> Lengths:
-        row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
+    def _lengths(self, players: ByRole, games: int, **more: Any) -> Lengths:
+        row = torch.arange(games) + (derive_seed(self.seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
         pair, backend = (players["host"], players["agent"]), self.section.backend
-        return play_lengths(*pair, starts, self.spec, rng, max_moves, backend, **more)
+        return play_lengths(*pair, starts, self.spec, rng, self.max_moves, backend, **more)

@@ -67,7 +67,8 @@ class TwoPlayers:
     ) -> None:
         self.config, self.folder = TrainerConfig.read(config), folder
         with errors_of("game"):
-            self.game = Game(self.config.game)
+            measured = self.config.evaluation
+            self.game = Game(self.config.game, measured.seed, measured.max_moves)
         self.roles: dict[str, Learner] = {}
         self.players: ByRole = {}
         self.opponents: ByRole = {}
@@ -209,11 +210,8 @@ class TwoPlayers:
         Returns:
             Values by pair, such as ``host-agent`` and ``host-choose_first``.
         """
-        section = self.config.evaluation
-        return {
-            name: self.game.evaluate(pair, section.games, section.seed, section.max_moves)
-            for name, pair in self.pairs().items()
-        }
+        games = self.config.evaluation.games
+        return {name: self.game.evaluate(pair, games) for name, pair in self.pairs().items()}
 
     def pairs(self) -> dict[str, ByRole]:
         """Who is measured against whom, by the names of `evaluate_rho`."""
@@ -225,9 +223,7 @@ class TwoPlayers:
 
     def count_actions(self, role: str) -> list[int]:
         """How often a role takes each of its actions against the other role's player."""
-        section = self.config.evaluation
-        about = section.action_games, section.seed, section.max_moves
-        return self.game.count_actions(self.players, role, *about)
+        return self.game.count_actions(self.players, role, self.config.evaluation.action_games)
 
     def copy(self) -> Self:
         """New players with copies of the networks, but without experience and counters.

@@ -40,7 +40,7 @@ class OpponentPool:
     """Snapshots of both roles, who plays now, and ratings.
 
     Args:
-        config: its `self_play`, and of `evaluation` seed and longest game of rating matches.
+        config: its `self_play` is read.
         game: plays the rating matches.
         learners: the two roles.
         opponents: by role who answers it; those that ``pool`` answers meet drawn snapshots.
@@ -63,7 +63,6 @@ class OpponentPool:
     ) -> None:
         assert config.self_play is not None
         self.section = config.self_play
-        self.evaluation = config.evaluation
         self.game = game
         self.learners = learners
         self.opponents = opponents
@@ -148,9 +147,7 @@ class OpponentPool:
         first, second = ROLES
         lead = ratings[first] - ratings[second]
         expected = 1.0 / (1.0 + 10.0 ** (-lead / 400.0))  # of the first role, in 0..1
-        match = self.evaluation
-        score = self.game.match(players, self.section.rating_games, match.seed, match.max_moves)
-        change = ELO_K * (score - expected)
+        change = ELO_K * (self.game.match(players, self.section.rating_games) - expected)
         ratings[first] += change
         ratings[second] -= change
         for role, snapshot in drawn.items():

@@ -109,7 +109,7 @@ def test_a_state_of_a_wrong_form_is_refused_when_it_is_taken_up(spoil, trained, 
 
 def test_ratings_settle_where_the_expected_score_is_the_result():
     pool = pooled().pool
-    pool.game.match = lambda pair, games, seed, moves: 0.7
+    pool.game.match = lambda pair, games: 0.7
     pool.save()
     assert pool.ratings["host"] == pytest.approx(1200 + ELO_K * 0.2)
     for _ in range(300):
@@ -123,9 +123,9 @@ def test_match_score_of_the_resolution_game():
     """The mean of E / (E + L): one half for chance, more for a faster host."""
     game = pooled().game
     chance = {role: game.named_player(role, "random") for role in ("host", "agent")}
-    assert game.match(chance, 200, 3, 200) == pytest.approx(0.5)
+    assert game.match(chance, 200) == pytest.approx(0.5)
     strong = {**chance, "host": game.named_player("host", "zeillinger")}
-    assert game.match(strong, 200, 3, 200) > 0.5
+    assert game.match(strong, 200) > 0.5
 
 
 def test_replaced_networks_empty_the_pool_of_their_role():

@@ -263,26 +263,26 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
         ExitStack() as locked,
     ):
         rules = read_stop_rules(given.stop, job.rules) if given.stop else None
+        folder = None
         if resume is not None:
-            locked.enter_context(RunFolder(resume, "--resume"))
+            folder = locked.enter_context(RunFolder(resume, "--resume"))
             if not (resume / "config.yml").is_file():
                 raise ConfigError(
                     f"--resume: got {resume}, which is not a run; expected the folder of a run"
                 )
         config = job.read(given)
-        named, folder = resume or given.out, None
-        place = named or job.place(given, config)
+        place = resume or given.out or job.place(given, config)
         while folder is None and not given.dry_run:
             try:
                 folder = locked.enter_context(RunFolder(place))
             except FolderInUseError:  # somebody may have been faster to take a new one
-                taken, place = place, named or job.place(given, config)
+                taken, place = place, given.out or job.place(given, config)
                 if place == taken:
                     raise
         driver = None
         try:
-            if folder is not None:
-                _check_folder(job, place, resume is not None)
+            if folder is not None and resume is None:
+                _check_folder(job, place)
             say = reporter(job.shows_progress(given, config))
             made = job(config, Run(place.absolute(), say, given))
             if rules is not None and made.metrics is not None:
@@ -299,10 +299,10 @@ def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
             raise
 
 
-def _check_folder(job: type[Job[Any]], place: Path, resumed: bool) -> None:
+def _check_folder(job: type[Job[Any]], place: Path) -> None:
     """Refuses a folder that is not empty, unless it may be that of the same run."""
     if (place / "config.yml").exists():
-        if job.resumes and not resumed:
+        if job.resumes:
             raise ConfigError(
                 f"out: {place} already contains a run; expected another folder, or --resume {place}"
             )
@@ -382,7 +382,6 @@ class _Driver:
                 job.state = parts
             job.run_of.say(f"resuming from {newest}")
             self.saved = self.tried = int(newest.stem.split("-")[-1])
-        self.place.mkdir(parents=True, exist_ok=True)
         write_durably(path, text)
         launch = {"from": self.tried, **provenance(about.get("seed"))}
         RunFolder(self.place).append("runs.jsonl", launch)

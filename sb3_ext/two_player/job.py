@@ -37,7 +37,7 @@ class TwoPlayer(Job[TrainerConfig]):
 
     def __init__(self, config: TrainerConfig, run: Run) -> None:
         super().__init__(config, run)
-        self.given = vars(run.given)
+        given = vars(run.given)
         if config.logging.tensorboard and find_spec("tensorboard") is None:
             raise ConfigError("logging.tensorboard: got true; expected false without tensorboard")
         self.trainer = HostAgentTrainer(config, folder=run.folder)
@@ -45,12 +45,12 @@ class TwoPlayer(Job[TrainerConfig]):
         if config.checkpoint is not None:
             self.every = config.checkpoint.every_steps
             self.keep = config.checkpoint.keep
-        if self.given.get("init_from") is not None:
+        if given.get("init_from") is not None:
             with errors_of("--init-from"):
-                self.trainer.init_from(self.given["init_from"])
+                self.trainer.init_from(given["init_from"])
         for role, learner in self.trainer.roles.items():
             with errors_of(f"roles.{role}.replay_buffer.size"):
-                if not self.given.get("dry_run"):
+                if not given.get("dry_run"):
                     tell_buffer(learner.model, "allocate")
         self._files: Any = None
         self._tensorboard: Any = None
@@ -125,7 +125,6 @@ class TwoPlayer(Job[TrainerConfig]):
         if self.run_of.folder is None:
             return
         self._files, self.trainer.output = RunFolder(self.run_of.folder), self
-        self._files.path.mkdir(parents=True, exist_ok=True)
         self._files.keep_lines_until("metrics.jsonl", self.trainer.total_steps)
         self._write_evaluations()
         if self.config.logging.tensorboard:

@@ -120,12 +120,12 @@ def test_an_update_is_made_of_one_rollout():
 
 def test_both_are_measured_copied_and_played(tmp_path):
     config = read_config(duel("evaluation.keep_best=true", "training.steps=2"))
-    job = TwoPlayer(config, Run(tmp_path / "run"))
+    job = TwoPlayer(config, Run(tmp_path))
     go(job)
     players = job.trainer
     assert players.copy().evaluate_rho() == players.history[0].values
     sizes = {"max_num_points": 5, "max_value": 5, "games": 50, "seed": 3}
     live = resgym.rho(players.players["host"], "random", **sizes).rho
     for saved in ("best/host", "models/host.zip"):
-        host = load_player(tmp_path / "run" / saved, "host")
+        host = load_player(tmp_path / saved, "host")
         assert resgym.rho(host, "random", **sizes).rho == live

@@ -72,7 +72,7 @@ def model_state(model: BaseAlgorithm, prefix: str = "") -> StateDict:
         "policy": model.policy.state_dict(),
         "optimizer": model.policy.optimizer.state_dict(),
         "training": training_state(model),
-        "environment": None if model.env is None else vec_env_state(model.env),
+        "environment": vec_env_state(model.env),
         "buffer": _buffer_state(buffer_of(model)),
     }
     return {prefix + part: value for part, value in parts.items()}
@@ -109,23 +109,23 @@ def restore_model(model: BaseAlgorithm, state: StateDict, prefix: str = "") -> N
         "policy": model.policy.load_state_dict,
         "optimizer": partial(load_optimizer_state, model.policy.optimizer),
         "buffer": partial(_load_buffer, buffer_of(model)),
-        "environment": partial(load_vec_env_state, model.env),
         "training": partial(load_training_state, model),
+        "environment": partial(load_vec_env_state, model.env),
     }
     for name, load in loads.items():
         part = state.get(prefix + name)
         if part is not None:
             with checkpoint_errors(prefix + name):
                 load(part)
-        elif name != "environment":
+        elif name == "environment":
+            warnings.warn(
+                f"{prefix}environment: it was not saved; the run continues otherwise than it would",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+            forget_observation(model)  # learn() resets the environment
+        else:
             raise CheckpointError(f"parts: {prefix}{name} is missing")
-    if state.get(f"{prefix}environment") is None:
-        warnings.warn(
-            f"{prefix}environment: it was not saved; the run continues otherwise than it would",
-            CheckpointWarning,
-            stacklevel=2,
-        )
-        forget_observation(model)  # learn() resets the environment
 
 
 def network_description(policy: Any) -> Data:

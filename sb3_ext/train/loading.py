@@ -39,7 +39,6 @@ from sb3_ext.ddqn.algorithms import ALGORITHMS
 from sb3_ext.runs.checkpoint import CheckpointError, checkpoint_errors, read_checkpoint
 from sb3_ext.train.config_files import saved_config, with_classes
 from sb3_ext.train.environments import STATISTICS, evaluation_seed, make_envs
-from sb3_ext.types import Arguments
 
 
 def load_player(path: Any, role: str) -> ScoringPlayer:
@@ -178,21 +177,16 @@ class SavedRun:
 
     Args:
         folder: folder of the run, such as ``logs/ddqn/resgym-HironakaHost-v0_1``.
-        env_kwargs: arguments of the environment that replace those of the run.
 
     Raises:
         ValueError: the folder is of no run, or holds what a file may not ask for.
     """
 
-    def __init__(self, folder: Path, env_kwargs: Arguments | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.config = folder, saved_config(folder)
-        self.env_kwargs = {
-            **self.config.hyperparameters.get("env_kwargs", {}),
-            **(env_kwargs or {}),
-        }
 
     def make_env(
-        self, n_envs: int, seed: int = 0, log_dir: Path | None = None, **more: Any
+        self, n_envs: int, seed: int = 0, log_dir: Path | None = None, /, **more: Any
     ) -> VecEnv:
         """Make environments with the run's wrappers and statistics, for evaluation.
 
@@ -203,7 +197,7 @@ class SavedRun:
                 self.config,
                 n_envs,
                 evaluation_seed(seed),
-                {**self.env_kwargs, **more},
+                {**self.config.hyperparameters.get("env_kwargs", {}), **more},
                 folder=log_dir,
                 training=False,
                 statistics=self.folder / STATISTICS,

@@ -127,11 +127,11 @@ def _play(args: Play, trust: bool, render: str | None) -> None:
         prefix, path, folder = get_model_path(number, args.folder, args.algo, name, *which)
     print(f"Loading {path}")
     set_random_seed(args.seed)
-    shown = {"render_mode": render} if render else {}
+    more = args.env_kwargs | ({"render_mode": render} if render else {})
     log = Path(args.reward_log) if args.reward_log else None
     with command_line(trust, Path(folder, "config.yml")):
-        run = SavedRun(Path(folder), args.env_kwargs)
-        env = run.make_env(args.n_envs, args.seed, log, **shown)
+        run = SavedRun(Path(folder))
+        env = run.make_env(args.n_envs, args.seed, log, **more)
     if statistics := unwrap_vec_normalize(env):
         statistics.norm_reward = args.norm_reward
     model = with_masks(run.model(Path(path), env, args.device), env)

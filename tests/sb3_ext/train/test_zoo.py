@@ -231,7 +231,7 @@ def test_a_trained_model_is_filmed_in_its_own_environment(tmp_path):
     assert 0.3 < (frames[0] > 240).all(2).mean() < 0.99
     assert np.abs(frames[0].astype(int) - frames[1]).max() > 100
     for changes, opponent in (({}, "choose_first"), ({"opponent": "random"}, "random")):
-        env = SavedRun(run_of(tmp_path), changes).make_env(3)
+        env = SavedRun(run_of(tmp_path)).make_env(3, **changes)
         assert isinstance(env, TensorVecEnv)
         assert env.venv.spec.kwargs["opponent"] == opponent
 

@@ -215,7 +215,10 @@ class RayCollector:
                 num_cpus=settings.actor_cpus, num_returns=2, max_retries=0
             )
             for number in range(self.actors):
-                make = partial(Actor, plan, self._env_kwargs_of(number))
+                own = dict(settings.env_kwargs)
+                if settings.opponents:
+                    own["opponent"] = settings.opponents[number % len(settings.opponents)]
+                make = partial(Actor, plan, own)
                 self._streams.append(Stream(number, ray.put(ray.cloudpickle.dumps(make))))
             self._max_requests = self._requests_at_a_time(model, settings.chunk * games)
             try:
@@ -228,11 +231,6 @@ class RayCollector:
             finally:
                 abandon(ray, [chunk for each in self._streams for chunk, _ in each.answers])
                 self._cut()
-
-    def _env_kwargs_of(self, number: int) -> Arguments:
-        opponents = self.settings.opponents
-        own = {"opponent": opponents[number % len(opponents)]} if opponents else {}
-        return {**self.settings.env_kwargs, **own}
 
     def _requests_at_a_time(self, model: Any, transitions: int) -> int:
         """Chunks of this many transitions that may be asked for at a time."""
@@ -295,21 +293,24 @@ class RayCollector:
         streams = self._streams
         while sum(len(each.requests) for each in streams) < self._max_requests:
             stream = min(streams, key=lambda e: (len(e.requests), e.next_sequence, e.number))
-            rate = self._epsilon(stream.number)
-            asked = {"sequence": stream.next_sequence, "version": self.version}
-            self._submit(stream, {**asked, "exploration_rate": rate})
+            asked = {
+                "sequence": stream.next_sequence,
+                "version": self.version,
+                "exploration_rate": self._epsilon(stream.number),
+            }
+            self._submit(stream, asked)
             stream.next_sequence += 1
         used = {asked["version"] for each in streams for asked in each.requests} | {self.version}
         self._weights = {version: self._weights[version] for version in sorted(used)}
 
-    def _submit(self, stream: Stream, asked: Mapping[str, Any]) -> None:
+    def _submit(self, stream: Stream, asked: dict[str, Any]) -> None:
         games = stream.answers[-1][1] if stream.answers else stream.games
         sequence, version, rate = asked.values()
         answer = self._play.remote(
             stream.packed, stream.number, sequence, version, self._weights[version], rate, games
         )
         stream.answers.append(answer)
-        stream.requests.append(dict(asked))
+        stream.requests.append(asked)
 
     def _repeat(self, stream: Stream) -> None:
         """Asks again for all that an actor owes."""

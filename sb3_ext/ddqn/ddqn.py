@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
@@ -244,8 +243,7 @@ class DDQN(DDQNState):
         for name in ("observation_space", "action_space"):
             if getattr(self.replay_buffer, name) != getattr(self, name):
                 raise ValueError(f"buffer: has another {name} than the model")
-        self.stop_requested, self.start_time = False, time.time_ns()
-        self._num_timesteps_at_start = self.num_timesteps
+        self.stop_requested = False
         if not self._custom_logger:
             self._logger = configure_logger(self.verbose, self.tensorboard_log, "fit")
         callbacks = self._init_callback(callback)

@@ -253,7 +253,6 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
 
 def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
     given = parser_of(job).parse_args(arguments)
-    given.arguments = list(arguments)
     resume = given.resume
     if resume is not None and (given.out, given.config) != (None, None):
         raise ConfigError("--resume: got --out or --config too; expected --resume alone")

@@ -184,8 +184,9 @@ def draw(
     # As many for every round, so that their positions can be joined.
     rows = max(family.most(axes)[1] for each in config.rounds for family in each)
     met: set[bytes] = set()
-    if axes == 3:  # hosts are measured on the named ones, so they are taught none
-        met.update(_digests(singularities())[0])
+    if axes == 3:  # hosts are measured on the named singularities, so they are taught none
+        named = [singularity(name) for name in singularity_names()]
+        met.update(_digests(state_from_points(named, GameSpec(axes)))[0])
     kept: list[tuple[Tensor, ...]] = []
     for place, family in enumerate(families):
         left = family.positions
@@ -216,11 +217,6 @@ def draw(
     points, count, split = map(torch.cat, zip(*kept, strict=True))
     none = count.new_zeros(len(count), 0)
     return Solved(points, count, split, none, none)
-
-
-def singularities() -> GameState:
-    """The named ones, in three axes."""
-    return state_from_points([singularity(name) for name in singularity_names()], GameSpec(3))
 
 
 def _rows(rows: int, *words: int, first: int = 0) -> RowRandom:

@@ -30,7 +30,6 @@ from sb3_ext.config.checks import ConfigError, errors_named
 from sb3_ext.config.sections import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.mlp import seat_of
-from sb3_ext.runs.checkpoint import checkpoint_errors
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, beat, drive
 from sb3_ext.runs.files import write_json
 from sb3_ext.schedules.schedules import parse_schedule
@@ -91,10 +90,8 @@ examples:
 
     @state.setter
     def state(self, parts: StateDict) -> None:
-        with checkpoint_errors("policy"):
-            self.model.policy.load_state_dict(parts["policy"])
-        with checkpoint_errors("optimizer"):
-            load_optimizer_state(self.optimizer, parts["optimizer"])
+        self.model.policy.load_state_dict(parts["policy"])
+        load_optimizer_state(self.optimizer, parts["optimizer"])
         progress = parts["teach"]
         self.update = progress["update"]
         self._sums = progress["sums"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -295,6 +296,6 @@ class SampleGames(GamesAgainst):
             title = f"trained {self._role} against {name}, after {updates} updates"
             texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
             data = json.dumps([record.to_dict() for record in records])
-            stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+            stem = re.sub(r"[^\w.-]", "_", name)
             write_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
             write_durably(folder / f"{stem}.json", f"{data}\n")

@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Real
 from typing import Any, Generic, TypeVar
 
@@ -77,13 +77,10 @@ def errors_named(place: str, kind: type[ValueError] = ConfigError) -> Iterator[N
 
 def numeric_string_hint(value: Any) -> str:
     """Explain why a number may have arrived as a string; empty for other values."""
-    try:
-        number = float(value) if isinstance(value, str) and len(value) <= 40 else math.nan
-    except ValueError:
-        return ""
-    if not math.isfinite(number):
-        return ""
-    return " (a string in YAML: leave out the quotes, and write 1.0e-4 for 1e-4)"
+    with suppress(ValueError):
+        if isinstance(value, str) and len(value) <= 40 and math.isfinite(float(value)):
+            return " (a string in YAML: leave out the quotes, and write 1.0e-4 for 1e-4)"
+    return ""
 
 
 def check_number(

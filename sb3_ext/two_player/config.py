@@ -153,8 +153,6 @@ class ComputeSection(Switches):
 
 def _read_role(data: Any, info: ValidationInfo) -> TrainedRole | ScriptedRole:
     where = f"roles.{info.field_name}"
-    if isinstance(data, (TrainedRole, ScriptedRole)):
-        return data
     if not isinstance(data, Mapping):
         raise ConfigError(f"{where} must be a mapping, got {shown(data)}")
     if data.get("player", "trained") != "trained":

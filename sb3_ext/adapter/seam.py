@@ -74,12 +74,9 @@ def tell_buffer(model: Any, method: str) -> None:
 def restart_episodes(model: Any) -> None:
     """Start new episodes in every row of the model's environment."""
     tell_buffer(model, "cut")
-    if getattr(model, "collects_tensors", False):
-        model._last_obs = to_device(model.env.reset_tensors(), model.device)
-        model.last_legal = model.last_said = None
-        return
     model._last_obs = model.env.reset()
     model._last_episode_starts = np.ones((model.env.num_envs,), dtype=bool)
+    model.last_legal = model.last_said = None  # of ours
 
 
 def forget_observation(model: Any) -> None:

@@ -186,8 +186,7 @@ class TensorCollector:
         env = self.env
         device = self.generator.device
         if self.observation is None:
-            shown = env.reset_tensors() if isinstance(env, TensorVecEnv) else env.reset()
-            self.observation = to_device(shown, device)
+            self.observation = to_device(env.reset(), device)
         before = self.observation if self.original is None else self.original
         legal = self.legal_actions.now(self.observation, env, device, self.legal)
         actions = self.explorer(self.observation, legal, self.generator)

@@ -75,7 +75,7 @@ def test_an_earlier_opponent_plays_its_own_weights():
     players.pool.swap()
     restart_episodes(players.roles["agent"].model)
     coords = players.roles["agent"].model._last_obs["coords"]
-    assert coords.bool().all()
+    assert coords.all()
 
 
 def widen(snapshot):

@@ -22,7 +22,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import entries_of
 from sb3_ext.cluster import RayCollector
-from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, vector_env_spec
+from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, vector_env_maker
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.collector import ParallelStep
 
@@ -148,7 +148,7 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
 
     model = make_model(games)
     plan = ActorPlan(
-        env=vector_env_spec(ENV_ID),
+        env=vector_env_maker(ENV_ID),
         games=games,
         chunk=chunk,
         seed=0,
@@ -157,7 +157,7 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
         observation_space=model.observation_space,
         action_space=model.action_space,
     )
-    weights = {name: value.numpy() for name, value in model.playing_weights().items()}
+    weights = {name: value.numpy() for name, value in model.q_net.state_dict().items()}
     sent, _ = Actor(plan, ENV_KWARGS).collect(0, 0, 0, weights, None, None)
     buffer: Any = model.replay_buffer
     buffer.allocate()

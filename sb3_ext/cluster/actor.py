@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
+from stable_baselines3.common.utils import check_for_correct_spaces
 
 from resgym.trust import import_modules, unpacked
 from sb3_ext.adapter import TensorVecEnv
@@ -31,10 +31,10 @@ from sb3_ext.ddqn.legality import LegalActions
 from sb3_ext.types import Arguments, StateDict
 
 
-def vector_env_spec(env_id: str) -> EnvSpec:
-    """Describe a registered environment for another process; ValueError if it is unknown."""
+def vector_env_maker(env_id: str) -> Callable[..., Any]:
+    """What makes a registered environment in any process; ValueError if it is unknown."""
     try:
-        return gymnasium.spec(env_id)
+        return partial(gymnasium.make_vec, gymnasium.spec(env_id))
     except gymnasium.error.Error as error:
         raise ValueError(f"env: {one_line(error)}") from error
 
@@ -44,8 +44,7 @@ class ActorPlan:
     """What all actors of a run are told.
 
     Attributes:
-        env: What Gymnasium knows of a vector environment, or a function of `num_envs` and arguments
-            that makes one.
+        env: A function of `num_envs` and arguments that makes a vector environment.
         games: Rows N of the environment.
         chunk: Parallel steps T of a chunk.
         seed: Seed of all random streams; games of actor i are seeded from `seed + i * games` on.
@@ -56,7 +55,7 @@ class ActorPlan:
         modules: Imported first, so that what they register has names.
     """
 
-    env: EnvSpec | Callable[..., Any]
+    env: Callable[..., Any]
     games: int
     chunk: int
     seed: int
@@ -82,12 +81,8 @@ class Actor:
         torch.set_num_threads(1)
         import_modules(plan.modules)
         self.plan = plan
-        make = partial(gymnasium.make_vec, plan.env) if isinstance(plan.env, EnvSpec) else plan.env
-        env = TensorVecEnv(make(num_envs=plan.games, **env_kwargs))
-        for name in ("observation_space", "action_space"):
-            given, need = getattr(env, name), getattr(plan, name)
-            if given != need:
-                raise ValueError(f"{name} is {given}, the model has {need}")
+        env = TensorVecEnv(plan.env(num_envs=plan.games, **env_kwargs))
+        check_for_correct_spaces(env, plan.observation_space, plan.action_space)
         if not env.has_attr("load_state_dict"):
             raise ValueError("the environment has no state_dict and load_state_dict")
         legal = LegalActions(plan.observation_space, plan.action_space, env, plan.mask_source)

@@ -22,7 +22,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from resgym.trust import imported_modules
-from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, play_chunk, vector_env_spec
+from sb3_ext.cluster.actor import Actor, ActorPlan, Chunk, blocks, play_chunk, vector_env_maker
 from sb3_ext.cluster.connection import abandon, check_cpus, connected, reason_of, was_lost
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
@@ -149,7 +149,7 @@ class RayCollector:
     ) -> None:
         if not isinstance(env, str) and not callable(env):
             raise TypeError(f"env must be an id or a function, got {shown(env)}")
-        self.env = vector_env_spec(env) if isinstance(env, str) else env
+        self.env = vector_env_maker(env) if isinstance(env, str) else env
         self.settings = read_as(CollectorSettings, {**settings, "env_kwargs": env_kwargs or {}})
         self.actors = self.settings.actors
         self._begin()

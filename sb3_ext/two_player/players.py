@@ -116,7 +116,7 @@ class TwoPlayers:
             with errors_of(f"roles.{role}.opponent"):
                 self.set_opponent(role, section.opponent)
         if config.self_play is not None:
-            self.pool = OpponentPool(config, game, self.roles, self.opponents, pool_seed)
+            self.pool = OpponentPool(config.self_play, game, self.roles, self.opponents, pool_seed)
 
     def learner(self, role: str) -> Learner:
         """Return the learner of a role; ValueError if the role does not learn."""

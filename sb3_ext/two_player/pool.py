@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from sb3_ext.callbacks.evaluation import player_of
-from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.config import SelfPlaySection
 from sb3_ext.two_player.hironaka import ROLES, ByRole, Game, other_role
 from sb3_ext.two_player.learner import Learner
 from sb3_ext.types import StateDict
@@ -40,7 +40,7 @@ class OpponentPool:
     """Snapshots of both roles, who plays now, and ratings.
 
     Args:
-        config: its `self_play` is read.
+        section: how it is kept, and how long.
         game: plays the rating matches.
         learners: the two roles.
         opponents: by role who answers it; those that ``pool`` answers meet drawn snapshots.
@@ -55,14 +55,13 @@ class OpponentPool:
 
     def __init__(
         self,
-        config: TrainerConfig,
+        section: SelfPlaySection,
         game: Game,
         learners: Mapping[str, Learner],
         opponents: ByRole,
         seed: int,
     ) -> None:
-        assert config.self_play is not None
-        self.section = config.self_play
+        self.section = section
         self.game = game
         self.learners = learners
         self.opponents = opponents

@@ -297,8 +297,7 @@ def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
     else:
         number = value if isinstance(value, (float, int)) else math.nan
         is_whole = abs(number) <= LARGEST_COUNT and number == int(number)
-        is_number = number == number  # not NaN
-        fits = ("int" in types and is_whole) or ("float" in types and is_number)
+        fits = ("int" in types and is_whole) or ("float" in types and not math.isnan(number))
     if not fits:
         wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
         raise ConfigError(

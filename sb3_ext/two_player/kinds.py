@@ -5,12 +5,9 @@ Two of them may share one encoder: what one learns of positions the other one se
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-import torch
-from gymnasium.vector.utils import batch_space
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -21,7 +18,6 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import ConstantSchedule, get_parameters_by_name, polyak_update
 from torch import nn
 
-from sb3_ext.adapter.seam import networks_were_replaced, to_device
 from sb3_ext.config.checks import Registry
 from sb3_ext.config.sections import (
     Fraction,
@@ -153,38 +149,6 @@ class OffPolicyLearner(Learner):
             learning_starts=0,
         )
         return bool(rollout.continue_training)
-
-    def set_network(self, network: nn.Module) -> None:
-        """Put a network in the place of the model's, with a new target network and optimiser.
-
-        Args:
-            network: from observations of N rows (float tensors [N, ...], or a dictionary of them)
-                to action values [N, A]. It becomes part of the model.
-
-        Raises:
-            TypeError: the policy has no `q_net` and `q_net_target`, or has learning rates of parts.
-            ValueError: the network has no parameters, or returns another shape.
-        """
-        model = self.model
-        policy = self.policy
-        if not hasattr(policy, "q_net_target") or getattr(policy, "learning_rate_factors", None):
-            raise TypeError(f"the network of this {type(policy).__name__} cannot be replaced")
-        online = copy.deepcopy(policy.q_net)
-        online.features_extractor, online.q_net = nn.Identity(), network
-        online.to(model.device)
-        online.set_training_mode(False)
-        observations = to_device(batch_space(model.observation_space, 2).sample(), model.device)
-        with torch.no_grad():
-            shape = tuple(online(observations).shape)
-        num_actions = int(model.action_space.n)
-        if shape != (2, num_actions):
-            raise ValueError(f"network: got values {shape} for N = 2; expected [N, {num_actions}]")
-        rate = policy.optimizer.param_groups[0]["lr"]
-        optimizer = policy.optimizer_class(online.parameters(), lr=rate, **policy.optimizer_kwargs)
-        # Only now is anything changed: a network that does not fit leaves the model as it was.
-        policy.q_net, policy.q_net_target = online, copy.deepcopy(online)
-        policy.optimizer = optimizer
-        networks_were_replaced(model)
 
 
 def target_pairs(policy: nn.Module) -> list[tuple[Any, Any]]:

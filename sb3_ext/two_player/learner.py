@@ -15,6 +15,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from gymnasium.vector.utils import batch_space
 from pydantic import Field, model_validator
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
@@ -26,8 +27,10 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import (
     begin_learning,
     call_each,
+    networks_were_replaced,
     num_updates,
     restart_episodes,
+    to_device,
 )
 from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.evaluation import player_of
@@ -312,8 +315,39 @@ class Learner(ABC):
         self.env.env_method("set_opponent", *seated)
 
     def set_network(self, network: nn.Module) -> None:
-        """Put a network in the place of the policy's; a TypeError where that cannot be done."""
-        raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
+        """Put a network in the place of the model's, with a new target network and optimiser.
+
+        Args:
+            network: from observations of N rows (float tensors [N, ...], or a dictionary of them)
+                to action values [N, A]. It becomes part of the model.
+
+        Raises:
+            TypeError: the policy has no `q_net` and `q_net_target`, or has learning rates of parts.
+            ValueError: the network has no parameters, or returns another shape.
+        """
+        model = self.model
+        policy = self.policy
+        if not hasattr(policy, "q_net_target") or getattr(policy, "learning_rate_factors", None):
+            raise TypeError(
+                f"the networks of {type(model).__name__} cannot be replaced, whose policy is a "
+                f"{type(policy).__name__}"
+            )
+        online = copy.deepcopy(policy.q_net)
+        online.features_extractor, online.q_net = nn.Identity(), network
+        online.to(model.device)
+        online.set_training_mode(False)
+        observations = to_device(batch_space(model.observation_space, 2).sample(), model.device)
+        with torch.no_grad():
+            shape = tuple(online(observations).shape)
+        num_actions = int(model.action_space.n)
+        if shape != (2, num_actions):
+            raise ValueError(f"network: got values {shape} for N = 2; expected [N, {num_actions}]")
+        rate = policy.optimizer.param_groups[0]["lr"]
+        optimizer = policy.optimizer_class(online.parameters(), lr=rate, **policy.optimizer_kwargs)
+        # Only now is anything changed: a network that does not fit leaves the model as it was.
+        policy.q_net, policy.q_net_target = online, copy.deepcopy(online)
+        policy.optimizer = optimizer
+        networks_were_replaced(model)
 
     def state_dict(self) -> StateDict:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""

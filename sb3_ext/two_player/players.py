@@ -154,7 +154,7 @@ class TwoPlayers:
     def replace_nets(self, **nets: nn.Module) -> None:
         """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
 
-        See `OffPolicyLearner.set_network`. Snapshots of the role in the pool are dropped;
+        See `Learner.set_network`. Snapshots of the role in the pool are dropped;
         experience, counters and schedules continue.
 
         Raises:

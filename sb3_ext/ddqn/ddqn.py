@@ -21,13 +21,13 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import MaybeCallback, RolloutReturn, TrainFreq
-from stable_baselines3.common.utils import configure_logger
+from stable_baselines3.common.utils import check_for_correct_spaces, configure_logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.seam import call_each, tell_buffer, to_arrays, to_device, walk_callbacks
-from sb3_ext.config.checks import check_count
+from sb3_ext.config.checks import check_count, errors_of
 from sb3_ext.ddqn.collector import (
     Collector,
     Explorer,
@@ -240,9 +240,8 @@ class DDQN(DDQNState):
             raise ValueError("target_update_unit: must be 'updates' for fit, got 'transitions'")
         if buffer is not None:
             self.load_replay_buffer(buffer)
-        for name in ("observation_space", "action_space"):
-            if getattr(self.replay_buffer, name) != getattr(self, name):
-                raise ValueError(f"buffer: has another {name} than the model")
+        with errors_of("buffer"):
+            check_for_correct_spaces(self.replay_buffer, self.observation_space, self.action_space)
         self.stop_requested = False
         if not self._custom_logger:
             self._logger = configure_logger(self.verbose, self.tensorboard_log, "fit")

@@ -127,7 +127,7 @@ def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path):
     for model, given, message in (
         (masked, tmp_path / "without.pkl", "store_next_legal: False in this buffer"),
         (fresh(tmp_path), None, "the buffer is empty"),
-        (make_model(other), file, "^buffer: has another observation_space"),
+        (make_model(other), file, "^buffer: Observation spaces do not match: "),
         (untrained(target_update_unit="transitions"), file, "must be 'updates' for fit"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -31,7 +31,7 @@ WITH_REASON = {
     "resgym/measure/rho.py: rho": GAME,
     "resgym/solver/kernels.py: 623 lines": SOURCE,
     "resgym/solver/kernels.py: next_question": KERNELS,
-    "sb3_ext/ddqn/ddqn.py: 560 lines": "one class, whose loop, acting and updates are one story",
+    "sb3_ext/ddqn/ddqn.py: 557 lines": "one class, whose loop, acting and updates are one story",
     "sb3_ext/ddqn/ddqn.py: DDQN.__init__": SB3,
     "sb3_ext/ddqn/policies.py: QPolicy.__init__": SB3,
     "sb3_ext/replay/buffers.py: TensorReplayBuffer.__init__": SB3,

@@ -75,7 +75,7 @@ def restart_episodes(model: Any) -> None:
     """Start new episodes in every row of the model's environment."""
     tell_buffer(model, "cut")
     model._last_obs = model.env.reset()
-    model._last_episode_starts = np.ones((model.env.num_envs,), dtype=bool)
+    model._last_episode_starts = np.ones(model.env.num_envs, dtype=bool)
     model.last_legal = model.last_said = None  # of ours
 
 

@@ -1,7 +1,4 @@
-"""A `Collector` whose chunks come from actors in processes of a Ray cluster.
-
-docs/cluster.md lists the guarantees.
-"""
+"""A `Collector` with actors in processes of a Ray cluster; docs/cluster.md lists the guarantees."""
 
 from __future__ import annotations
 
@@ -147,9 +144,11 @@ class RayCollector:
         env_kwargs: Arguments | None = None,
         **settings: Any,
     ) -> None:
-        if not isinstance(env, str) and not callable(env):
+        if isinstance(env, str):
+            env = vector_env_maker(env)
+        elif not callable(env):
             raise TypeError(f"env must be an id or a function, got {shown(env)}")
-        self.env = vector_env_maker(env) if isinstance(env, str) else env
+        self.env = env
         self.settings = read_as(CollectorSettings, {**settings, "env_kwargs": env_kwargs or {}})
         self.actors = self.settings.actors
         self._begin()
@@ -208,8 +207,8 @@ class RayCollector:
             action_space=model.action_space,
             modules=imported_modules(),
         )
-        with connected() as self._ray:
-            ray = self._ray
+        with connected() as ray:
+            self._ray = ray
             check_cpus(ray, self.actors, settings.actor_cpus, ", or a smaller actor_cpus")
             self._play = ray.remote(play_chunk).options(
                 num_cpus=settings.actor_cpus, num_returns=2, max_retries=0

@@ -187,7 +187,6 @@ class RunSignals(ExitStack):
         super().__init__()
         self._stop = stop
         self._checkpoint = checkpoint
-        self._stopped = False
 
     def __enter__(self) -> Self:
         """Installs the handlers; `close` puts those of before back, and again is harmless."""

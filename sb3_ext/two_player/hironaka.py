@@ -77,8 +77,8 @@ class Game:
 
     Args:
         section: its sizes and rules.
-        seed: fixes the starts of matches and measurements, of which each takes a number of `games`.
-        max_moves: games of these are cut after so many moves.
+        seed: fixes the starts of matches and measurements; each takes a number of `games`.
+        max_moves: moves after which a game of these is cut.
     """
 
     def __init__(self, section: GameSection, seed: int, max_moves: int) -> None:
@@ -105,17 +105,15 @@ class Game:
 
     def evaluate(self, players: ByRole, games: int) -> float:
         """Games finished per move."""
-        found = rho(
-            players["host"],
-            players["agent"],
+        return rho(
+            **players,
             games=games,
             seed=self.seed,
             max_moves=self.max_moves,
             backend=self.section.backend,
             starts=self.starts,
             **vars(self.spec),
-        )
-        return found.rho
+        ).rho
 
     def match(self, players: ByRole, games: int) -> float:
         """The host's score in 0..1: the mean of E / (E + L) over the games.
@@ -148,5 +146,13 @@ class Game:
         row = torch.arange(games) + (derive_seed(self.seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
-        pair, backend = (players["host"], players["agent"]), self.section.backend
-        return play_lengths(*pair, starts, self.spec, rng, self.max_moves, backend, **more)
+        return play_lengths(
+            players["host"],
+            players["agent"],
+            starts,
+            self.spec,
+            rng,
+            self.max_moves,
+            self.section.backend,
+            **more,
+        )

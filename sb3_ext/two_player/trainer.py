@@ -39,7 +39,7 @@ class Evaluation:
     step: int
     versions: dict[str, int]
     values: Metrics
-    actions: dict[str, list[int]] = field(default_factory=dict)
+    actions: dict[str, list[int]]
     scores: Metrics = field(default_factory=dict)
     improved: list[str] = field(default_factory=list)
     ratings: Metrics = field(default_factory=dict)

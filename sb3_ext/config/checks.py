@@ -297,7 +297,8 @@ def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
     else:
         number = value if isinstance(value, (float, int)) else math.nan
         is_whole = abs(number) <= LARGEST_COUNT and number == int(number)
-        fits = ("int" in types and is_whole) or ("float" in types and not math.isnan(number))
+        is_number = number == number  # not NaN; `math.isnan` takes no integer above 1e308
+        fits = ("int" in types and is_whole) or ("float" in types and is_number)
     if not fits:
         wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
         raise ConfigError(

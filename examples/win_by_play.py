@@ -9,7 +9,7 @@ from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.minimax import MinimaxDQN, ValueAgent
 
 
-def main(timesteps: int = 872_448) -> float:
+def main(timesteps: int = 770_048) -> float:
     model = MinimaxDQN("resgym/HironakaHost-v0", seed=0)
     model.learn(timesteps)
     found = evaluate(player_of(model), "worst-20")

@@ -36,6 +36,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 
 from sb3_ext.config.checks import Registry, check_flag, check_number, unknown_word
 from sb3_ext.ddqn.legality import legal_argmax, mask_key
+from sb3_ext.ddqn.muon import Muon
 from sb3_ext.networks.extractors import PoolingExtractor, extractor_class
 from sb3_ext.networks.mlp import build_mlp, expand_net_arch, plays_every_size
 from sb3_ext.networks.sorted_axes import SortedAxes
@@ -43,7 +44,8 @@ from sb3_ext.schedules.schedules import set_learning_rate
 from sb3_ext.types import Arguments
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
-OPTIMIZERS.update(adam=optim.Adam, adamw=optim.AdamW, rmsprop=optim.RMSprop, sgd=optim.SGD)
+OPTIMIZERS.update(adam=optim.Adam, adamw=optim.AdamW, muon=Muon)
+OPTIMIZERS.update(rmsprop=optim.RMSprop, sgd=optim.SGD)
 
 TINY = 1e-30
 """Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35

@@ -213,7 +213,7 @@ class MinimaxDQN(DDQN):
 
     Three minutes of one core give a host that wins from most starts against every agent::
 
-        MinimaxDQN("resgym/HironakaHost-v0", seed=0).learn(872_448)
+        MinimaxDQN("resgym/HironakaHost-v0", seed=0).learn(770_048)
 
     The environment is that of the host with ``scale_observation=False``; what it plays against
     chooses the positions to learn from, and nothing else. Rewards, actions and next observations of
@@ -225,8 +225,8 @@ class MinimaxDQN(DDQN):
         learning_rate: as in `DDQN`; by default it falls to 0 during `learn`.
         **ddqn: further arguments of `DDQN` by name. Other defaults: `batch_size` 128,
             `buffer_size` 100,000, `exploration_rate` 0.1, `gamma` 0.98, `learning_starts` 2048,
-            `target_update_interval` 1, `tau` 0.02, and a network of pairs of points where
-            `policy_kwargs` name no extractor.
+            `target_update_interval` 1, `tau` 0.02, the optimiser `muon`, and a network of
+            pairs of points where `policy_kwargs` name no extractor.
 
     Raises:
         ValueError: the environment is not the host's, or scales its observations.
@@ -235,7 +235,7 @@ class MinimaxDQN(DDQN):
     game: ClassVar = {"opponent": "random", "reposition": True, "scale_observation": False}
 
     def __init__(
-        self, policy: Any, env: Any = None, learning_rate: Any = "lin_1.5e-3", **ddqn: Any
+        self, policy: Any, env: Any = None, learning_rate: Any = "lin_3e-3", **ddqn: Any
     ) -> None:
         if env is None and not (isinstance(policy, type) or policy in self.policy_aliases):
             policy, env = "HostPolicy", policy
@@ -250,8 +250,10 @@ class MinimaxDQN(DDQN):
                 "env must be of the host with scale_observation=False and not normalised, whose "
                 f"positions are exact, got observations {space}"
             )
+        network = {"optimizer_class": "muon"}
         if not self.policy_kwargs.keys() & {"extractor", "features_extractor_class"}:
-            self.policy_kwargs = {**_NETWORK, **self.policy_kwargs}
+            network |= _NETWORK
+        self.policy_kwargs = {**network, **self.policy_kwargs}
         super()._setup_model()
 
     def learn(  # type: ignore[override]

@@ -91,7 +91,7 @@ def show_worst_case(host: Player, _: int) -> Data:
 
 
 QUICKSTART = Preset("ddqn.yml", "ddqn", 2_000, "choose_first", 1_000, show_pairings)
-WIN = Preset("play/win.yml", "minimax", 3_400, "taught", 200, show_worst_case)
+WIN = Preset("play/win.yml", "minimax", 3_000, "taught", 200, show_worst_case)
 
 
 def make_model(updates: int, seed: int, preset: Preset = QUICKSTART, **changes: Any) -> DDQN:

@@ -69,7 +69,7 @@ SCHEMAS = {
     "two_player/self_play": TrainerConfig,
     "two_player/ppo_host": TrainerConfig,
     "ddqn": ZooKeys,
-    "play/quick": ZooKeys,
+    "play/full": ZooKeys,
     "ppo_mask": ZooKeys,
 }
 

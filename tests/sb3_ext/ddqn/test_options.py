@@ -143,6 +143,7 @@ def test_the_gradient_of_an_extra_loss_is_added(tmp_path):
         ("host", "point_set", "adamw"),
         ("agent", "flatten", "rmsprop"),
         ("agent", "point_set", "sgd"),
+        ("host", "point_set", "muon"),
     ],
 )
 def test_policies_learn_on_the_game_and_predict_for_one_row_or_many(role, extractor, optimizer):

@@ -102,7 +102,8 @@ def test_an_id_or_an_environment_alone_is_enough(tmp_path, given):
     model = MinimaxDQN(*[games if each is None else each for each in given], learning_starts=0)
     assert model.n_envs == (256 if ID in given else 3)
     assert model.env.get_attr("plan")[0].spec.reposition
-    assert (model.policy_kwargs["sort_axes"], model.learning_rate) == (True, "lin_1.5e-3")
+    assert (model.policy_kwargs["sort_axes"], model.learning_rate) == (True, "lin_3e-3")
+    assert model.policy_kwargs["optimizer_class"] == "muon"
     assert (model.gamma, model.tau, model.target_update_interval) == (0.98, 0.02, 1)
     model.save(tmp_path / "model.zip")
     again = MinimaxDQN.load(tmp_path / "model.zip", env=ID)

@@ -84,8 +84,8 @@ def show_worst_case(host: Player, _: int) -> Data:
     print(
         "\nStrength: moves of best play / moves in the worst case, 0 over 200 moves, on average.\n"
         f"trained: {found.details['cut']:.0f} of {len(found.counts)} starts over 200 moves. Next, "
-        "for 0.93 in eight minutes:\n  python -m sb3_ext.train --algo minimax "
-        f"--env {GAME} --conf-file play/quick.yml --progress"
+        "for 0.97 in forty minutes:\n  python -m sb3_ext.train --algo minimax "
+        f"--env {GAME} --conf-file play/full.yml --progress"
     )
     return {"strength": [found.value, found.highest], **found.details}
 

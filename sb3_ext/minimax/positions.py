@@ -28,6 +28,9 @@ SHARE = 0.5
 """Part of each batch that comes from walks."""
 TEMPERATURE = 0.3
 """Temperature of the softmax of values in moves, where two sets a move apart are 28 to 1."""
+FULL = 256
+"""Positions whose second loss counts once; that of fewer counts less, so that callbacks for several
+sizes are weighed by their positions."""
 CHOICE_WEIGHT = 10.0
 """Weight of the loss for the choice of sets, beside that of values."""
 MOST_LOST = 6
@@ -48,7 +51,8 @@ class WorstCasePositions(PeriodicCallback):
     What each set of these positions costs is the longest game after it that the host of the target
     network, or `host`, allows (`set_costs`), asked once and remembered. Every update gets a second
     loss on such positions: the Huber distance of values and costs, discounted, plus ten times the
-    moves lost on average, at most 6, where sets are drawn by the softmax of values / 0.3.
+    moves lost on average, at most 6, where sets are drawn by the softmax of values / 0.3. Both are
+    multiplied with `exact` / 256.
 
     Args:
         every: how often to walk, by default every 200 updates; with `exact` also at once.
@@ -178,7 +182,7 @@ class WorstCasePositions(PeriodicCallback):
         lost = (costs - costs.amin(1, keepdim=True)).clamp(max=MOST_LOST)
         choice = ((values / TEMPERATURE).softmax(1) * lost).sum(1).mean()
         values_loss = smooth_l1_loss(values, value_of_moves(costs, model.gamma))
-        return values_loss + CHOICE_WEIGHT * choice
+        return self.exact / FULL * (values_loss + CHOICE_WEIGHT * choice)
 
     def _generator(self) -> torch.Generator:
         updates = self.model.num_updates  # type: ignore[attr-defined]

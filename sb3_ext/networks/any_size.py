@@ -142,7 +142,7 @@ class AnySizeExtractor(PointExtractor):
     def __init__(
         self, observation_space: spaces.Space[Any], pair_width: int = 48, width: int = 64
     ) -> None:
-        super().__init__(observation_space)
+        super().__init__("any_size", observation_space)
         pairs = check_count("pair_width", pair_width)
         self._features_dim = width = check_count("width", width)
         self.pairs = nn.Sequential(nn.Linear(_SEEN, pairs), nn.ReLU(True), _Exchange(pairs, pairs))

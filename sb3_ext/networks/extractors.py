@@ -88,11 +88,10 @@ class PointExtractor(BaseFeaturesExtractor):
     make `other_size` numbers; those `beside` have D values, which describe the axes.
     """
 
-    def __init__(self, space: spaces.Space[Any]) -> None:
+    def __init__(self, name: str, space: spaces.Space[Any]) -> None:
         entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
         points = entries.pop("points", None)
         if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-            name = type(self).__name__
             raise ValueError(f"{name} needs a Box 'points' [P, D], got {space}")
         super().__init__(space, 1)  # the number of features is set when it is known
         self.most, self.dimension = points.shape
@@ -109,8 +108,10 @@ class PointExtractor(BaseFeaturesExtractor):
 class PoolingExtractor(PointExtractor):
     """Encodes points one by one, and has a head after pooling over them."""
 
-    def __init__(self, space: spaces.Space[Any], point_net: Sequence[Any], activation: Any) -> None:
-        super().__init__(space)
+    def __init__(
+        self, name: str, space: spaces.Space[Any], point_net: Sequence[Any], activation: Any
+    ) -> None:
+        super().__init__(name, space)
         self.activation = activation
         self.encoder = self._net("point_net", self.dimension * (3 + len(self.beside)), point_net)
 
@@ -160,7 +161,7 @@ class OrderedPointsExtractor(PointExtractor):
     """
 
     def __init__(self, observation_space: spaces.Space[Any]) -> None:
-        super().__init__(observation_space)
+        super().__init__("ordered_points", observation_space)
         self._features_dim = self.most * (4 * self.dimension + 1) + self.other_size
 
     def forward(self, observations: Observations) -> Tensor:
@@ -207,7 +208,7 @@ class PointSetExtractor(PoolingExtractor):
         head_net: Sequence[Any] = (64,),
         activation: str | type[nn.Module] = "relu",
     ) -> None:
-        super().__init__(observation_space, point_net, activation)
+        super().__init__("point_set", observation_space, point_net, activation)
         width = size = self.encoder.output_dim
         self.second = nn.ModuleDict()
         if len(context_net) > 0:
@@ -253,7 +254,7 @@ class PointPairsExtractor(PoolingExtractor):
         activation: str | type[nn.Module] = "relu",
         quotients: bool = False,
     ) -> None:
-        super().__init__(observation_space, point_net, activation)
+        super().__init__("point_pairs", observation_space, point_net, activation)
         self.quotients = check_flag("quotients", quotients)
         no_pair = torch.zeros(0, self.dimension)
         self.pair_encoder = self._net("pair_net", self._of_pairs(no_pair).shape[1], pair_net)

@@ -178,7 +178,7 @@ def one(**arguments):
     ("arguments", "message"),
     [
         ({"env": BrokenToy, "actors": 1}, "0: ZeroDivisionError: the board fell off the table$"),
-        (one(num_actions=5), "^actor 0: chunk 0: ValueError: observ"),
+        (one(num_actions=5), "^actor 0: chunk 0: ValueError: Observation sp"),
         (one(nonsense=1), "^actor 0: chunk 0: TypeError: .*nonsense"),
         ({"actors": 3}, r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"),
         ({"games": 12}, r"^games must be a multiple of the model's 8, got 12$"),

@@ -250,10 +250,9 @@ class MinimaxDQN(DDQN):
                 "env must be of the host with scale_observation=False and not normalised, whose "
                 f"positions are exact, got observations {space}"
             )
-        network = {"optimizer_class": "muon"}
-        if not self.policy_kwargs.keys() & {"extractor", "features_extractor_class"}:
-            network |= _NETWORK
-        self.policy_kwargs = {**network, **self.policy_kwargs}
+        named = self.policy_kwargs.keys() & {"extractor", "features_extractor_class"}
+        network = {} if named else _NETWORK
+        self.policy_kwargs = {"optimizer_class": "muon", **network, **self.policy_kwargs}
         super()._setup_model()
 
     def learn(  # type: ignore[override]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, optim
 
@@ -35,7 +33,7 @@ class Muon(optim.Adam):
     """
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         """One step of all that has a gradient; the gradients of matrices are gone then."""
         for group in self.param_groups:
             for each in group["params"]:
@@ -46,4 +44,4 @@ class Muon(optim.Adam):
                 step = orthogonal(each.grad.lerp(mean, MOMENTUM))
                 each.add_(step, alpha=-group["lr"] * ADAM * max(each.shape) ** 0.5)
                 each.grad = None
-        return super().step(closure)
+        super().step()

@@ -111,13 +111,6 @@ class ToyVectorEnv(VectorEnv):
         """Legal buttons of the current observation, `[N, A]` bool, True = legal."""
         return self._legal_and_target()[0]
 
-    def render(self):
-        """One 16 x 16 picture a row, its grey growing with the steps of the episode."""
-        if self.render_mode is None:
-            return None
-        grey = (255 * self._step / self.horizon).clamp(max=255).cpu().numpy().astype(np.uint8)
-        return tuple(np.full((16, 16, 3), value, dtype=np.uint8) for value in grey)
-
     def state_dict(self):
         names = ("_seed", "_episode", "_step", "_length", "_return")
         return {name[1:]: getattr(self, name).clone() for name in names}
@@ -206,10 +199,6 @@ class ToyEnv(gymnasium.Env):
 
     def action_masks(self):
         return self._rows.action_masks()[0].numpy()
-
-    def render(self):
-        frames = self._rows.render()
-        return None if frames is None else frames[0]
 
 
 def register_toy():

@@ -271,9 +271,8 @@ def _fingerprint(player: Player, spec: GameSpec) -> tuple[str, str]:
         ask_exactly(player, starts, coords)
     except InexactPlayerError as error:
         inexact = str(error)
-    array = answers.cpu().numpy()
-    about = f'"{player.role}"{array.dtype.str}{array.shape}'
-    return hashlib.sha256(about.encode() + array.tobytes()).hexdigest(), inexact
+    words = answers.cpu().numpy().tobytes()
+    return hashlib.sha256(player.role.encode() + words).hexdigest(), inexact
 
 
 def _rho(player: Player, config: AttackConfig, other: Player) -> Data:

@@ -37,17 +37,13 @@ class ActionCounts(PeriodicCallback):
 
     Counts stay on the device between two logs. No random numbers are drawn, so training is
     unaffected.
-
-    Attributes:
-        last: the counts of the last log, A integers.
     """
 
     remembered = ("counts",)
 
     def __init__(self, every: Period) -> None:
         super().__init__(every)
-        self.last: list[int] = []
-        self.counts: Tensor | None = None
+        self.counts: Any = None
 
     def _on_step(self) -> bool:
         index = as_tensor(self.locals, "actions").reshape(-1).long()
@@ -59,9 +55,7 @@ class ActionCounts(PeriodicCallback):
 
     def act(self) -> None:
         """Log the counts of the period."""
-        assert self.counts is not None
         counts, self.counts = self.counts.cpu(), None
-        self.last = counts.tolist()
         shares = (counts / counts.sum()).tolist()
         for action, share in enumerate(shares[:32]):
             self.logger.record(f"actions/{action}", share, exclude="stdout")

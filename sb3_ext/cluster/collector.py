@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import torch
 import yaml
 from annotated_types import Ge, Le
-from pydantic import model_validator
+from pydantic import Strict, model_validator
 from torch import Tensor
 
 from resgym.trust import imported_modules
@@ -33,17 +33,10 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     Whole,
-    checked,
     read_as,
 )
 from sb3_ext.ddqn.collector import Collector, ParallelStep
 from sb3_ext.types import Arguments, StateDict
-
-
-def _two_values(given: Any) -> Any:
-    if not isinstance(given, (list, tuple)) or len(given) != 2:
-        raise ValueError(f" must be a pair [epsilon, alpha], got {shown(given)}")
-    return tuple(given)
 
 
 class CollectorSettings(Section):
@@ -63,7 +56,7 @@ class CollectorSettings(Section):
     """updates between two versions of the weights"""
     max_staleness: Count = 400
     """largest age of a chunk's weights in updates, at least sync_updates; older ones are dropped"""
-    epsilons: Annotated[tuple[Fraction, NonNegative], checked(_two_values)] | None = None
+    epsilons: Annotated[tuple[Fraction, NonNegative], Strict(False)] | None = None
     """(epsilon, alpha): actor i of K explores with epsilon^(1 + alpha i / (K - 1)) (Horgan et al.
     2018) once learning has begun; null: all at the model's rate"""
     opponents: list[str] = []  # noqa: RUF012

@@ -138,6 +138,7 @@ _ALLOWED = {
     "less_than_equal": "at most {le:.16g}",
     "dict_type": "a mapping",
     "list_type": "a list",
+    "tuple_type": "a list",
     "model_type": "a mapping",
     "string_pattern_mismatch": "text of the form {pattern}",
     "string_type": "text",

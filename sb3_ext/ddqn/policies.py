@@ -216,6 +216,9 @@ class QPolicy(DQNPolicy):
         ValueError: An unknown name.
     """
 
+    of_a_box = "sb3.FlattenExtractor"
+    """The extractor of observations that are no dictionary, where none is named."""
+
     def __init__(
         self,
         observation_space: spaces.Space,
@@ -252,11 +255,9 @@ class QPolicy(DQNPolicy):
             **arguments,
         )
 
-    @staticmethod
-    def _usual_extractor(space: spaces.Space) -> str:
+    def _usual_extractor(self, space: spaces.Space) -> str:
         """SB3's."""
-        kind = "Combined" if isinstance(space, spaces.Dict) else "Flatten"
-        return f"sb3.{kind}Extractor"
+        return "sb3.CombinedExtractor" if isinstance(space, spaces.Dict) else self.of_a_box
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -284,18 +285,15 @@ class QPolicy(DQNPolicy):
 class CnnPolicy(QPolicy):
     """The policy with SB3's convolutions for an image."""
 
-    @staticmethod
-    def _usual_extractor(space: spaces.Space) -> str:
-        return "sb3.NatureCNN"
+    of_a_box = "sb3.NatureCNN"
 
 
 class PointsPolicy(QPolicy):
     """The policy with `point_set`, where the observation shows points."""
 
-    @staticmethod
-    def _usual_extractor(space: spaces.Space) -> str:
+    def _usual_extractor(self, space: spaces.Space) -> str:
         points = space.get("points", space) if isinstance(space, spaces.Dict) else space
-        return "point_set" if len(points.shape or ()) == 2 else QPolicy._usual_extractor(space)
+        return "point_set" if len(points.shape or ()) == 2 else super()._usual_extractor(space)
 
 
 ALIASES: dict[str, type[BasePolicy]] = {

@@ -16,13 +16,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from resgym import functional
+from resgym.game.pruning import prune_dominated
 from resgym.game.rng import RowRandom, mix64
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.players import Player
 from resgym.players.registry import given_sets
 from resgym.solver.responses import Graph
-from resgym.solver.search import Limits
 from sb3_ext.callbacks import CALLBACKS, GrowingStarts
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN, LossTerms
@@ -30,11 +29,9 @@ from sb3_ext.ddqn.ddqn import complete_signature
 from sb3_ext.ddqn.legality import LOSSES
 from sb3_ext.networks.mlp import plays_every_size
 
-LIMIT = 500_000
-"""Positions after which no further ones are followed."""
 LEAVES = 20_000
 """Positions of a network, at most, that `ValueHost` asks for together."""
-ROUNDS = 3
+ROUNDS = 2
 """Rounds of `fingerprints`: one mistakes 16 of 11,761 kinds of positions in five axes, two none."""
 LINES = 2
 """Positions after each number of moves that are followed first."""
@@ -105,14 +102,32 @@ def fingerprints(state: GameState) -> Tensor:
 
     Others have other numbers, but for an accident of 64 bits.
     """
+    return _entries(state).sum((1, 2))
+
+
+def _entries(state: GameState) -> Tensor:
+    """Numbers of all coordinates, int64 [N, P, D], 0 where there is no point."""
     absent = state.points < 0
     lowest = state.points.masked_fill(absent, 2**60).amin(1, keepdim=True)
     entries = mix64(state.points - lowest + 1).masked_fill(absent, 0)
     for _ in range(ROUNDS):  # each tells every entry more about its point and its axis
-        row = entries.sum(2, keepdim=True)
-        column = entries.sum(1, keepdim=True)
-        entries = mix64(entries + 3 * mix64(row) + 5 * mix64(column)).masked_fill(absent, 0)
-    return entries.sum((1, 2))
+        row, column = (mix64(entries.sum(each, keepdim=True)) for each in (2, 1))
+        entries = mix64(entries + 3 * row + 5 * column).masked_fill(absent, 0)
+    return entries
+
+
+class EquivariantGraph(Graph):
+    """The graph of a host that plays alike whatever the axes are called.
+
+    Positions that differ by names of axes are one, and half as many or fewer are followed.
+    """
+
+    def add(self, state: GameState, dropped: Any = False) -> np.ndarray:
+        """See `Graph.add`."""
+        order = _entries(state).sum(1, keepdim=True).argsort(2)
+        points = state.points.gather(2, order.expand_as(state.points))
+        points, count = prune_dominated(points.permute(2, 1, 0), state.count, points.shape[1])
+        return super().add(GameState(points, count), dropped)
 
 
 class ValueHost:
@@ -281,29 +296,26 @@ class MinimaxDQN(DDQN):
 complete_signature(MinimaxDQN, DDQN, _DEFAULTS)
 
 
-def set_costs(player: Player, state: GameState, most: int, limit: int = LIMIT) -> Tensor:
+def set_costs(graph: Graph, state: GameState, most: int) -> Tensor:
     """Moves of the longest game that begins with each of the host's sets, int64 [N, A].
 
     A host that takes the set of least cost is at least as good: a step of policy iteration.
 
     Args:
-        player: a host that draws nothing and remembers nothing.
+        graph: of a host that draws nothing and remembers nothing; no positions beyond its limit are
+            followed.
         state: N unfinished positions, of the basic rule.
         most: stands for all longer games; costs are 1 to `most`, or 0 where none is proved.
-        limit: positions after which none is followed.
     """
     after, overflow = functional.successors(state)
-    spec = GameSpec(state.points.shape[2], state.points.shape[1], reposition=True)
-    graph = Graph(player, spec, Limits(max_positions=limit))
     begins = graph.begin(after)
     for _ in graph.walk(begins, most - 1, 0, LINES):
         pass  # what is too long is found soon
-    while len(graph.keys) < limit:
-        open_ = (graph.rows["asked"][2 : len(graph.keys)] == 0).nonzero()[0] + 2
-        if not len(open_):
+    while len(open_ := np.flatnonzero(graph.rows["asked"][: len(graph.keys)] == 0)[2:]):
+        if graph.limits.reached(len(graph.keys)):
             break
         graph.expand(open_[: graph.batch])
     bounds = (torch.from_numpy(each[begins]).view(overflow.shape) for each in graph.bounds(begins))
     longest = (each.clamp(max=most - 1).masked_fill(overflow, most - 1) for each in bounds)
-    low, high = (1 - worst_answers(-each, spec.dimension) for each in longest)
+    low, high = (1 - worst_answers(-each, state.points.shape[2]) for each in longest)
     return torch.where(low == high, low, 0).long()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -10,18 +11,21 @@ from torch.nn.functional import smooth_l1_loss
 
 from resgym import functional
 from resgym.game.spec import GameSpec
-from resgym.players import ScoringPlayer, make_host
+from resgym.players import ScoringPlayer
 from resgym.solver.responses import Graph
+from resgym.solver.search import Limits
 from sb3_ext.callbacks.base import Period, PeriodicCallback
 from sb3_ext.callbacks.evaluation import player_of
 from sb3_ext.config.checks import check_count
 from sb3_ext.minimax.algorithm import (
+    EquivariantGraph,
     MinimaxDQN,
     observations_of,
     positions_of,
     set_costs,
     value_of_moves,
 )
+from sb3_ext.networks.mlp import plays_every_size
 
 EVERY = {"updates": 200}
 SHARE = 0.5
@@ -35,6 +39,8 @@ CHOICE_WEIGHT = 10.0
 """Weight of the loss for the choice of sets, beside that of values."""
 MOST_LOST = 6
 """Moves, at most, that a wrong choice counts as."""
+LIMIT = 500_000
+"""Positions after which no further ones are followed for costs."""
 MEMORY = 200_000
 """Positions with costs that are kept, the newest."""
 PAIRS = 0.05
@@ -49,10 +55,10 @@ class WorstCasePositions(PeriodicCallback):
 
     With `exact` it also makes policy iteration on the exact model, for a host that wins already.
     What each set of these positions costs is the longest game after it that the host of the target
-    network, or `host`, allows (`set_costs`), asked once and remembered. Every update gets a second
-    loss on such positions: the Huber distance of values and costs, discounted, plus ten times the
-    moves lost on average, at most 6, where sets are drawn by the softmax of values / 0.3. Both are
-    multiplied with `exact` / 256.
+    network allows (`set_costs`), asked once and remembered. Every update gets a second loss on such
+    positions: the Huber distance of values and costs, discounted, plus ten times the moves lost on
+    average, at most 6, where sets are drawn by the softmax of values / 0.3. Both are multiplied
+    with `exact` / 256.
 
     Args:
         every: how often to walk, by default every 200 updates; with `exact` also at once.
@@ -62,12 +68,9 @@ class WorstCasePositions(PeriodicCallback):
         keep: positions kept of each level.
         seed: of starts and draws.
         exact: positions of the second loss in every update; 0 for none.
-        host: whose costs `exact` learns, the name of a host or the path of a saved one; None: those
-            of the target network.
 
     Raises:
-        ValueError: a number is out of its range, or there is no such host; in `learn`, unless the
-            model is a `MinimaxDQN`. The first walk refuses a host that draws its moves.
+        ValueError: a number is out of its range; in `learn`, unless the model is a `MinimaxDQN`.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("positions", "learnt", "costs")
@@ -83,18 +86,14 @@ class WorstCasePositions(PeriodicCallback):
         keep: int = 200,
         seed: int = 0,
         exact: int = 0,
-        host: str | None = None,
     ) -> None:
         super().__init__(every)
         self.starts = check_count("starts", starts)
         self.keep = check_count("keep", keep)
-        self.limits = (
-            check_count("max_moves", max_moves),
-            check_count("max_positions", max_positions),
-        )
+        most = check_count("max_positions", max_positions)
+        self.limits = check_count("max_moves", max_moves), most
         self.seed = check_count("seed", seed, low=0)
         self.exact = check_count("exact", exact, low=0)
-        self.host = None if host is None else make_host(host)
         self.positions: Tensor | None = None
         self.learnt = torch.empty(0)
         self.costs = torch.empty(0)
@@ -121,13 +120,12 @@ class WorstCasePositions(PeriodicCallback):
         """Walks, and replaces the positions of the last walk."""
         model: Any = self.model
         generator = self._generator()
-        spec = self.start_spec()
-        rows = self.largest().max_num_points
-        dimension = spec.dimension
-        game = GameSpec(dimension=dimension, max_num_points=rows, reposition=True)
+        game = replace(self.largest(), reposition=True)
+        rows, dimension = game.max_num_points, game.dimension
         seed = int(torch.randint(2**31, (), generator=generator))
-        starts = functional.starts(spec, self.starts, seed)
-        graph = Graph(player_of(model), game)
+        starts = functional.starts(self.start_spec(), self.starts, seed)
+        kind = EquivariantGraph if plays_every_size(model.q_net) else Graph
+        graph = kind(player_of(model), game)
         kept = list[Tensor]()
         for level in graph.walk(graph.begin(starts), *self.limits):
             state = graph.positions(level)
@@ -138,16 +136,16 @@ class WorstCasePositions(PeriodicCallback):
         self.logger.record("worst_case/positions", len(new))
         if self.exact:
             drawn = torch.rand(len(new), generator=generator) < PAIRS
-            new = new[drawn | (positions_of(new).count > 2)]
-            if not len(new):
-                return
+            new = new[drawn | (new[:, min(2, rows - 1), 0] >= 0)]
             target = ScoringPlayer(
                 "host", model.q_net_target, None, scale_observation=False, device=model.device
             )
-            costs = set_costs(self.host or target, positions_of(new), self.limits[0])
+            graph = kind(target, game, Limits(max_positions=LIMIT))
+            costs = set_costs(graph, positions_of(new), self.limits[0])
             known = (costs > 0).all(1)
-            new = new[known]
-            costs = costs[known]
+            new, costs = new[known], costs[known]
+            if not len(new):
+                return
             self.learnt = torch.cat([self.learnt.view(-1, rows, dimension), new])[-MEMORY:]
             self.costs = torch.cat([self.costs.view(-1, costs.shape[1]), costs])[-MEMORY:]
             self.logger.record("worst_case/cost", float(costs.amin(1).double().mean()))

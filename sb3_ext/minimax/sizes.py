@@ -65,13 +65,10 @@ class OtherSize(WorstCasePositions):
 
     def start_spec(self) -> GameSpec:
         """The game, with starts as large a part of the full size as those of the environment."""
-        now = super().start_spec()
-        full = super().largest()
-        sizes = {}
-        for name, least in (("max_num_points", 2), ("max_value", 1)):
-            grown = getattr(self.spec, name) * getattr(now, name) / getattr(full, name)
-            sizes[name] = max(least, round(grown))
-        return replace(self.spec, **sizes)
+        now, full, own = super().start_spec(), super().largest(), self.spec
+        points = max(2, round(own.max_num_points * now.max_num_points / full.max_num_points))
+        value = max(1, round(own.max_value * now.max_value / full.max_value))
+        return replace(own, max_num_points=points, max_value=value)
 
     def act(self) -> None:
         """Walks, plays, and replaces the positions of the last time."""

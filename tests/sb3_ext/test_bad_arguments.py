@@ -57,7 +57,7 @@ COLLECTORS = [
     ({"actors": 10**9}, "actors must be at most 10000, got"),
     *(({name: 10**11}, f"{name} must be at most") for name in ("chunk", "games", "in_flight")),
     ({"max_staleness": 5}, "max_staleness: got 5; expected at least"),
-    ({"epsilons": 0.4}, "epsilons must be a pair"),
+    ({"epsilons": 0.4}, "epsilons must be a list"),
     ({"timeout_s": 1e30}, "timeout_s must be"),
     ({"env": "resgym/NoSuch-v0"}, "env: "),
     ({"deterministic": "no"}, "deterministic must be true or false, got 'no'"),

@@ -10,7 +10,8 @@ from benchmarks.joined import join
 from resgym import GameSpec, RowRandom, functional, make_host
 from resgym.benchmark import load
 from resgym.players import resolve_player
-from resgym.solver.responses import worst_cases
+from resgym.solver.responses import Graph, worst_cases
+from resgym.solver.search import Limits
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import GrowingStarts
 from sb3_ext.callbacks.evaluation import player_of
@@ -24,9 +25,9 @@ from sb3_ext.minimax import (
     minimax_targets,
 )
 from sb3_ext.minimax.algorithm import (
+    EquivariantGraph,
     fingerprints,
     position_values,
-    positions_of,
     set_costs,
     worst_answers,
 )
@@ -132,8 +133,8 @@ def test_starts_grow_and_walks_run_unless_callbacks_are_given(monkeypatch, callb
 def test_costs_are_longest_games_and_unproved_ones_are_none(name):
     player = make_host(name)
     state = functional.starts(GameSpec(max_num_points=6), 4, seed=3)
-    costs = set_costs(player, state, 40)
-    few = set_costs(player, state, 40, limit=60)
+    graphs = [Graph(player, GameSpec(), Limits(max_positions=most)) for most in (99_999, 60)]
+    costs, few = (set_costs(each, state, 40) for each in graphs)
     after, _ = functional.successors(state)
     moves, _ = worst_cases(player, after, GameSpec(max_num_points=6), 38, 50_000)
     assert torch.equal(1 - worst_answers(-moves.view(4, -1), 3), costs)
@@ -143,16 +144,18 @@ def test_costs_are_longest_games_and_unproved_ones_are_none(name):
 
 def test_costs_of_the_best_host_are_the_proved_ones():
     data = load("moves-20").select(torch.arange(3))
-    costs = set_costs(make_host("optimal"), data.state, 60)
+    costs, more = (
+        set_costs(Graph(make_host(name), GameSpec()), data.state, 60)
+        for name in ("optimal", "zeillinger")
+    )
     assert torch.equal(costs, data.costs.clamp(max=60))
-    assert (set_costs(make_host("zeillinger"), data.state, 60) >= costs).all()
+    assert (more >= costs).all()
 
 
-@pytest.mark.parametrize(("exact", "teacher"), [(0, None), (6, None), (6, "zeillinger")])
-def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch, exact, teacher):
+@pytest.mark.parametrize("exact", [0, 6])
+def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch, exact):
     monkeypatch.setattr("sb3_ext.minimax.positions.MEMORY", 5)
     settings = {"starts": 5, "max_moves": 9, "keep": 7, "exact": exact}
-    settings["host"] = teacher
     walk, again = (WorstCasePositions({"updates": 10}, **settings) for _ in range(2))
     seldom = WorstCasePositions({"updates": 100}, **settings)
     model = host().learn(32 * 30, callback=[walk, seldom])
@@ -171,8 +174,6 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
         return
     assert len(walk.learnt) == len(walk.costs) == 5
     assert 1 <= walk.costs.min() <= walk.costs.max() <= 9
-    if teacher:
-        assert torch.equal(walk.costs, set_costs(make_host(teacher), positions_of(walk.learnt), 9))
     again.learnt = walk.learnt[:1]
     again.costs = torch.tensor([[7, 2, 3, 9]])
     found = model.q_net(again.learnt)
@@ -181,6 +182,16 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
     expected = torch.nn.functional.smooth_l1_loss(found, target)
     expected = (expected + 10 * ((found / 0.3).softmax(1) * lost).sum()) * exact / 256
     assert again.extra_loss(model).item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize(("dimension", "points", "value"), [(4, 4, 6), (5, 3, 3)])
+def test_costs_of_a_host_for_every_size_take_half_the_positions(dimension, points, value):
+    state = functional.starts(GameSpec(dimension, points, max_value=value), 6, seed=4)
+    game = GameSpec(dimension, points, reposition=True)
+    plain, merged = (kind(make_host("any"), game) for kind in (Graph, EquivariantGraph))
+    costs = set_costs(plain, state, 60)
+    assert torch.equal(set_costs(merged, state, 60), costs)
+    assert len(merged.keys) < 0.7 * len(plain.keys)
 
 
 def test_joined_networks_have_the_mean_of_their_values():

@@ -119,7 +119,7 @@ def _entries(state: GameState) -> Tensor:
 class EquivariantGraph(Graph):
     """The graph of a host that plays alike whatever the axes are called.
 
-    Positions that differ by names of axes are one, and half as many or fewer are followed.
+    Positions that differ by names of axes are one, so fewer are followed: half in four axes.
     """
 
     def add(self, state: GameState, dropped: Any = False) -> np.ndarray:

@@ -185,7 +185,7 @@ def test_positions_and_costs_are_learnt_and_come_back_with_the_state(monkeypatch
 
 
 @pytest.mark.parametrize(("dimension", "points", "value"), [(4, 4, 6), (5, 3, 3)])
-def test_costs_of_a_host_for_every_size_take_half_the_positions(dimension, points, value):
+def test_costs_of_a_host_for_every_size_need_fewer_positions(dimension, points, value):
     state = functional.starts(GameSpec(dimension, points, max_value=value), 6, seed=4)
     game = GameSpec(dimension, points, reposition=True)
     plain, merged = (kind(make_host("any"), game) for kind in (Graph, EquivariantGraph))

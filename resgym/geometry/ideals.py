@@ -91,16 +91,19 @@ class MonomialIdeal(Facts):
         """
         return tuple(sorted(self._heights()))
 
-    def multiplier_ideal(self, c: Fraction | int) -> tuple[Point, ...]:
+    def multiplier_ideal(self, c: Fraction | int | str) -> tuple[Point, ...]:
         """Return the exponents of the generators of the multiplier ideal of a^c or f^c.
 
+        ``c`` may be a text such as ``"5/6"``.
+
         Raises:
-            ValueError: c is below 0, or at least 1 for a polynomial; or the box to search has over
-                a million points.
+            ValueError: c is no number, below 0, or at least 1 for a polynomial; or the box to
+                search has over a million points.
         """
+        c = Fraction(c)
         if not 0 <= c < (self.most or math.inf):
             raise ValueError(f"c must be at least 0 and below {self.most or math.inf}, got {c}")
-        orders = [(ray, Fraction(c) * n // 1 - sum(ray)) for ray, n in self.facets.items()]
+        orders = [(ray, c * n // 1 - sum(ray)) for ray, n in self.facets.items()]
 
         def inside(point: Point) -> bool:
             return all(dot(ray, point) > order for ray, order in orders)

@@ -338,4 +338,4 @@ class Seat:
                 weights.append(position.weights)
         state = state_from_points(games, self.spec, weights=weights or None)
         coords = None if coords is None else state.answers(coords)
-        return [*self._ask(self.player, state, coords, rng).tolist()]
+        return self._ask(self.player, state, coords, rng).tolist()  # type: ignore[no-any-return]

@@ -115,7 +115,7 @@ CASES = [
     (lambda: polyhedra().invariants(), "^tree must be of rule basic, got polyhedra"),
     (lambda: invariants([[0, 0], [1, 0]]), "^polynomial must be 0 at the origin"),
     (lambda: invariants("x^2*y^3").multiplier_ideal(1), "^c must be at least 0 and below 1, got 1"),
-    (lambda: invariants("x, y").multiplier_ideal(-1), "^c must be at least 0 and below inf"),
+    (lambda: invariants("x, y").multiplier_ideal("-1/2"), "^c must be at least 0 and below inf"),
     (lambda: grown("T2,3,7").surface_graph().seifert(), "^graph must be a star with a centre"),
     *(
         (lambda more=more: small(**more).certificate(), "^certificate: only the optimum")

@@ -97,7 +97,7 @@ class MonomialIdeal(Facts):
         ``c`` may be a text such as ``"5/6"``.
 
         Raises:
-            ValueError: c is no number, below 0, or at least 1 for a polynomial; or the box to
+            ValueError: c is not a number, is below 0, or at least 1 for a polynomial; or the box to
                 search has over a million points.
         """
         c = Fraction(c)

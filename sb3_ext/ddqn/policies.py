@@ -217,7 +217,7 @@ class QPolicy(DQNPolicy):
     """
 
     of_a_box = "sb3.FlattenExtractor"
-    """The extractor of observations that are no dictionary, where none is named."""
+    """The extractor of an observation without parts, where none is named."""
 
     def __init__(
         self,

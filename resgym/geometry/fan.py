@@ -31,6 +31,11 @@ def dot(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(map(int.__mul__, one, other))
 
 
+def total_of(rays: Iterable[Ray]) -> Ray:
+    """Return the sum of rays."""
+    return tuple(map(sum, zip(*rays, strict=True)))
+
+
 def least(ray: Sequence[int], points: Iterable[Sequence[int]]) -> int:
     """Return the least scalar product of a ray with points."""
     return min(dot(ray, point) for point in points)
@@ -46,7 +51,7 @@ def volume(points: Iterable[Sequence[int]]) -> int:
     n = len(vectors[0]) - 1
     if len(start) <= n:
         return 0
-    centre = tuple(map(sum, zip(*start, strict=True)))
+    centre = total_of(start)
 
     @cache
     def side(facet: Sequence[Point], vector: Point) -> int:
@@ -139,8 +144,7 @@ def path_rays(dimension: int, moves: Sequence[tuple[Sequence[int], int]]) -> Con
 
 def divided(rays: Cone, axes: Sequence[int], axis: int) -> Cone:
     """Return the rays after a move."""
-    new = tuple(map(sum, zip(*(rays[each] for each in axes), strict=True)))
-    return (*rays[:axis], new, *rays[axis + 1 :])
+    return (*rays[:axis], total_of(rays[each] for each in axes), *rays[axis + 1 :])
 
 
 def in_chart(point: Sequence[int], rays: Cone) -> Ray:
@@ -289,7 +293,7 @@ class Cell(NamedTuple):
     @property
     def weights(self) -> Ray:
         """A weight of the cell."""
-        return tuple(map(sum, zip(*self.rays, strict=True)))
+        return total_of(self.rays)
 
 
 def compact_cells(tree: ResolutionTree) -> Iterator[Cell]:

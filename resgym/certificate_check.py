@@ -22,7 +22,7 @@ from itertools import chain, combinations, groupby, islice, permutations, produc
 from math import gcd, inf
 
 N, AXES = "(0|[1-9][0-9]{0,99})", r"\[[0-9](,[0-9])*\]"
-POINTS = rf"\[\[{N}(,{N}){{0,9}}\](,\[{N}(,{N}){{0,9}}\]){{0,299}}\]"
+POINTS = rf"\[\[{N}(,{N}){{1,9}}\](,\[{N}(,{N}){{1,9}}\]){{0,299}}\]"
 START = rf'{{"start":{POINTS},"objective":"(depth|nodes|leaves)"(,"least":{N})?(,"most":{N})?}}'
 CLAIM = rf'{{"points":{POINTS},("most":{N},"set":{AXES}|"least":{N}(,"replies":{AXES})?)}}'
 

@@ -80,10 +80,10 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         write_file(args.out, tree.to_form(args.out.suffix[1:].lower(), note))
         print(f"{heading}\nwritten to {args.out}", file=sys.stderr if args.json else sys.stdout)
     if args.json or not args.out or not tree:
-        text = f"{heading if result else ''}\n{tree.to_text()}".strip() if tree else heading
+        text = f"{heading if result else ''}\n{tree.to_text() if tree else _NO_TREE}".strip()
         _print(result or tree, args.json, text)
     if args.out and not tree:
-        raise ValueError(f"out: there is no tree to write to {args.out}")
+        raise ValueError(f"out: {_NO_TREE}, got {args.out}")
 
 
 def _tree(args: argparse.Namespace, grow: Callable[..., Any]) -> None:
@@ -101,8 +101,7 @@ def _solve(args: argparse.Namespace, solve: Callable[..., Any]) -> None:
     others = args.host, args.agent, args.max_depth, args.stop, args.rule, args.centres
     if args.certificate and others != (None, None, None, None, "basic", "all"):
         raise ValueError(NO_CERTIFICATE)
-    show = progress_lines()
-    latest = Progress(0, 0, 0.0)
+    show, latest = progress_lines(), Progress(0, 0, 0.0)
 
     def note(now: Progress) -> None:
         nonlocal latest
@@ -182,6 +181,7 @@ _RANDOM = " --dimension --max-num-points --max-value --max-moves --starts"
 _PAIRS = f"--games --seed --device --optimum{_RANDOM} --rule --unit"
 _TREE = " --rule --unit --weights --stop --centres --compare --out"
 _MANY_VALUES = {"nargs": "+"}
+_NO_TREE = "no tree of at most 100000 nodes is known"
 _EXPORTS = (
     "write .html .svg .tex .dot .json .txt .sing (Singular) .m2 .sage .jl (OSCAR) .pl (polymake)"
 )

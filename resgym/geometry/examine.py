@@ -26,7 +26,8 @@ class Examination(Facts, dict[str, Any]):
 def examine(points: Any) -> Examination:
     """Find out what is true of a polynomial at the origin, and what its trees prove.
 
-    Coefficients that are not known are taken to be generic.
+    Coefficients that are not known are taken to be generic. Whether a degenerate polynomial of a
+    high degree is isolated can take hours.
 
     Args:
         points: anything that `resgym.parse` reads.
@@ -42,8 +43,8 @@ def examine(points: Any) -> Examination:
     tree = full_tree(start)
     names, minimal = start.variables, prune(start)
     polys = [sympy_poly(terms, names) for terms in start.generators]
-    given = ", ".join(map(factored, polys))
-    found = Examination({"given": given or f"{start.pretty()}, with generic coefficients"})
+    given = ", ".join(map(factored, polys)) or f"{start.pretty()}, with generic coefficients"
+    found = Examination({"given": given})
     if not any(minimal[0]):
         found["a tree proves"] = "nothing: f(0) is not 0"
         return found

@@ -205,10 +205,10 @@ def log_canonical_threshold(tree: ResolutionTree) -> Fraction | float:
     """
     rays, points = tree_fan(tree).rays, minimal(tree.start)
     for chart in tree:
-        if chart.ending not in (None, "resolved"):
+        if (chart.ending or "resolved") != "resolved":
             raise ValueError(
                 f"tree must be resolved in every chart, got one with the ending {chart.ending} "
-                f"after {chart.depth} moves; raise max_depth or max_nodes, and leave out stop"
+                f"after {chart.depth} moves; leave out stop, or raise max_depth or max_nodes"
             )
     return min((Fraction(sum(v), n) for v in rays if (n := least(v, points))), default=math.inf)
 
@@ -264,7 +264,7 @@ def tree_fan(tree: ResolutionTree) -> Fan:
         raise ValueError("tree must follow all answers of the agent, got the record of one game")
     places: dict[Ray, int] = {}
     cones, charts = [], []
-    for chart, rays in zip(tree.charts, chart_rays(tree), strict=True):
+    for chart, rays in zip(tree, chart_rays(tree), strict=True):
         if not chart.children:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)

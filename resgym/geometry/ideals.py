@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ MOST = 1_000_000
 def check_number(number: int) -> int:
     """Return a number of things; raise ValueError if it is above `MOST`."""
     if number > MOST:
-        raise ValueError(f"singularity must have at most {MOST} such numbers, got more")
+        raise ValueError(f"exponents, and c, must lead to at most {MOST} numbers, got more")
     return number
 
 
@@ -94,16 +95,18 @@ class MonomialIdeal(Facts):
     def multiplier_ideal(self, c: Fraction | int | str) -> tuple[Point, ...]:
         """Return the exponents of the generators of the multiplier ideal of a^c or f^c.
 
-        ``c`` may be a text such as ``"5/6"``.
+        ``c`` may be a text such as ``"5/6"``. A float is refused: 2 / 3 is below the number 2/3.
 
         Raises:
-            ValueError: c is not a number, is below 0, or at least 1 for a polynomial; or the box to
-                search has over a million points.
+            ValueError: c is not a rational number, is below 0, or at least 1 for a polynomial; or
+                the box to search has over a million points.
         """
-        c = Fraction(c)
-        if not 0 <= c < (self.most or math.inf):
-            raise ValueError(f"c must be at least 0 and below {self.most or math.inf}, got {c}")
-        orders = [(ray, c * n // 1 - sum(ray)) for ray, n in self.facets.items()]
+        fraction = "[0-9]{1,99}(/0*[1-9][0-9]{0,99})?"
+        if not re.fullmatch(fraction, str(c)) or Fraction(c) >= (self.most or math.inf):
+            raise ValueError(
+                f"c must be like 5/6, at least 0 and below {self.most or math.inf}, got {c!r:.60}"
+            )
+        orders = [(ray, Fraction(c) * n // 1 - sum(ray)) for ray, n in self.facets.items()]
 
         def inside(point: Point) -> bool:
             return all(dot(ray, point) > order for ray, order in orders)

@@ -342,7 +342,7 @@ def tree_surface_graph(tree: Any, minimal: bool = True) -> SurfaceGraph:
     """Return the resolution graph of a surface, see `Invariants.surface_graph`."""
     found = tree_invariants(tree)
     if not isinstance(found, Invariants):
-        raise ValueError("polynomial must be one to have a graph, got an ideal")
+        raise ValueError("surface_graph is for one polynomial, got an ideal")
     return found.surface_graph(minimal)
 
 

@@ -174,7 +174,7 @@ def full_tree(points: Exponents) -> ResolutionTree:
     tree = resolution_tree(points, max_depth=10**4, max_nodes=10**6)
     if not tree.complete or max(chain(*points)) > 100_000:
         raise ValueError(
-            "exponents must be at most 100000, and trees have at most 10000 moves and a million "
-            "charts, got more"
+            "points must have exponents of at most 100000, and a tree by zeillinger of at most "
+            "10000 moves and a million charts, got more"
         )
     return tree

@@ -156,9 +156,9 @@ def _warned(found: Exponents) -> Exponents:
 
 
 def _variable_names(given: str | Names) -> tuple[str, ...]:
-    text = given if isinstance(given, str) else ",".join(map(str, given))
-    if left := _NAMES.sub("", text).strip(" ,\n()[]:'"):
-        raise ValueError(f"variables must be names like x or x_1, got {shown(left)}")
+    text = str(given)  # of any list, too
+    if _NAMES.sub("", text).strip(" ,\n()[]:'") or not _NAMES.search(text):
+        raise ValueError(f"variables must be names like x or x_1, got {shown(given)}")
     names = []
     for word, low, high in _NAMES.findall(text):
         marks = range(int(low), min(int(high), int(low) + MAX_DIMENSION) + 1) if high else [low]

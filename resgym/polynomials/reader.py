@@ -127,8 +127,8 @@ class Reader:
         for name, at in found.items():
             if name not in self.names[:MAX_VARIABLES]:
                 self._fail(
-                    f"{name} is not one of at most {MAX_VARIABLES} variables "
-                    f"{', '.join(self.names)[:60]}",
+                    f"{name} is not one of the variables {', '.join(self.names)[:60]}, "
+                    f"at most {MAX_VARIABLES}",
                     at,
                 )
         self._one = (0,) * len(self.names)

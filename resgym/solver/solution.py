@@ -21,7 +21,7 @@ TREE_LIMIT = 100_000
 
 NO_CERTIFICATE = (
     "certificate: only the optimum of rule 'basic' has one, without host, agent, max_depth, stop "
-    "and centres, before the solution is pickled"
+    "and centres; a pickled solution has none"
 )
 
 

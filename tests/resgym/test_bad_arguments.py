@@ -82,7 +82,6 @@ CASES = [
     (lambda: small(weights=[1, 1]), "weights are for rule 'thom', got rule 'basic'"),
     (lambda: small(rule="thom", weights=[1]), r"weights must be 2 integers .dimension., got \[1\]"),
     (lambda: small(rule="thom", weights=5), "^weights must be 2 integers .*, got 5$"),
-    (lambda: thom("ab"), "^weights must be 2 integers in .*, got 'ab'$"),
     (lambda: thom([1, None]), "^weights must hold integers, got None"),
     (
         lambda: thom([1, 2**70]),
@@ -105,7 +104,7 @@ CASES = [
     (lambda: solve("E8", host="all_coord", stop="smooth"), "^agent and host .*, stop smooth,"),
     (lambda: resgym.resolution_tree("x^2, y^2", stop="smooth"), "^stop is for .* got an ideal"),
     # The ray of this edge lies too deep to see whether a polynomial is degenerate on it.
-    (lambda: solve("x^2+x*y^20001+y^40002", stop="smooth"), "^exponents must be at most 100000"),
+    (lambda: solve("x^2+x*y^20001+y^40002", stop="smooth"), "^points must have exponents of at"),
     (lambda: tree().to_script("xy"), "^ending must be one of sing, m2, sage, jl, pl, got 'xy'$"),
     (lambda: polyhedra().to_script("sage"), "^tree must be of rule basic, got polyhedra$"),
     (lambda: game.to_script("m2"), "^tree must follow all answers"),
@@ -114,8 +113,11 @@ CASES = [
     (lambda: game.invariants(), "^tree must follow all answers"),
     (lambda: polyhedra().invariants(), "^tree must be of rule basic, got polyhedra"),
     (lambda: invariants([[0, 0], [1, 0]]), "^polynomial must be 0 at the origin"),
-    (lambda: invariants("x^2*y^3").multiplier_ideal(1), "^c must be at least 0 and below 1, got 1"),
-    (lambda: invariants("x, y").multiplier_ideal("-1/2"), "^c must be at least 0 and below inf"),
+    *(
+        (lambda c=c: invariants("x^2*y^3").multiplier_ideal(c), "^c must be .* and below 1, got")
+        for c in (1, "1/0", 2 / 3)
+    ),
+    (lambda: invariants("x, y").multiplier_ideal(10**4), "^exponents, and c, must lead to at most"),
     (lambda: grown("T2,3,7").surface_graph().seifert(), "^graph must be a star with a centre"),
     *(
         (lambda more=more: small(**more).certificate(), "^certificate: only the optimum")

@@ -39,7 +39,6 @@ RESULTS = {
     "cross-play --hosts zeillinger all_coord --agents random choose_last --games 9": partial(
         cross_play, HOSTS, ["random", "choose_last"], games=9
     ),
-    "tree D4": partial(resgym.resolution_tree, "D4"),
     "tree E8 --stop smooth": partial(resgym.resolution_tree, "E8", stop="smooth"),
     "tree D4 --compare zeillinger all_coord": lambda: resgym.resolution_tree("D4").compare(*HOSTS),
 }
@@ -52,6 +51,12 @@ def test_a_result_is_shown_as_text_and_as_json(capsys, words):
     assert run(capsys, *words.split()) == (0, f"{text}\n", "")
     code, out, err = run(capsys, *words.split(), "--json")
     assert (code, err, json.loads(out)) == (0, "", json.loads(json.dumps(result.to_dict())))
+
+
+def test_it_says_that_there_is_no_tree(capsys):
+    words = "solve D4 --host all_coord --out t.svg"
+    code, _, err = run(capsys, *words.split())
+    assert (code, "no tree of" in err) == (2, True)
 
 
 def test_check(capsys):

@@ -165,12 +165,11 @@ def test_multiplier_ideals_of_a_monomial_times_a_curve():
 @pytest.mark.parametrize(
     ("start", "c", "ideal"),
     [
-        ("x^9+x^2*y^2+y^5", Fraction(17, 18), {(5, 0), (1, 1), (0, 3)}),
-        ("x^2*y^3", Fraction(1, 3), {(0, 1)}),
-        ("x^2*y^3", Fraction(2, 3), {(1, 2)}),
-        ("x^3*y^5*z+x*z^3", Fraction(5, 6), {(0, 0, 2), (1, 1, 1), (2, 3, 0)}),
+        ("x^9+x^2*y^2+y^5", "17/18", {(5, 0), (1, 1), (0, 3)}),
+        ("x^2*y^3", "2/3", {(1, 2)}),
+        ("x^3*y^5*z+x*z^3", "5/6", {(0, 0, 2), (1, 1, 1), (2, 3, 0)}),
         # Past one, by hand.
-        ("x, y", Fraction(3, 2), {(0, 0)}),
+        ("x, y", "3/2", {(0, 0)}),
         ("x, y", 2, {(0, 1), (1, 0)}),
         ("x, y", 3, {(0, 2), (1, 1), (2, 0)}),
     ],
@@ -197,7 +196,7 @@ ALL = ["milnor_number", "eigenvalues", "spectrum"]
         ),
         # What the charts do not give, and what would be too much to count.
         ("x^2*y^2+x^5+y^5+z^2+w^2", ALL[2:], "spectrum in 4 variables must be that of a poly.*"),
-        (f"x^{10**9}+y^{10**9}", ALL[1:], "singularity must have at most 1000000 such.*"),
+        (f"x^{10**9}+y^{10**9}", ALL[1:], "exponents, and c, must lead to at most 1000000.*"),
     ],
 )
 def test_what_a_singularity_does_not_have_is_refused(start, refused, message):

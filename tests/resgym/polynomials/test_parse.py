@@ -144,8 +144,9 @@ def test_sympy():
     ):
         with pytest.raises(ValueError, match=message):
             parse(wrong)
-    with pytest.raises(ValueError, match="not in the variables x, z"):
-        parse(x**2 + y, variables="x,z")
+    for names in ("x,z", "", 5):
+        with pytest.raises(ValueError, match=r"variables (x, z|must be names .* got (''|5)$)"):
+            parse(x**2 + y, variables=names)
 
 
 @pytest.mark.parametrize(
@@ -158,11 +159,10 @@ def test_sympy():
         (f"[[{'1' * 5000}, 0]]", "points must have numbers of at most 100 digits, got more"),
         # Whatever is typed is read or refused at once.
         ("+" * 5000, "more than 150 signs and parentheses inside each other"),
-        ("[" * 5000, "more than 150 signs and parentheses inside each other"),
         ("e/+" * 3000 + "e", "more than 150 signs and parentheses inside each other"),
         ("1 " * 24_000, "must have 2 to 10 variables, got 24000"),
         ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
-        ("+".join(f"x_{index}" for index in range(60)), "one of at most 52 variables"),
+        ("+".join(f"x_{index}" for index in range(60)), "one of the variables x_0, .* at most 52"),
         ("((1+x)^99)^100*y", "more than 50000 products of terms"),
         ("(x+y+z+1)" * 3000, "more than 50000 products of terms"),
         ("x+y+" * 400_000 + "z", "at most 50000 characters"),

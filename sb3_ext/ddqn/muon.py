@@ -39,7 +39,9 @@ class Muon(optim.Adam):
             for each in group["params"]:
                 if each.grad is None or each.ndim != 2 or len(each) == 1:
                     continue
-                mean = self.state[each].setdefault("exp_avg", torch.zeros_like(each))
+                state = self.state[each]
+                state.setdefault("step", torch.zeros(()))  # Adam loads no state without it
+                mean = state.setdefault("exp_avg", torch.zeros_like(each))
                 mean.lerp_(each.grad, 1 - MOMENTUM)
                 step = orthogonal(each.grad.lerp(mean, MOMENTUM))
                 each.add_(step, alpha=-group["lr"] * ADAM * max(each.shape) ** 0.5)

@@ -51,8 +51,6 @@ _NETWORK = {
     "features_extractor_kwargs": {
         "point_net": [48],
         "pair_net": [96, 96],
-        "context_net": [128, 128],
-        "head_net": [128],
         "quotients": True,
     },
     "net_arch": [128],

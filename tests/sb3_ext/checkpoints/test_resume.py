@@ -73,7 +73,7 @@ MODELS = {
         policy_kwargs={"net_arch": [16, "b"], "activation_fn": NoisyActivation}
     ),
     "normalised": lambda: make_model(VecNormalize(TensorVecEnv(ToyVectorEnv(8)))),
-    "host": game_model,
+    "host": lambda: game_model(policy_kwargs={"net_arch": [16], "optimizer_class": "muon"}),
     "agent": lambda: game_model("agent"),
     "prioritised replay, parts with rates of their own": lambda: make_model(
         TensorVecEnv(MaskedToy(8)),

@@ -29,7 +29,9 @@ def test_matrices_move_as_in_pytorchs_muon_and_the_rest_as_in_adam():
             (model(inputs) - inputs.sum(1, keepdim=True).sin()).square().mean().backward()
         for each in optimizers:
             each.step()
-    moved = [a - b for a, b in zip(ours.parameters(), network().parameters(), strict=True)]
-    expected = [a - b for a, b in zip(theirs.parameters(), network().parameters(), strict=True)]
+    before = [*network().parameters()]
+    moved, expected = (
+        [a - b for a, b in zip(each.parameters(), before, strict=True)] for each in (ours, theirs)
+    )
     for found, right in zip(moved, expected, strict=True):  # theirs rounds to bfloat16
         assert (found - right).norm() < 0.03 * right.norm()
